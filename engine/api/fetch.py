@@ -24,8 +24,9 @@ Differs: a down-converted response is made whole before it is sent, not while it
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from engine.api.admission import AclOperation, AclResource, Session
@@ -37,13 +38,17 @@ from engine.api.fetch_session import (
     FetchedPartitions,
     FetchSession,
     FetchSessionCache,
+    SessionKey,
     SessionPartition,
 )
 from engine.api.produce_leaders import CurrentLeaders
+from engine.api.promised import in_order, promised
+from engine.api.request_pieces import has_many_partitions, pieces
 from engine.api.usual_fetch import Asked, UsualFetch
 from engine.api.usual_follower_fetch import StandingSession, UsualFollowerFetch
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
@@ -53,8 +58,10 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.limits import PARTITIONS_AT_ONCE_MAX, ROWS_PER_SHARE
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults, release_results
+from engine.replication.large_fetch import Reading
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -68,6 +75,7 @@ from engine.wire.fetch_bytes import (
     FetchRequest,
     FetchResponse,
     encode_fetch_response,
+    encode_fetch_response_in_pieces,
 )
 from engine.wire.layout import NO_UUID
 
@@ -88,11 +96,22 @@ class FetchDeps(NamedTuple):
     max_bytes: int = 57_671_680
 
 
+class _Wanted(NamedTuple):
+    """What of a request is refused, and what is to be read."""
+
+    refused: FetchedPartitions
+    interesting: list[SessionPartition]
+    specs: list[tuple[TopicPartition, FetchSpec]]
+
+
 class Fetch:
     """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
-    def __init__(self, deps: FetchDeps, followers: UsualFollowerFetch | None = None) -> None:
+    def __init__(
+        self, deps: FetchDeps, turns: LoopTurns, followers: UsualFollowerFetch | None = None
+    ) -> None:
         """Without `followers` no session stands."""
+        self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
         self._metadata_cache = deps.metadata_cache
@@ -110,19 +129,17 @@ class Fetch:
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedResponse(self._failed(request, exchange), None)
-        context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
+        if request.session_epoch <= INITIAL_EPOCH and has_many_partitions(request.topics):
+            return self._large(request, exchange, None)
+        context = self._sessions.context(request, version, exchange.received_ms)
+        is_follower = request.replica_id >= 0
+        if len(context.partitions) > PARTITIONS_AT_ONCE_MAX and not is_follower:
+            return self._large(request, exchange, context)
         refused: FetchedPartitions = []
         interesting: list[SessionPartition] = []
         specs: list[tuple[TopicPartition, FetchSpec]] = []
-        is_follower = request.replica_id >= 0
-        for partition in context.partitions:
-            code = self._refusal(partition, exchange.session, is_follower=is_follower)
-            if code:
-                refused.append((partition, _refused(partition.index, code)))
-            else:
-                assert partition.topic_partition is not None
-                interesting.append(partition)
-                specs.append((partition.topic_partition, partition.spec))
+        wanted = _Wanted(refused, interesting, specs)
+        self._sort_out(context.partitions, wanted, exchange.session, is_follower=is_follower)
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
@@ -144,6 +161,109 @@ class Fetch:
             return self._response(context, interesting, results, refused, exchange)
 
         return read.then(response) if isinstance(read, Promise) else response(read)
+
+    def _sort_out(
+        self,
+        partitions: Iterable[SessionPartition],
+        wanted: _Wanted,
+        session: Session,
+        *,
+        is_follower: bool,
+    ) -> None:
+        """Find out which partitions cannot be read at all."""
+        refused, interesting, specs = wanted
+        for partition in partitions:
+            code = self._refusal(partition, session, is_follower=is_follower)
+            if code:
+                refused.append((partition, _refused(partition.index, code)))
+            else:
+                assert partition.topic_partition is not None
+                interesting.append(partition)
+                specs.append((partition.topic_partition, partition.spec))
+
+    # Very many partitions
+
+    def _large(
+        self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
+    ) -> Promise[EncodedResponse | None]:
+        """Answer a request of very many partitions in several turns of the loop.
+
+        Without a context the session is begun, or none, when all that is named has been looked at.
+        """
+        over: Promise[None] = Promise()
+        return in_order(promised(self._in_turns(request, exchange, context, over)), over)
+
+    async def _in_turns(
+        self,
+        request: FetchRequest,
+        exchange: Exchange,
+        context: FetchContext | None,
+        over: Promise[None],
+    ) -> EncodedResponse | None:
+        share = self._turns.begin()
+        if context is None:
+            named: dict[SessionKey, SessionPartition] = {}
+            for topic, asked in pieces(request.topics):
+                if share.is_over():
+                    await share.next()
+                self._sessions.name(topic, asked, named)
+            context = self._sessions.context(
+                request, exchange.api_version, exchange.received_ms, named
+            )
+        wanted = _Wanted([], [], [])
+        is_follower = request.replica_id >= 0
+        for start in range(0, len(context.partitions), ROWS_PER_SHARE):
+            if share.is_over():
+                await share.next()
+            some = context.partitions[start : start + ROWS_PER_SHARE]
+            self._sort_out(some, wanted, exchange.session, is_follower=is_follower)
+        if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
+            return EncodedResponse(self._failed(request, exchange), None)
+        params = self._params(request, exchange)
+        large_fetches = self._replica_manager.large_fetches
+        reading = large_fetches.begin()
+        try:
+            await large_fetches.fetch(
+                params, wanted.specs, reading, share, partial(over.keep, None)
+            )
+            return await self._response_in_turns(context, wanted, reading, exchange, share)
+        finally:
+            reading.end()
+
+    async def _response_in_turns(
+        self,
+        context: FetchContext,
+        wanted: _Wanted,
+        reading: Reading,
+        exchange: Exchange,
+        share: Share,
+    ) -> EncodedResponse | None:
+        """Return the response, which takes the files of a reading over; None if that is over."""
+        records = FetchedRecords(exchange.api_version)
+        fetched: FetchedPartitions = []
+        left = zip(wanted.interesting, reading.results, strict=False)
+        while not reading.is_over() and (some := tuple(islice(left, ROWS_PER_SHARE))):
+            fetched += [
+                (partition, self.answer_of(partition, result, records))
+                for partition, (_, result) in some
+            ]
+            if share.is_over():
+                await share.next()
+        if reading.is_over():
+            return None
+        fetched += wanted.refused
+        await share.next()
+        # In one go: the next request of the session may come between two turns.
+        whole = self._whole(context, fetched, exchange)
+        parts: list[SendPart] = []
+        version = exchange.api_version
+        for _ in encode_fetch_response_in_pieces(version, whole, parts, ROWS_PER_SHARE):
+            if share.is_over():
+                await share.next()
+        if reading.is_over():
+            return None
+        reading.hand_over()
+        return EncodedResponse(parts, records.release if records.has_regions else None)
 
     def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedResponse:
         """Answer what has waited, with what is there now."""
@@ -244,6 +364,13 @@ class Fetch:
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> list[SendPart]:
         """Return partitions as the client of an exchange reads them; takes their records over."""
+        whole = self._whole(context, fetched_partitions, exchange)
+        return encode_fetch_response(exchange.api_version, whole)
+
+    def _whole(
+        self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
+    ) -> FetchResponse:
+        """Return what a session's client is told of partitions."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         session_response = context.answer(fetched_partitions)
@@ -264,14 +391,13 @@ class Fetch:
                 topics.append((topic, rows))
             rows.append(row)
         endpoints = () if leaders is None else leaders.endpoints
-        whole = FetchResponse(
+        return FetchResponse(
             topics,
             session_response.error_code,
             session_response.session_id,
             endpoints,
             exchange.throttle_ms,
         )
-        return encode_fetch_response(version, whole)
 
     def answer_of(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords

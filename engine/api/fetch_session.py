@@ -288,13 +288,22 @@ class FetchSessionCache:
         """Count the partitions of all sessions."""
         return sum(len(session.partitions) for session in self._sessions.values())
 
-    def context(self, request: FetchRequest, api_version: int, now_ms: int) -> FetchContext:
-        """Return what a request reads; moves the session on that it belongs to."""
+    def context(
+        self,
+        request: FetchRequest,
+        api_version: int,
+        now_ms: int,
+        named: dict[SessionKey, SessionPartition] | None = None,
+    ) -> FetchContext:
+        """Return what a request reads; moves the session on that it belongs to.
+
+        `named` is what `name` has made of all that the request names, if it goes on with none.
+        """
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            asked = self._asked(request).values()
+            asked = (self._asked(request) if named is None else named).values()
             if epoch == FINAL_EPOCH:
                 return FetchContext(asked)
             is_follower = request.replica_id >= 0
@@ -311,14 +320,23 @@ class FetchSessionCache:
     def _asked(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
         named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
-            for asked in partitions:
-                key = (topic, asked.partition)
-                partition = named.get(key)
-                if partition is None:
-                    named[key] = SessionPartition(key, asked, self._metadata_cache)
-                else:
-                    partition.ask_for(asked)
+            self.name(topic, partitions, named)
         return named
+
+    def name(
+        self,
+        topic: str | bytes,
+        partitions: Iterable[AskedPartition],
+        named: dict[SessionKey, SessionPartition],
+    ) -> None:
+        """Add partitions of a topic to those that a request names; of two the last counts."""
+        for asked in partitions:
+            key = (topic, asked.partition)
+            partition = named.get(key)
+            if partition is None:
+                named[key] = SessionPartition(key, asked, self._metadata_cache)
+            else:
+                partition.ask_for(asked)
 
     def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
         partitions = session.partitions

@@ -172,7 +172,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
     followers = UsualFollowerFetch(metadata_cache, sessions, clock)
-    fetch, near_fetch = Fetch(fetch_deps, followers), AnswerNearFetch(fetch_deps)
+    fetch, near_fetch = Fetch(fetch_deps, deps.turns, followers), AnswerNearFetch(fetch_deps)
     produce = Produce(replica_manager, metadata_cache, deps.turns)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [

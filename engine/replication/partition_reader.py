@@ -28,6 +28,17 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.ports import ReplicaManagerPorts
 
 
+class WhatIsLeft:
+    """What a fetch may read yet, of which some partitions have been read."""
+
+    __slots__ = ("at_least_one_batch", "left_bytes")
+
+    def __init__(self, params: FetchParams) -> None:
+        self.left_bytes = params.max_bytes
+        #: Nothing was there so far: the first batch may be above the limits.
+        self.at_least_one_batch = not params.is_max_bytes_hard
+
+
 class PartitionReader:
     """Reads the partitions of one broker; `find` raises for those that are not here."""
 
@@ -48,13 +59,17 @@ class PartitionReader:
         params: FetchParams,
         specs: Iterable[tuple[TopicPartition, FetchSpec]],
         effects: list[Effect] | None,
+        left: WhatIsLeft | None = None,
     ) -> FetchResults:
         """Read partitions until the bytes are used up; followers are noted if `effects` is there.
 
-        Only the first partition that has something yields a batch above the limits (FET-3).
+        Only the first partition that has something yields a batch above the limits (FET-3). `left`
+        is that of a fetch that is read in several calls.
         """
-        left_bytes = params.max_bytes
-        at_least_one_batch = not params.is_max_bytes_hard
+        if left is None:
+            left_bytes, at_least_one_batch = params.max_bytes, not params.is_max_bytes_hard
+        else:
+            left_bytes, at_least_one_batch = left.left_bytes, left.at_least_one_batch
         nearest = self._ports.nearest if params.client is not None else None
         results: FetchResults = []
         for topic_partition, spec in specs:
@@ -90,6 +105,8 @@ class PartitionReader:
                 left_bytes = max(0, left_bytes - records.size_bytes)
             if effects is not None and params.replica_id >= 0 and diverging is None:
                 effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
+        if left is not None:
+            left.left_bytes, left.at_least_one_batch = left_bytes, at_least_one_batch
         return results
 
     def note_position(

@@ -67,6 +67,7 @@ from engine.replication.errors import (
     UnknownTopicOrPartition,
     answer_to,
 )
+from engine.replication.large_fetch import LargeDelayedFetch, LargeFetches, LargeFetchSide
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
@@ -140,6 +141,17 @@ class ReplicaManager:
                 self._watch_produce,
                 self._failed_append,
                 self._complete_behind,
+            )
+        )
+        #: Fetches of very many partitions.
+        self.large_fetches = LargeFetches(
+            LargeFetchSide(
+                clock,
+                self._reader,
+                self.find,
+                self.perform,
+                self._watch_fetch,
+                self._check_deletes,
             )
         )
         self._effects: deque[Effect] = deque()
@@ -439,6 +451,12 @@ class ReplicaManager:
         ]
         return DelayedFetch(deadline_ms, params, waiting, self.find, self._reader.is_held_back)
 
+    def _watch_fetch(
+        self, fetch: LargeDelayedFetch, topic_partitions: Iterable[TopicPartition]
+    ) -> None:
+        self._fetches.watch(fetch, topic_partitions)
+        self._ports.on_waiting(fetch.deadline_ms)
+
     def _taken_by(
         self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
@@ -653,6 +671,7 @@ class ReplicaManager:
         """Complete every delayed operation, as if its time were over; append no more."""
         self._is_stopped = True
         self._keep_all(self._produces.drain(), self._deletes.drain(), self._fetches.drain())
+        self.large_fetches.stop()
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:

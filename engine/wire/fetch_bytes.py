@@ -25,7 +25,7 @@ Source: D4.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from struct import Struct as Format
 from typing import Final, NamedTuple, TypeAlias
@@ -340,6 +340,13 @@ def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]
     return _Writer(version).response(answer)
 
 
+def encode_fetch_response_in_pieces(
+    version: int, answer: FetchResponse, parts: list[SendPart], at_once: int
+) -> Iterator[None]:
+    """Encode a response, so many partitions in each step; `parts` has all of it at the end."""
+    return _Writer(version).pieces(answer, parts, at_once)
+
+
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
     """Return what stands before the only partition of a response: counts and the topic."""
@@ -363,12 +370,7 @@ class _Writer:
 
     def response(self, answer: FetchResponse) -> list[SendPart]:
         """Write all of it and return the parts."""
-        version, out = self.version, self.out
-        if version >= FIRST_WITH_SESSIONS:
-            out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
-        elif version >= 1:
-            out += answer.throttle_ms.to_bytes(4)
-        self.count(len(answer.topics))
+        self._head(answer)
         for topic, partitions in answer.topics:
             self.topic(topic)
             self.count(len(partitions))
@@ -376,11 +378,39 @@ class _Writer:
                 self._partition(partition)
             if self.is_flexible:
                 self.out.append(0)
+        self._end(answer)
+        return self.parts
+
+    def pieces(self, answer: FetchResponse, parts: list[SendPart], at_once: int) -> Iterator[None]:
+        """Write all of it, with a stop after so many partitions."""
+        self._head(answer)
+        count = 0
+        for topic, partitions in answer.topics:
+            self.topic(topic)
+            self.count(len(partitions))
+            for partition in partitions:
+                self._partition(partition)
+                count += 1
+                if count % at_once == 0:
+                    yield
+            if self.is_flexible:
+                self.out.append(0)
+        self._end(answer)
+        parts += self.parts
+
+    def _head(self, answer: FetchResponse) -> None:
+        version, out = self.version, self.out
+        if version >= FIRST_WITH_SESSIONS:
+            out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
+        elif version >= 1:
+            out += answer.throttle_ms.to_bytes(4)
+        self.count(len(answer.topics))
+
+    def _end(self, answer: FetchResponse) -> None:
         if self.is_flexible:
             self._endpoints(answer.node_endpoints)
         if self.out:
             self.parts.append(self.out)
-        return self.parts
 
     def count(self, count: int) -> None:
         """Write the count of an array, or the size of records."""

@@ -97,7 +97,7 @@ class DataStage:
         produce = Produce(self.manager, self.metadata, self.turns)
         self.followers = UsualFollowerFetch(self.metadata, self.sessions, self.clock)
         fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)
-        fetch = Fetch(fetch_deps, self.followers if is_usual else None)
+        fetch = Fetch(fetch_deps, self.turns, self.followers if is_usual else None)
         serve, rule = self.table.serve, Rule.PER_RESOURCE
         if is_usual:
             usual = UsualProduce(produce, self.metadata, self.clock).answer

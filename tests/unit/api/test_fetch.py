@@ -250,7 +250,7 @@ def test_large_records_leave_as_a_region_of_their_file(tmp_path: Path) -> None:
     stage = DataStage(files=RealFiles(), root=str(tmp_path))
     stage.produce(sent(1, value=b"x" * 200_000))
     partition = stage.manager.find(T0)
-    fetch = Fetch(FetchDeps(stage.manager, stage.metadata, stage.sessions))
+    fetch = Fetch(FetchDeps(stage.manager, stage.metadata, stage.sessions), stage.turns)
     body = message_codec("FetchRequest", 17).encode(fetch_request(17, {0: 0}))
     exchange = Exchange(Session("memory:1", allow_all()), 1, 17, 1, "tester", 0)
     reply = fetch.handle(decode_fetch_request(memoryview(body), 17), exchange)

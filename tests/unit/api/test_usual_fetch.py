@@ -476,7 +476,7 @@ def test_a_large_read_leaves_as_a_region_until_it_is_sent(tmp_path: Path) -> Non
     stage = DataStage(files=RealFiles(), root=str(tmp_path))
     append(stage, sent(1, value=b"x" * 200_000))
     segment = stage.manager.find(T0).log.active_segment
-    fetch = Fetch(FetchDeps(stage.manager, stage.metadata, stage.sessions))
+    fetch = Fetch(FetchDeps(stage.manager, stage.metadata, stage.sessions), stage.turns)
     for version in (11, 17):
         body = message_codec("FetchRequest", version).encode(
             fetch_request(version, {0: 0}, session_epoch=-1)

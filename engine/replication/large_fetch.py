@@ -1,0 +1,270 @@
+"""Fetches of very many partitions, read a few in each turn of the loop.
+
+```
+ read some ─ turn ─ read some … ─┬─ enough bytes, an error, no wait ──────────────────> results
+                                 └─ listed under all keys ─ look at some ─ turn ─ … ─> waits
+                                      an event of a partition: a look at that one │
+ results <── read some ─ turn ─ read some … <─── enough bytes, deadline ──────────┘
+```
+
+Whoever waits is listed before the first look, so that no event between two looks is lost. What has
+been read keeps files open: a `Reading` gives them back, once, if nobody takes it over.
+
+Source: FET-2, FET-3, PUR-2, PUR-5; Kafka reads the partitions of a fetch one after the other, too,
+while others append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock
+from engine.host.turns import Share
+from engine.limits import ROWS_PER_SHARE
+from engine.model import TopicPartition
+from engine.replication.delayed_fetch import (
+    DelayedFetch,
+    FetchResults,
+    ReadNow,
+    WaitingPartition,
+    bytes_behind,
+    release_results,
+)
+from engine.replication.effects import Effect
+from engine.replication.partition import Partition
+from engine.replication.partition_reader import PartitionReader, WhatIsLeft
+from engine.replication.partition_types import FetchParams, FetchSpec
+
+
+class LargeDelayedFetch(DelayedFetch):
+    """Waits for the bytes of very many partitions; each event is a look at one of them.
+
+    Whoever awaits the promise reads by itself when it is kept.
+    """
+
+    __slots__ = ("_available", "_total_bytes", "_waiting_of", "is_abandoned")
+
+    def __init__(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Sequence[WaitingPartition],
+        find: Callable[[TopicPartition], Partition],
+        is_held_back: Callable[[Partition, int], bool],
+    ) -> None:
+        super().__init__(deadline_ms, params, waiting, find, is_held_back)
+        self._waiting_of = {each.topic_partition: each for each in waiting}
+        # The bytes of those that were looked at.
+        self._available: dict[TopicPartition, int] = {}
+        self._total_bytes = 0
+        #: Nobody waits for it any more.
+        self.is_abandoned = False
+
+    def keep(self, _read: ReadNow) -> None:
+        """Tell that the wait is over."""
+        promise = self.promise
+        self.drop()
+        promise.keep([])
+
+    def drop(self) -> None:
+        """Let go of the partitions and the promise."""
+        super().drop()
+        self._waiting_of, self._available = {}, {}
+
+    def abandon(self) -> bool:
+        """End the wait without a response; who waits is told."""
+        self.is_abandoned = not self.is_completed
+        if self.force_complete():
+            self.keep(lambda _params, _specs: [])
+        return self.is_abandoned
+
+    def look(self, key: object) -> bool:
+        """Tell whether there is enough by what one partition has now, and the others had."""
+        waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
+        if waiting is None:
+            return False
+        topic_partition, spec, start = waiting
+        try:
+            partition = self._find(topic_partition)
+            is_held_back = self._is_held_back(partition, self.params.replica_id)
+            available_bytes = bytes_behind(
+                partition, self.params, spec, start, is_held_back=is_held_back
+            )
+            if available_bytes is None or partition.find_divergence(spec) is not None:
+                return True
+        except (ApiError, StorageError):
+            return True
+        self._total_bytes += available_bytes - self._available.get(topic_partition, 0)
+        self._available[topic_partition] = available_bytes
+        return self._total_bytes >= self.params.min_bytes
+
+
+class Reading:
+    """What a fetch of very many partitions has read, until it ends or its response has it."""
+
+    __slots__ = ("_all", "_is_over", "results")
+
+    def __init__(self, all_readings: dict[Reading, None]) -> None:
+        self.results: FetchResults = []
+        self._is_over = False
+        self._all = all_readings
+        all_readings[self] = None
+
+    def is_over(self) -> bool:
+        """Tell whether nothing is read, or may be used, any more."""
+        return self._is_over
+
+    def release(self) -> None:
+        """Let the files of what was read go; more may be read."""
+        results, self.results = self.results, []
+        release_results(results)
+
+    def end(self) -> None:
+        """Let the files go that nobody has taken over; again, this does nothing."""
+        if not self._is_over:
+            self.hand_over()
+            release_results(self.results)
+
+    def hand_over(self) -> None:
+        """Leave the files to whoever sends the response."""
+        self._is_over = True
+        del self._all[self]
+
+
+class LargeFetchSide(NamedTuple):
+    """What a large fetch needs of the replica manager that it reads from."""
+
+    clock: Clock
+    reader: PartitionReader
+    find: Callable[[TopicPartition], Partition]
+    perform: Callable[[Sequence[Effect]], None]
+    #: Lets a fetch wait under keys.
+    watch: Callable[[LargeDelayedFetch, Sequence[TopicPartition]], None]
+    check_deletes: Callable[[TopicPartition], None]
+
+
+class LargeFetches:
+    """The fetches of very many partitions of one broker."""
+
+    def __init__(self, side: LargeFetchSide) -> None:
+        self._side = side
+        self._readings: dict[Reading, None] = {}
+        self._is_stopped = False
+
+    @property
+    def reading_count(self) -> int:
+        """Count the fetches that have not been answered."""
+        return len(self._readings)
+
+    def begin(self) -> Reading:
+        """Return what a fetch keeps what it has read in; whoever asks ends it, or hands it over."""
+        reading = Reading(self._readings)
+        if self._is_stopped:
+            reading.end()
+        return reading
+
+    def stop(self) -> None:
+        """End what is being read."""
+        self._is_stopped = True
+        for reading in tuple(self._readings):
+            reading.end()
+
+    async def fetch(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        reading: Reading,
+        share: Share,
+        on_read: Callable[[], None],
+    ) -> None:
+        """Read partitions as `ReplicaManager.fetch` does, and wait where that would.
+
+        `on_read` is told when nothing is left but the wait. The reading is over if the broker has
+        stopped meanwhile, or nobody waits any more.
+        """
+        deadline_ms = self._side.clock.monotonic_ms() + params.max_wait_ms
+        await self._read(params, specs, reading, share, is_noting=True)
+        if reading.is_over() or not _must_wait(params, reading.results):
+            return
+        await share.next()
+        waiting = [
+            WaitingPartition(topic_partition, spec, result.records.start)
+            for (topic_partition, spec), (_, result) in zip(specs, reading.results, strict=True)
+            if result.records is not None
+        ]
+        reading.release()
+        if reading.is_over():
+            return
+        await self._wait(deadline_ms, params, waiting, reading, share, on_read)
+        if not reading.is_over():
+            await share.next()
+            await self._read(params, specs, reading, share, is_noting=False)
+
+    async def _read(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        reading: Reading,
+        share: Share,
+        *,
+        is_noting: bool,
+    ) -> None:
+        side, left = self._side, WhatIsLeft(params)
+        for start in range(0, len(specs), ROWS_PER_SHARE):
+            if share.is_over():
+                await share.next()
+            if reading.is_over():
+                return
+            some = specs[start : start + ROWS_PER_SHARE]
+            effects: list[Effect] | None = [] if is_noting else None
+            reading.results += side.reader.read(params, some, effects, left)
+            if effects is not None:
+                side.perform(effects)
+            if is_noting and params.is_from_follower:
+                # Its fetch says where its log starts.
+                for topic_partition, _ in some:
+                    side.check_deletes(topic_partition)
+
+    async def _wait(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Sequence[WaitingPartition],
+        reading: Reading,
+        share: Share,
+        on_read: Callable[[], None],
+    ) -> None:
+        side = self._side
+        operation = LargeDelayedFetch(
+            deadline_ms, params, waiting, side.find, side.reader.is_held_back
+        )
+        promise = operation.promise
+        keys = [each.topic_partition for each in waiting]
+        side.watch(operation, keys)
+        for number, key in enumerate(keys):
+            if number % ROWS_PER_SHARE == 0 and share.is_over():
+                await share.next()
+            if operation.is_completed:
+                break
+            if operation.look(key):
+                if operation.force_complete():
+                    operation.keep(lambda _params, _specs: [])
+                break
+        on_read()
+        await promise
+        if operation.is_abandoned:
+            reading.end()
+
+
+def _must_wait(params: FetchParams, results: FetchResults) -> bool:
+    """Tell whether there is too little, and nothing that waiting does not mend."""
+    if params.max_wait_ms <= 0 or not results:
+        return False
+    total_bytes = 0
+    for _, result in results:
+        if result.error is not None or result.records is None:
+            return False
+        total_bytes += result.records.size_bytes
+    return total_bytes < params.min_bytes
