@@ -61,17 +61,21 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
 
     def can_complete(self) -> bool:
         """Tell whether no partition waits; those that are done are not looked at again."""
-        for topic_partition, offset in tuple(self._required.items()):
-            result = self._results[topic_partition]
-            settled: A | None
-            try:
-                settled = self.settled(self._find(topic_partition), offset, result)
-            except ApiError as failure:
-                settled = self.failed(result, failure)
-            if settled is not None:
-                self._results[topic_partition] = settled
-                del self._required[topic_partition]
+        for topic_partition in tuple(self._required):
+            self._look_at(topic_partition)
         return not self._required
+
+    def _look_at(self, topic_partition: TopicPartition) -> None:
+        result = self._results[topic_partition]
+        settled: A | None
+        try:
+            partition = self._find(topic_partition)
+            settled = self.settled(partition, self._required[topic_partition], result)
+        except ApiError as failure:
+            settled = self.failed(result, failure)
+        if settled is not None:
+            self._results[topic_partition] = settled
+            del self._required[topic_partition]
 
     def keep(self) -> None:
         """Keep the promise of a completed operation."""

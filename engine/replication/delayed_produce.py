@@ -43,6 +43,15 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
 
     __slots__ = ()
 
+    def look(self, key: object) -> bool:
+        """Look at the partition that had an event: those of thousands have as many events.
+
+        Watermarks, leaders and in-sync sets all change by events of their partition.
+        """
+        if key in self._required:
+            self._look_at(key)
+        return not self._required
+
     def settled(
         self, partition: Partition, offset: int, result: ProduceResult
     ) -> ProduceResult | None:

@@ -235,3 +235,24 @@ def test_the_timeout_begins_with_the_request() -> None:
     stage.pass_time(2)
     found = stage.answer("Produce", 11).responses[0].partition_responses
     assert {7} == {row.error_code for row in found}
+
+
+def test_a_watermark_is_a_look_at_its_partition_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage((1, 2))
+    assert stage.produce(*[sent()] * COUNT) is None
+    looks = 0
+    settled = Partition.enough_replicas_reached
+
+    def counted(partition: Partition, required_offset: int) -> Any:
+        nonlocal looks
+        looks += 1
+        return settled(partition, required_offset)
+
+    monkeypatch.setattr(Partition, "enough_replicas_reached", counted)
+    params = FetchParams(2, max_wait_ms=0, isolation=Isolation.LOG_END)
+    for index in reversed(range(COUNT)):
+        spec = FetchSpec(1, 1 << 20, log_start_offset=0)
+        stage.manager.fetch(params, [(TopicPartition("t", index), spec)])
+    found = stage.answer("Produce", 11).responses[0].partition_responses
+    assert {0} == {row.error_code for row in found}
+    assert COUNT == looks
