@@ -196,7 +196,7 @@ class Produce:
         batches, refused = found
         results: Results = {}
         if batches:
-            appended = await self.replica_manager.append_in_turns(
+            appended = await self.replica_manager.large_appends.append(
                 batches,
                 request.acks,
                 request.timeout_ms,

@@ -23,15 +23,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.host.each import do_each
 from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
-from engine.host.turns import Share
-from engine.limits import ROWS_PER_SHARE
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
@@ -67,6 +64,7 @@ from engine.replication.errors import (
     UnknownTopicOrPartition,
     answer_to,
 )
+from engine.replication.large_append import VALID_ACKS, Appended, LargeAppends, LargeAppendSide
 from engine.replication.large_fetch import LargeDelayedFetch, LargeFetches, LargeFetchSide
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
@@ -77,23 +75,12 @@ from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-_VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
-
 T = TypeVar("T")
 _AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
-
-
-class _Appended(NamedTuple):
-    """What has become of one request's partitions so far, and the offsets that it waits for."""
-
-    results: ProduceResults
-    required: dict[TopicPartition, int]
-    required_acks: int
-    must_spare_internal: bool
 
 
 class ReplicaManager:
@@ -143,20 +130,16 @@ class ReplicaManager:
                 self._complete_behind,
             )
         )
-        #: Fetches of very many partitions.
-        self.large_fetches = LargeFetches(
-            LargeFetchSide(
-                clock,
-                self._reader,
-                self.find,
-                self.perform,
-                self._watch_fetch,
-                self._check_deletes,
-            )
+        append_side = LargeAppendSide(
+            clock, self._append_some, self.find, self.perform, self._watch_produce
         )
+        fetch_side = LargeFetchSide(
+            clock, self._reader, self.find, self.perform, self._watch_fetch, self._check_deletes
+        )
+        #: Produces to very many partitions, and fetches of them.
+        self.large_appends, self.large_fetches = LargeAppends(append_side), LargeFetches(fetch_side)
         self._effects: deque[Effect] = deque()
         self._is_performing = False
-        self._is_stopped = False
 
     # Partitions
 
@@ -242,11 +225,11 @@ class ReplicaManager:
         acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
         Clients do not write to internal topics, but for Kafka's admin tools.
         """
-        if required_acks not in _VALID_ACKS:
+        if required_acks not in VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
             return dict.fromkeys(entries, ProduceResult(refused))
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
-        appended = _Appended({}, {}, required_acks, must_spare_internal)
+        appended = Appended({}, {}, required_acks, must_spare_internal)
         effects = self._append_some(entries.items(), appended, origin)
         results, required = appended.results, appended.required
         if not required:
@@ -263,7 +246,7 @@ class ReplicaManager:
     def _append_some(
         self,
         entries: Iterable[tuple[TopicPartition, memoryview]],
-        appended: _Appended,
+        appended: Appended,
         origin: AppendOrigin,
     ) -> list[Effect]:
         """Append to some partitions of a request; returns what is to be performed."""
@@ -290,47 +273,6 @@ class ReplicaManager:
             )
             effects += moved
         return effects
-
-    async def append_in_turns(
-        self,
-        entries: Mapping[TopicPartition, memoryview],
-        required_acks: int,
-        timeout_ms: int,
-        share: Share,
-        *,
-        is_internal_allowed: bool = False,
-    ) -> ProduceResults | Promise[ProduceResults]:
-        """Append what a client sent, to a few partitions in each turn, as `append_records` does.
-
-        Each partition is found at its own turn. After `stop` no log is touched: what is left then
-        is refused with NotLeaderOrFollower. The wait for followers is not part of the call.
-        """
-        if required_acks not in _VALID_ACKS:
-            return dict.fromkeys(entries, ProduceResult(InvalidRequiredAcks(required_acks)))
-        deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        appended = _Appended({}, {}, required_acks, not is_internal_allowed)
-        left = iter(entries.items())
-        while some := tuple(islice(left, ROWS_PER_SHARE)):
-            if share.is_over():
-                await share.next()
-            if self._is_stopped:
-                for topic_partition, _ in some:
-                    refused = NotLeaderOrFollower(topic_partition, "the broker stops")
-                    appended.results[topic_partition] = ProduceResult(refused)
-            else:
-                self.perform(self._append_some(some, appended, AppendOrigin.CLIENT))
-        if not appended.required:
-            return appended.results
-        await share.next()
-        produce = DelayedProduce(deadline_ms, appended.results, appended.required, self.find)
-        promise = produce.promise
-        # Between two turns followers may have fetched, and leaders have changed.
-        if self._is_stopped or produce.can_complete():
-            produce.force_complete()
-            produce.keep()
-        else:
-            self._watch_produce(produce, appended.required)
-        return promise
 
     def _watch_produce(
         self, produce: DelayedProduce, required: Mapping[TopicPartition, int]
@@ -451,10 +393,8 @@ class ReplicaManager:
         ]
         return DelayedFetch(deadline_ms, params, waiting, self.find, self._reader.is_held_back)
 
-    def _watch_fetch(
-        self, fetch: LargeDelayedFetch, topic_partitions: Iterable[TopicPartition]
-    ) -> None:
-        self._fetches.watch(fetch, topic_partitions)
+    def _watch_fetch(self, fetch: LargeDelayedFetch, keys: Iterable[TopicPartition]) -> None:
+        self._fetches.watch(fetch, keys)
         self._ports.on_waiting(fetch.deadline_ms)
 
     def _taken_by(
@@ -669,7 +609,7 @@ class ReplicaManager:
 
     def stop(self) -> None:
         """Complete every delayed operation, as if its time were over; append no more."""
-        self._is_stopped = True
+        self.large_appends.stop()
         self._keep_all(self._produces.drain(), self._deletes.drain(), self._fetches.drain())
         self.large_fetches.stop()
 
