@@ -23,10 +23,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
-from engine.host.each import do_each
 from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
 from engine.log.producer_state import AppendOrigin
@@ -45,6 +44,7 @@ from engine.replication.delayed_fetch import (
     WaitingPartition,
     release_results,
 )
+from engine.replication.delayed_operations import DelayedOperations
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
 from engine.replication.effects import (
     Effect,
@@ -72,15 +72,12 @@ from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecisi
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
 from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
-from engine.timing.purgatory import Purgatory
-from engine.timing.wheel import TimingWheel
 
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 T = TypeVar("T")
-_AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
 
 
 class ReplicaManager:
@@ -98,16 +95,10 @@ class ReplicaManager:
         now_ms = clock.monotonic_ms()
         self._partitions: dict[TopicPartition, Partition] = {}
         self._offline: set[TopicPartition] = set()
-        self._produces: Purgatory[DelayedProduce] = Purgatory(
-            TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
-        )
-        self._fetches: Purgatory[_AnyFetch] = Purgatory(
-            TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
-        )
-        self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
-            TimingWheel(now_ms),
-            purge_interval=config.delete_records_purgatory_purge_interval_requests,
-        )
+        self._delayed = DelayedOperations(config, now_ms, self._read_now)
+        self._produces, self._fetches = self._delayed.produces, self._delayed.fetches
+        self._deletes = self._delayed.deletes
+        self._check_deletes = self._delayed.check_deletes
         # What is watched, for a look before each of the very many events that nobody waits for.
         self._produce_keys = self._produces.watched_keys
         self._delete_keys = self._deletes.watched_keys
@@ -179,7 +170,7 @@ class ReplicaManager:
         partition = self._partitions.pop(topic_partition, None)
         self._ports.fetching.stop(topic_partition)
         self._ports.moving.stop(topic_partition)
-        self._check_all(topic_partition)
+        self._delayed.check_all(topic_partition)
         return partition
 
     def mark_offline(self, topic_partition: TopicPartition) -> None:
@@ -188,7 +179,7 @@ class ReplicaManager:
         self._offline.add(topic_partition)
         self._ports.fetching.stop(topic_partition)
         self._ports.moving.stop(topic_partition)
-        self._check_all(topic_partition)
+        self._delayed.check_all(topic_partition)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
         """Tell whether the directory of a replica has failed."""
@@ -503,17 +494,17 @@ class ReplicaManager:
     def _perform_one(self, effect: Effect) -> None:
         match effect:
             case LogEndMoved():
-                self._check_fetches(effect.topic_partition)
+                self._delayed.check_fetches(effect.topic_partition)
             case HighWatermarkMoved():
                 # Anything that waits on the partition may be complete.
-                self._check_all(effect.topic_partition)
+                self._delayed.check_all(effect.topic_partition)
             case RoleChanged():
-                self._check_all(effect.topic_partition)
+                self._delayed.check_all(effect.topic_partition)
                 self._ports.moving.resume(effect.topic_partition)
             case LogStartMoved():
                 # The task of the log manager writes it down; an earlier deletion may be complete.
                 self._check_deletes(effect.topic_partition)
-                self._check_fetches(effect.topic_partition)
+                self._delayed.check_fetches(effect.topic_partition)
             case ProposeIsr():
                 partition = self._partitions.get(effect.topic_partition)
                 if partition is not None:
@@ -540,63 +531,13 @@ class ReplicaManager:
             tell_isr(partition)
         self.perform(effects)
 
-    def _check_all(self, topic_partition: TopicPartition) -> None:
-        # Each has its look, also behind a fault of our own.
-        try:
-            self._check_produces(topic_partition)
-        finally:
-            try:
-                self._check_deletes(topic_partition)
-            finally:
-                self._check_fetches(topic_partition)
-
-    def _check_produces(self, topic_partition: TopicPartition) -> None:
-        if topic_partition in self._produce_keys:
-            do_each(self._produces.check(topic_partition), DelayedProduce.keep)
-
-    def _check_deletes(self, topic_partition: TopicPartition) -> None:
-        if topic_partition in self._delete_keys:
-            do_each(self._deletes.check(topic_partition), DelayedDeleteRecords.keep)
-
-    def _check_fetches(self, topic_partition: TopicPartition) -> None:
-        if topic_partition in self._fetch_keys:
-            do_each(self._fetches.check(topic_partition), self._keep_fetch)
-
-    def _keep_fetch(self, fetch: _AnyFetch) -> None:
-        fetch.keep(self._read_now)
-
     def advance(self) -> None:
         """Complete the operations past their deadline."""
-        now_ms = self._clock.monotonic_ms()
-        self._keep_all(
-            self._produces.advance(now_ms),
-            self._deletes.advance(now_ms),
-            self._fetches.advance(now_ms),
-        )
-
-    def _keep_all(
-        self,
-        produces: list[DelayedProduce],
-        deletions: list[DelayedDeleteRecords],
-        fetches: list[_AnyFetch],
-    ) -> None:
-        """Keep the promises of completed operations; a fault of one loses no other."""
-        try:
-            do_each(produces, DelayedProduce.keep)
-        finally:
-            try:
-                do_each(deletions, DelayedDeleteRecords.keep)
-            finally:
-                do_each(fetches, self._keep_fetch)
+        self._delayed.advance(self._clock.monotonic_ms())
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
-        deadlines = (
-            self._produces.next_deadline_ms(),
-            self._fetches.next_deadline_ms(),
-            self._deletes.next_deadline_ms(),
-        )
-        return min((due for due in deadlines if due is not None), default=None)
+        return self._delayed.next_deadline_ms()
 
     def shrink_isrs(self) -> None:
         """Propose to drop the followers that lag; for the isr-expiration task (SCH-2)."""
@@ -610,7 +551,7 @@ class ReplicaManager:
     def stop(self) -> None:
         """Complete every delayed operation, as if its time were over; append no more."""
         self.large_appends.stop()
-        self._keep_all(self._produces.drain(), self._deletes.drain(), self._fetches.drain())
+        self._delayed.drain()
         self.large_fetches.stop()
 
 

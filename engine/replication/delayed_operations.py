@@ -1,0 +1,113 @@
+"""The operations of a broker that wait, in a purgatory for each kind, and what completes them.
+
+```
+event of a partition ── check ──┐
+deadline ── advance ────────────┼─ completed ── each promise kept, also behind a fault of another
+broker stops ── drain ──────────┘
+```
+
+Source: PUR-4 … PUR-12; the three DelayedOperationPurgatory of Kafka's ReplicaManager.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from engine.host.each import do_each
+from engine.model import TopicPartition
+from engine.replication.delayed_delete_records import DelayedDeleteRecords
+from engine.replication.delayed_fetch import DelayedFetch, ReadNow, UsualDelayedFetch
+from engine.replication.delayed_produce import DelayedProduce
+from engine.replication.ports import ReplicaManagerConfig
+from engine.replication.standing_fetch import StandingFetch
+from engine.timing.purgatory import Purgatory
+from engine.timing.wheel import TimingWheel
+
+_AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
+
+
+class DelayedOperations:
+    """The produces, fetches and deletions of records that wait; `read_now` answers fetches."""
+
+    def __init__(self, config: ReplicaManagerConfig, now_ms: int, read_now: ReadNow) -> None:
+        self._read_now = read_now
+        self.produces: Purgatory[DelayedProduce] = Purgatory(
+            TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
+        )
+        self.fetches: Purgatory[_AnyFetch] = Purgatory(
+            TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
+        )
+        self.deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
+            TimingWheel(now_ms),
+            purge_interval=config.delete_records_purgatory_purge_interval_requests,
+        )
+        # What is watched, for a look before each of the very many events that nobody waits for.
+        self._produce_keys = self.produces.watched_keys
+        self._delete_keys = self.deletes.watched_keys
+        self._fetch_keys = self.fetches.watched_keys
+
+    def check_all(self, topic_partition: TopicPartition) -> None:
+        """Complete what an event of a partition completes, of each kind."""
+        # Each has its look, also behind a fault of our own.
+        try:
+            self.check_produces(topic_partition)
+        finally:
+            try:
+                self.check_deletes(topic_partition)
+            finally:
+                self.check_fetches(topic_partition)
+
+    def check_produces(self, topic_partition: TopicPartition) -> None:
+        """Complete the produces that wait for a partition and need not any more."""
+        if topic_partition in self._produce_keys:
+            do_each(self.produces.check(topic_partition), DelayedProduce.keep)
+
+    def check_deletes(self, topic_partition: TopicPartition) -> None:
+        """Complete the deletions of records that wait for a partition and need not any more."""
+        if topic_partition in self._delete_keys:
+            do_each(self.deletes.check(topic_partition), DelayedDeleteRecords.keep)
+
+    def check_fetches(self, topic_partition: TopicPartition) -> None:
+        """Complete the fetches that wait for a partition and need not any more."""
+        if topic_partition in self._fetch_keys:
+            do_each(self.fetches.check(topic_partition), self.keep_fetch)
+
+    def keep_fetch(self, fetch: _AnyFetch) -> None:
+        """Answer a fetch that is completed."""
+        fetch.keep(self._read_now)
+
+    def advance(self, now_ms: int) -> None:
+        """Complete the operations past their deadline (monotonic)."""
+        self._keep_all(
+            self.produces.advance(now_ms),
+            self.deletes.advance(now_ms),
+            self.fetches.advance(now_ms),
+        )
+
+    def drain(self) -> None:
+        """Complete every operation, as if its time were over."""
+        self._keep_all(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
+
+    def _keep_all(
+        self,
+        produces: list[DelayedProduce],
+        deletions: list[DelayedDeleteRecords],
+        fetches: list[_AnyFetch],
+    ) -> None:
+        """Keep the promises of completed operations; a fault of one loses no other."""
+        try:
+            do_each(produces, DelayedProduce.keep)
+        finally:
+            try:
+                do_each(deletions, DelayedDeleteRecords.keep)
+            finally:
+                do_each(fetches, self.keep_fetch)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when to advance next (monotonic), None if nothing waits."""
+        deadlines = (
+            self.produces.next_deadline_ms(),
+            self.fetches.next_deadline_ms(),
+            self.deletes.next_deadline_ms(),
+        )
+        return min((due for due in deadlines if due is not None), default=None)
