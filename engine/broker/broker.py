@@ -190,6 +190,7 @@ class Broker:
             self.host.clock,
             workers=self.host.workers(self.live.config.background_threads),
             on_failure=lambda name, error: _log.error("%s failed: %s", name, error),
+            ends_early=self.host.ends_early,
         )
         self._closing.add("the tasks", self.tasks.stop)
         # A fetch that waits moves the timer of all: it has no need to be noted each time.
@@ -446,9 +447,9 @@ class Broker:
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
-    def clean_up_logs(self) -> int:
-        """Delete what retention takes now; returns how many segments went (RET-2)."""
-        return self.storage.logs.clean_up()
+    async def clean_up_logs(self) -> None:
+        """Delete what retention takes now, in shares of the loop's turns (RET-2)."""
+        await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
         """Compact the logs of topics before others, however dirty; None for all compacted ones."""
@@ -457,9 +458,15 @@ class Broker:
             [key for key in sorted(logs) if topics is None or key.topic in topics]
         )
 
-    def compaction(self) -> list[LogCompaction]:
-        """Return how far the cleaner is with each compacted log."""
-        return self.storage.compaction()
+    async def compaction(self) -> list[LogCompaction]:
+        """Return how far the cleaner is with each compacted log, in shares of the loop's turns."""
+        states: list[LogCompaction] = []
+        await self._process_turns().each(self.storage.compaction(), states.append)
+        return states
+
+    def _process_turns(self) -> LoopTurns:
+        """Return turns that come after a stop of this broker, too: nobody waits for ever."""
+        return LoopTurns(self._process_timers, self.host.clock, self.host.ends_early)
 
     def stop_waiting(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""

@@ -14,7 +14,7 @@ Source: PART-2, PART-13, SCH-1, SCH-2; D20.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -243,8 +243,8 @@ class Storage:
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
-    def compaction(self) -> list[LogCompaction]:
-        """Return how far the cleaner is with each compacted log."""
+    def compaction(self) -> Iterator[LogCompaction]:
+        """Yield how far the cleaner is with each compacted log."""
         around = CleanerLogs(self.logs.logs, self.logs.first_dirty_offset, self._high_watermark_of)
         return compaction_states(self.cleaner, around, self._clock.wall_ms())
 

@@ -1,8 +1,9 @@
 """Periodic work, delays, and work beside the loop, on the timers of one process.
 
 What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
-the loop's thread, one after the other. A task that fails is reported and comes again, after a fault
-of our own too.
+the loop's thread, one after the other. What looks at thousands of logs is work in steps, and takes
+as many turns of the loop as it needs (`LoopTurns`). A task that fails is reported and comes again,
+after a fault of our own too.
 
 Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """
@@ -14,7 +15,10 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.errors import EngineError, StorageError
+from engine.host.coroutine import drive
 from engine.host.ports import Clock, Timers, Workers
+from engine.host.turns import LoopTurns, never
+from engine.log.tasks import Steps
 
 
 class LoopTasks:
@@ -27,7 +31,10 @@ class LoopTasks:
         *,
         workers: Workers,
         on_failure: Callable[[str, EngineError], None],
+        ends_early: Callable[[], bool] = never,
     ) -> None:
+        """`ends_early` tells whether a share of a turn is over before its time."""
+        self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
         self._clock = clock
         self._workers = workers
@@ -64,6 +71,37 @@ class LoopTasks:
                 self.once(name, period_ms, run)
 
         self.once(name, first_after_ms, run)
+
+    def every_in_steps(
+        self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
+    ) -> None:
+        """Take steps again and again, a period after the end of the last ones."""
+
+        def again() -> None:
+            self.once(name, period_ms, run)
+
+        def run() -> None:
+            self.in_steps(name, steps(), again)
+
+        self.once(name, first_after_ms, run)
+
+    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Take steps in shares of the loop's turns, then run `done`, whatever one has met."""
+        drive(self._taken(name, steps, done))
+
+    async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        share = self._turns.begin()
+        try:
+            for _ in steps:
+                if share.is_over():
+                    await share.next()
+                    if self._is_stopped:
+                        return
+        except EngineError as error:
+            self._on_failure(name, error)
+        finally:
+            if not self._is_stopped:
+                done()
 
     def _run(self, name: str, action: Callable[[], object]) -> None:
         try:

@@ -219,7 +219,8 @@ class Cluster:
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
         """Have all brokers do what is wanted of all; returns what each says of its logs."""
-        return {broker.broker_id: carry_out(broker, request) for broker in self.brokers}
+        brokers = list(self.brokers)
+        return {broker.broker_id: await carry_out(broker, request) for broker in brokers}
 
     def stop_with_all(self) -> None:
         """Wait for no leaders to move: the cluster of these brokers stops as a whole."""

@@ -209,24 +209,24 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
         raise BadClusterFile(path, f"no request: {error}") from error
 
 
-def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
+async def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
     """Have a broker do what is wanted of all, and return its logs as values of JSON."""
     from engine.log.compaction_state import encode_states
 
     if request.action is Action.RETENTION:
-        broker.clean_up_logs()
+        await broker.clean_up_logs()
         return []
     if request.action is Action.COMPACT:
         broker.clean_logs_soon(request.topics)
-    return encode_states(broker.compaction())
+    return encode_states(await broker.compaction())
 
 
-def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
+async def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
     """Do what the cluster's process wants of a broker in a process of its own, and answer.
 
     Raises BadClusterFile.
     """
     request = read_request(data, data.member_request_path(broker_id))
     if request is not None:
-        content = {"number": request.number, "logs": carry_out(broker, request)}
+        content = {"number": request.number, "logs": await carry_out(broker, request)}
         data.write_message(data.member_response_path(broker_id), content)

@@ -38,6 +38,7 @@ from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
+from engine.host.coroutine import drive
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealFiles
@@ -234,12 +235,23 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         _log.info("ready: %s", address)
         say_ready(address)
 
+    is_answering = False
+
+    async def answer() -> None:
+        nonlocal is_answering
+        is_answering = True
+        try:
+            for broker in list(clusters[0].brokers) if clusters else ():
+                await answer_member(data, broker_id, broker)
+        except BadClusterFile as error:
+            _log.error("%s", error)
+        finally:
+            is_answering = False
+
     def look() -> None:
-        for broker in clusters[0].brokers if clusters else ():
-            try:
-                answer_member(data, broker_id, broker)
-            except BadClusterFile as error:
-                _log.error("%s", error)
+        # One that takes several turns is not begun with a second time.
+        if not is_answering:
+            drive(answer())
 
     process.run(opening, ready, look)
 

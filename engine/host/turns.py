@@ -12,12 +12,15 @@ A simulation, whose clock stands still within a callback, ends shares by chance 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import SHARE_MS_MAX
+
+T = TypeVar("T")
 
 
 def never() -> bool:
@@ -41,6 +44,17 @@ class LoopTurns:
     def begin(self) -> Share:
         """Return a share that begins now."""
         return Share(self)
+
+    async def each(self, items: Iterable[T], do: Callable[[T], object]) -> None:
+        """Do something with each item, in as many turns as it takes.
+
+        What makes the items goes on in turns too: it looks after each whether it still holds.
+        """
+        share = self.begin()
+        for item in items:
+            do(item)
+            if share.is_over():
+                await share.next()
 
     def apart(self) -> LoopTurns:
         """Return turns for work that does not wait for those who wait here."""

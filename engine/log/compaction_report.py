@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -28,10 +28,16 @@ class CleanerLogs(NamedTuple):
     high_watermark_of: Callable[[TopicPartition], int]
 
 
-def compaction_states(cleaner: LogCleaner, around: CleanerLogs, now_ms: int) -> list[LogCompaction]:
-    """Return the compacted logs of a broker, in order; changes nothing."""
-    logs = [log for _, log in sorted(around.logs.items()) if log.config.is_compacted]
-    return [_state(cleaner, around, log, now_ms) for log in logs]
+def compaction_states(
+    cleaner: LogCleaner, around: CleanerLogs, now_ms: int
+) -> Iterator[LogCompaction]:
+    """Yield the compacted logs of a broker, in order; changes nothing.
+
+    Others may be served between two of them: a log that goes meanwhile is passed over.
+    """
+    for key, log in sorted(around.logs.items()):
+        if log.config.is_compacted and around.logs.get(key) is log:
+            yield _state(cleaner, around, log, now_ms)
 
 
 def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int) -> LogCompaction:

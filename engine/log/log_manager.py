@@ -48,7 +48,7 @@ from engine.log.log_directory import (
     remove_folder,
 )
 from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
-from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
+from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
 
@@ -186,11 +186,20 @@ class LogManager:
             self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
 
     def _schedule(self) -> None:
-        config, every = self._config, self._around.tasks.every
+        config, tasks = self._config, self._around.tasks
         first = config.initial_task_delay_ms
-        for name, period, action in (
+        for name, period, steps in (
             ("kafka-log-retention", config.retention_check_interval_ms, self.clean_up),
             ("kafka-log-flusher", config.flush_scheduler_interval_ms, self.flush_dirty),
+            (
+                "PeriodicProducerExpirationCheck",
+                config.producer_id_expiration_check_ms,
+                self.expire_producers,
+            ),
+        ):
+            if period < LONG_MAX:
+                tasks.every_in_steps(name, period, steps, first_after_ms=first)
+        for name, period, action in (
             (
                 "kafka-recovery-point-checkpoint",
                 config.recovery_point_checkpoint_ms,
@@ -201,14 +210,9 @@ class LogManager:
                 config.log_start_offset_checkpoint_ms,
                 self.checkpoint_log_starts,
             ),
-            (
-                "PeriodicProducerExpirationCheck",
-                config.producer_id_expiration_check_ms,
-                self.expire_producers,
-            ),
         ):
             if period < LONG_MAX:
-                every(name, period, action, first_after_ms=first)
+                tasks.every(name, period, action, first_after_ms=first)
 
     # Finding and making
 
@@ -433,25 +437,24 @@ class LogManager:
 
     # Keeping order
 
-    def clean_up(self) -> int:
-        """Apply retention to logs that no cleaner does; returns how many segments went (RET-2)."""
-        now_ms = self._around.clock.wall_ms()
-        count = 0
+    def clean_up(self) -> Steps:
+        """Apply retention to logs that no cleaner does, one in each step (RET-2)."""
         for directory, log in self._each():
             if log.config.is_compacted:
                 continue
             with self._guarded_log(directory, log):
                 watermark = self._around.high_watermark_of(log.topic_partition)
-                count += sum(log.delete_old_segments(watermark, now_ms).values())
-        return count
+                log.delete_old_segments(watermark, self._around.clock.wall_ms())
+            yield
 
-    def flush_dirty(self) -> None:
-        """Flush the logs whose flush.ms has passed."""
-        now_ms = self._around.clock.wall_ms()
+    def flush_dirty(self) -> Steps:
+        """Flush the logs whose flush.ms has passed, one in each step."""
         for directory, log in self._each():
+            now_ms = self._around.clock.wall_ms()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 with self._guarded_log(directory, log):
                     log.flush(now_ms)
+            yield
 
     def checkpoint_recovery_points(self) -> None:
         """Write the recovery points of every directory (SCH-7)."""
@@ -476,12 +479,15 @@ class LogManager:
             with self._guarded(directory):
                 directory.write_high_watermarks(here)
 
-    def expire_producers(self) -> None:
-        """Forget producers that have been idle for too long, in every log. Source: SCH-12."""
-        now_ms = self._around.clock.wall_ms()
-        for log in self._all():
-            expiration_ms = log.config.producer_id_expiration_ms
-            log.producers.remove_expired(now_ms=now_ms, expiration_ms=expiration_ms)
+    def expire_producers(self) -> Steps:
+        """Forget producers that have been idle for too long, those of a log in each step.
+
+        Source: SCH-12.
+        """
+        for _, log in self._each():
+            now_ms, idle_ms = self._around.clock.wall_ms(), log.config.producer_id_expiration_ms
+            log.producers.remove_expired(now_ms=now_ms, expiration_ms=idle_ms)
+            yield
 
     def reconfigure(self, topic: str | None = None) -> None:
         """Give the logs of a topic its new settings, or all logs those of theirs."""

@@ -1,4 +1,4 @@
-"""What a log asks of whoever drives it: work for later, and work beside the loop.
+"""What a log asks of whoever drives it: work for later, in steps, and beside the loop.
 
 A log never waits and has no threads. It hands out what Kafka gives to its scheduler: removing
 files after their delay, making a rolled segment durable, writing checkpoints from time to time.
@@ -6,11 +6,16 @@ files after their delay, making a rolled segment durable, writing checkpoints fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.errors import StorageError
 from engine.model import TopicPartition
+
+#: Work over many logs, which ends after each step for a moment: others may be served there, and
+#: what it looks at next may have changed meanwhile.
+Steps: TypeAlias = Iterator[None]
 
 
 class LogTasks(Protocol):
@@ -24,6 +29,20 @@ class LogTasks(Protocol):
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
         """Run `action` again and again until the process stops, on the same thread."""
+        ...
+
+    def every_in_steps(
+        self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
+    ) -> None:
+        """The same for work in steps: the period begins when all are done."""
+        ...
+
+    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Take all steps, perhaps in several turns of the loop; then run `done`.
+
+        A step that fails is the last one; `done` is run all the same. After a stop no step is
+        taken, and nothing run.
+        """
         ...
 
     def offload(
@@ -55,6 +74,11 @@ class LogHooks(NamedTuple):
     jitter_ms: Callable[[int], int]
 
 
+def take_all(steps: Steps) -> None:
+    """Take all steps in one turn."""
+    deque(steps, maxlen=0)
+
+
 class InlineTasks:
     """Runs work at once and keeps delayed actions until told: enough for tools and tests."""
 
@@ -71,6 +95,19 @@ class InlineTasks:
     ) -> None:
         """Keep the action for `run_periodic`."""
         self.periodic.append((name, period_ms, action))
+
+    def every_in_steps(
+        self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
+    ) -> None:
+        """Keep for `run_periodic` what takes all steps."""
+        self.periodic.append((name, period_ms, lambda: take_all(steps())))
+
+    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Take all steps now."""
+        try:
+            take_all(steps)
+        finally:
+            done()
 
     def offload(
         self,
@@ -126,6 +163,17 @@ class DeferredTasks:
         self._pass_on(
             lambda: self._tasks.every(name, period_ms, action, first_after_ms=first_after_ms)
         )
+
+    def every_in_steps(
+        self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
+    ) -> None:
+        """Take steps again and again."""
+        every = self._tasks.every_in_steps
+        self._pass_on(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
+
+    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Take all steps, then run `done`."""
+        self._pass_on(lambda: self._tasks.in_steps(name, steps, done))
 
     def offload(
         self,

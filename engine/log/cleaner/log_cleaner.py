@@ -14,6 +14,9 @@ its failure   bytes that are no records,  the partition is uncleanable until the
               the log has changed         nothing: it is begun again after the backoff
 ```
 
+Looking at all logs is work in steps: the dirtiest one is looked at again before it is begun with.
+What asks for a look amid another is looked at behind it.
+
 Whatever ends a cleaning, its slot is free again, and the other logs come before it is begun again.
 A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
 
@@ -22,7 +25,7 @@ Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
@@ -37,7 +40,7 @@ from engine.log.cleaner.uncleanable import UncleanableLogs
 from engine.log.cleaner.work_processes import StartProcess, WorkProcesses
 from engine.log.local_log import LocalLog
 from engine.log.log_directory import is_failure_of_directory
-from engine.log.tasks import LogTasks
+from engine.log.tasks import LogTasks, Steps
 from engine.model import TopicPartition
 
 _TASK = "kafka-log-cleaner"
@@ -161,6 +164,8 @@ class LogCleaner:
         self._processes = WorkProcesses(ports.start_process)
         self._under_way: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
+        self._is_looking = False
+        self._is_to_look_again = False
         #: Up to where logs are to be cleaned however dirty they are: they were asked for.
         self.wanted: dict[TopicPartition, int] = {}
         self._uncleanable = UncleanableLogs()
@@ -224,16 +229,32 @@ class LogCleaner:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
     def look(self) -> None:
-        """Begin with dirty logs, as many as there are threads; apply retention to the others."""
+        """Begin with dirty logs, as many as there are threads; apply retention to the others.
+
+        It may go on after the call has returned.
+        """
         if self._is_stopped:
             return
+        if self._is_looking:
+            self._is_to_look_again = True
+            return
+        self._is_looking = True
+        self._ports.tasks.in_steps(_TASK, self._look_steps(), self._looked)
+
+    def _looked(self) -> None:
+        self._is_looking = False
+        if self._is_to_look_again and not self._is_stopped:
+            self._is_to_look_again = False
+            self._ports.tasks.once(_TASK, 0, self.look)
+
+    def _look_steps(self) -> Steps:
         while len(self._under_way) < self._config.thread_count:
-            chosen = self._next()
-            if chosen is None:
+            chosen = yield from self._next()
+            if chosen is None or self._is_stopped:
                 break
             self._begin(chosen)
         if self._config.is_enabled:
-            self._delete_old()
+            yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Clean logs before all others, however dirty they are, up to what may be cleaned now.
@@ -251,9 +272,21 @@ class LogCleaner:
                 self._passed_over.pop(key, None)
         self._ports.tasks.once(_TASK, 0, self.look)
 
-    def _next(self) -> CleanableRange | None:
+    def _next(self) -> Generator[None, None, CleanableRange | None]:
         """Return what is begun with: what was asked for, else the dirtiest."""
-        ranges = self.ranges()
+        ranges = yield from self.ranges()
+        while (chosen := self._first_of(ranges)) is not None:
+            # It may have been truncated since it was looked at, or given new settings.
+            now = self._range_of(
+                self._logs.logs[chosen.topic_partition], self._ports.clock.wall_ms()
+            )
+            if now is not None and self._first_of([now]) is not None:
+                return now
+            ranges.remove(chosen)
+            ranges = self._still_here(ranges)
+        return None
+
+    def _first_of(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
         for cleanable in ranges:
             wanted_offset = self.wanted.get(cleanable.topic_partition, -1)
             if cleanable.cleanable_bytes and cleanable.first_dirty_offset < wanted_offset:
@@ -262,16 +295,25 @@ class LogCleaner:
             return None
         return dirtiest(ranges, lambda key: self._logs.logs[key].config)
 
-    def ranges(self) -> list[CleanableRange]:
+    def ranges(self) -> Generator[None, None, list[CleanableRange]]:
         """Return what may be cleaned of each log that could be begun with."""
-        now_ms = self._ports.clock.wall_ms()
         ranges = []
         for log in self._idle():
-            if self._passed_over.get(log.topic_partition) is not log:
-                ranges.append(self._range_of(log, now_ms))
+            if self._passed_over.get(log.topic_partition) is not log and self._is_idle(log):
+                found = self._range_of(log, self._ports.clock.wall_ms())
+                if found is not None:
+                    ranges.append(found)
+                yield
+        return self._still_here(ranges)
+
+    def _still_here(self, ranges: Iterable[CleanableRange]) -> list[CleanableRange]:
         # A disk that has failed meanwhile takes logs along that were looked at before.
         logs = self._logs.logs
-        return [found for found in ranges if found is not None and found.topic_partition in logs]
+        return [
+            found
+            for found in ranges
+            if (log := logs.get(found.topic_partition)) is not None and self._is_idle(log)
+        ]
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
         """Return what may be cleaned of a log, None for one that is gone, or fails now."""
@@ -304,13 +346,14 @@ class LogCleaner:
     def _idle(self) -> list[LocalLog]:
         """Return the compacted logs that nothing is done with."""
         self._forget_gone()
-        return [
-            log
-            for key, log in self._logs.logs.items()
-            if log.config.is_compacted
-            and key not in self._under_way
+        return [log for log in self._logs.logs.values() if self._is_idle(log)]
+
+    def _is_idle(self, log: LocalLog) -> bool:
+        return (
+            log.config.is_compacted
+            and log.topic_partition not in self._under_way
             and not self._uncleanable.has(log)
-        ]
+        )
 
     def _forget_gone(self) -> None:
         self._uncleanable.keep(self._logs.logs)
@@ -319,16 +362,16 @@ class LogCleaner:
             for key in [key for key in known if key not in self._logs.logs]:
                 del known[key]
 
-    def _delete_old(self) -> None:
-        now_ms = self._ports.clock.wall_ms()
+    def _delete_old(self) -> Steps:
         for log in self._idle():
-            if not self._is_here(log):
+            if not (self._is_here(log) and self._is_idle(log)):
                 continue
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
-                log.delete_old_segments(high_watermark, now_ms)
+                log.delete_old_segments(high_watermark, self._ports.clock.wall_ms())
             except StorageError as error:
                 self._failed(log, error)
+            yield
 
     # One cleaning
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
@@ -11,6 +13,7 @@ from engine.errors import CorruptFile, EngineError, InvariantBroken, StorageErro
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.host.real_workers import ThreadWorkers
+from engine.log.tasks import Steps
 
 
 class Stage:
@@ -23,6 +26,7 @@ class Stage:
             self.clock,
             workers=ThreadWorkers(1),
             on_failure=lambda name, error: self.failures.append((name, error)),
+            ends_early=lambda: True,
         )
         self.done: list[str] = []
 
@@ -67,6 +71,59 @@ def test_a_periodic_task_comes_again_after_a_fault_of_our_own() -> None:
         with pytest.raises(KeyError):
             stage.pass_time(10)
     assert ["tick", "tick"] == stage.done
+
+
+def _counting(stage: Stage, count: int) -> Callable[[], Steps]:
+    def steps() -> Steps:
+        for number in range(count):
+            stage.done.append(str(number))
+            yield
+
+    return steps
+
+
+def test_work_in_steps_lets_others_go_between_and_comes_again_behind_its_end() -> None:
+    stage = Stage()
+    stage.tasks.every_in_steps("count", 100, _counting(stage, 3), first_after_ms=0)
+
+    def other() -> None:
+        stage.done.append("other")
+        if stage.done.count("other") < 3:
+            stage.timers.call_soon(other)
+
+    stage.timers.call_soon(other)
+    stage.pass_time(0)
+    assert "".join(text[0] for text in stage.done) in ("0o1o2o", "o0o1o2")
+    stage.done.clear()
+    stage.pass_time(99)
+    assert [] == stage.done
+    stage.pass_time(1)
+    assert ["0", "1", "2"] == stage.done
+
+
+@pytest.mark.parametrize("fault", [CorruptFile("a", "b", "c"), KeyError("gone")])
+def test_work_in_steps_comes_again_after_a_step_that_fails(fault: Exception) -> None:
+    stage = Stage()
+
+    def steps() -> Steps:
+        stage.done.append("begun")
+        yield
+        raise fault
+
+    stage.tasks.every_in_steps("broken", 10, steps, first_after_ms=0)
+    for _ in range(2):
+        with nullcontext() if isinstance(fault, EngineError) else pytest.raises(KeyError):
+            stage.pass_time(10)
+    assert ["begun", "begun"] == stage.done
+    assert 2 * isinstance(fault, EngineError) == len(stage.failures)
+
+
+def test_no_step_is_taken_after_a_stop() -> None:
+    stage = Stage()
+    stage.tasks.in_steps("count", _counting(stage, 9)(), lambda: stage.done.append("end"))
+    stage.tasks.stop()
+    stage.pass_time(10)
+    assert ["0"] == stage.done
 
 
 def test_nothing_runs_after_a_stop() -> None:

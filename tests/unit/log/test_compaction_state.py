@@ -21,7 +21,7 @@ from tests.unit.log.writing import NOW_MS
 
 def states(stage: Stage) -> list[LogCompaction]:
     around = CleanerLogs(stage.logs.logs, stage.logs.first_dirty_offset, lambda _: 1 << 60)
-    return compaction_states(stage.cleaner, around, NOW_MS)
+    return list(compaction_states(stage.cleaner, around, NOW_MS))
 
 
 def test_dirty_clean_and_other_logs() -> None:

@@ -22,6 +22,7 @@ from engine.log.offset_checkpoint import (
     RECOVERY_POINTS,
     read_offsets,
 )
+from engine.log.tasks import take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind
 from tests.unit.log.logs import batch, name_of
@@ -433,7 +434,10 @@ def test_retention_runs_over_all_logs_below_their_high_watermarks() -> None:
         fill(manager.get_or_create(key, is_new=True), [10] * 5)
     host.high_watermarks[T1] = 25
     host.clock.advance(5000)
-    assert manager.clean_up() == 4
+    before = [set(log.segments.bases) for log in manager.logs.values()]
+    take_all(manager.clean_up())
+    after = [set(log.segments.bases) for log in manager.logs.values()]
+    assert [3, 1] == [len(old - new) for old, new in zip(before, after, strict=True)]
     assert (50, 20) == (manager.logs[T0].log_start_offset, manager.logs[T1].log_start_offset)
 
 
@@ -506,7 +510,7 @@ def test_a_log_that_cannot_be_rolled_keeps_retention_from_no_other() -> None:
     active = manager.logs[T0].active_segment
     active.time_index.maybe_append(NOW_MS + 10**9, active.largest.offset)
     host.clock.advance(10**12)
-    manager.clean_up()
+    take_all(manager.clean_up())
     assert 18 == manager.logs[T1].log_start_offset
     assert [] == host.offline
 
@@ -628,3 +632,28 @@ def test_a_damaged_log_goes_with_its_topic(is_future: bool) -> None:
     fill(manager.get_or_create(T0, is_new=True), [1])
     manager.stop()
     assert all(host.files.exists(f"{path}/.kafka_cleanshutdown") for path in (A, B))
+
+
+@pytest.mark.parametrize("change", ["deleted", "deleted and made again", "offline", "stopped"])
+@pytest.mark.parametrize("task", ["clean_up", "flush_dirty", "expire_producers"])
+def test_a_task_in_steps_passes_over_what_is_gone_meanwhile(task: str, change: str) -> None:
+    host = Host()
+    host.configs["t"] = SMALL._replace(retention_ms=1000, flush_ms=1000)
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1):
+        fill(manager.get_or_create(key, is_new=True), [10] * 5)
+    gone = manager.logs[T1]
+    host.clock.advance(5000)
+    steps = getattr(manager, task)()
+    next(steps)
+    if change == "offline":
+        manager.take_offline(A, LogDirOffline(A, "sync", "a fault", errno.EIO))
+    elif change == "stopped":
+        manager.stop()
+    else:
+        manager.delete([T1])
+        if change == "deleted and made again":
+            fill(manager.get_or_create(T1, is_new=True), [10])
+    known = (gone.log_start_offset, gone.recovery_point, len(host.files.list_dir(A)))
+    take_all(steps)
+    assert known == (gone.log_start_offset, gone.recovery_point, len(host.files.list_dir(A)))

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from engine.errors import StorageError
-from engine.log.tasks import DeferredTasks, InlineTasks
+from engine.log.tasks import DeferredTasks, InlineTasks, Steps
 
 
 def test_deferred_tasks_are_passed_on_in_order_when_released() -> None:
     seen: list[str] = []
+
+    def steps(text: str) -> Steps:
+        seen.append(text)
+        yield
+
     behind = InlineTasks()
     tasks = DeferredTasks(behind)
     tasks.once("a", 5, lambda: seen.append("once"))
     tasks.every("b", 7, lambda: seen.append("every"), first_after_ms=1)
+    tasks.every_in_steps("e", 7, lambda: steps("more steps"), first_after_ms=1)
+    tasks.in_steps("d", steps("steps"), lambda: seen.append("ended"))
     tasks.offload("c", lambda: seen.append("work"), lambda failure: seen.append("done"))
     assert ([], [], []) == (seen, behind.waiting, behind.periodic)
     tasks.release()
-    assert ["work", "done"] == seen
+    assert ["steps", "ended", "work", "done"] == seen
     tasks.offload("c", lambda: seen.append("more"), lambda failure: None)
     behind.run_waiting()
     behind.run_periodic("b")
-    assert ["work", "done", "more", "once", "every"] == seen
+    behind.run_periodic("e")
+    assert ["more", "once", "every", "more steps"] == seen[4:]
 
 
 def test_a_failure_of_work_is_told() -> None:

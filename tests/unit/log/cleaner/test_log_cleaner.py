@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ from engine.log.cleaner.work_processes import StartProcess
 from engine.log.local_log import LocalLog
 from engine.log.log_manager import LogManager
 from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
+from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind
-from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put
+from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put, ranges_of
 from tests.unit.log.managing import T0, T1, U0, A, B, Host
 from tests.unit.log.writing import NOW_MS
 
@@ -107,7 +109,7 @@ def test_the_dirtiest_log_comes_first() -> None:
     put(half, (b"k", b"2"))
     half.roll(NOW_MS)
     stage.log(U0, b"3")
-    ranges = {found.topic_partition: found.dirty_ratio for found in stage.cleaner.ranges()}
+    ranges = {found.topic_partition: found.dirty_ratio for found in ranges_of(stage.cleaner)}
     assert ranges[U0] == 1.0
     assert ranges[T0] == 0.5
     with_lines = _Began()
@@ -336,7 +338,7 @@ def test_a_start_goes_on_from_the_checkpoint() -> None:
     stage.clean()
     stage.logs.stop()
     again = Stage(stage.host)
-    (found,) = again.cleaner.ranges()
+    (found,) = ranges_of(again.cleaner)
     assert (2, 0) == (found.first_dirty_offset, found.cleanable_bytes)
 
 
@@ -431,7 +433,8 @@ def test_compact_and_delete_loses_old_segments_by_the_cleaner() -> None:
     both = CONFIG._replace(is_deleting=True, retention_ms=1000, min_cleanable_dirty_ratio=1.0)
     stage.host.configs["t"] = both
     log = stage.log(T0, b"1", b"2")
-    assert 0 == stage.logs.clean_up()
+    take_all(stage.logs.clean_up())
+    assert 0 == log.log_start_offset
     stage.host.clock.advance(5000)
     put(log, (b"k", b"3"), at_ms=NOW_MS + 5000)
     stage.clean()
@@ -599,3 +602,76 @@ def test_a_log_that_is_to_keep_its_records_is_not_cleaned_to_the_end(
         offload(*work)
     stage.run_due()
     assert [b"1", b"2", b"3"] == values(log)
+
+
+class _HeldSteps:
+    """Keeps work in steps until it is taken on."""
+
+    def __init__(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.held: list[tuple[Steps, Callable[[], None]]] = []
+        monkeypatch.setattr(
+            stage.host.tasks, "in_steps", lambda _name, steps, done: self.held.append((steps, done))
+        )
+
+    def take(self, count: int | None = None) -> None:
+        """Take so many steps, or all that are left."""
+        steps, done = self.held[0]
+        for _ in range(count or 1_000):
+            if next(steps, self) is self:
+                del self.held[0]
+                done()
+                return
+
+
+def test_a_log_that_is_gone_amid_a_look_is_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.log(T0, b"1", b"2")
+    stage.log(U0, b"1", b"2")
+    steps = _HeldSteps(stage, monkeypatch)
+    stage.cleaner.look()
+    steps.take(2)
+    stage.logs.delete([T0])
+    steps.take()
+    stage.run_due()
+    assert [U0] == list(stage.cleaner.last_cleanings)
+
+
+def test_a_log_that_was_truncated_amid_a_look_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+    stage.log(U0, b"1", b"2")
+    steps = _HeldSteps(stage, monkeypatch)
+    stage.cleaner.look()
+    steps.take(2)
+    log.truncate_to(0, NOW_MS)
+    steps.take()
+    stage.run_due()
+    assert [U0] == list(stage.cleaner.last_cleanings)
+
+
+def test_one_look_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+    steps = _HeldSteps(stage, monkeypatch)
+    stage.cleaner.look()
+    steps.take(1)
+    stage.cleaner.clean_soon([T0])
+    stage.run_due()
+    assert 1 == len(steps.held)
+    steps.take()
+    assert [b"2"] == values(log)
+    stage.run_due()
+    assert 1 == len(steps.held)
+
+
+def test_a_cleaner_that_stops_amid_a_look_begins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.log(T0, b"1", b"2")
+    steps = _HeldSteps(stage, monkeypatch)
+    stage.cleaner.look()
+    steps.take(1)
+    stage.cleaner.stop()
+    steps.take()
+    assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.last_cleanings)

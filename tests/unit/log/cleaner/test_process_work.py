@@ -19,7 +19,14 @@ from engine.log.cleaner.cleaner_process import CleanerService
 from engine.log.cleaner.cleaning_facts import SegmentGroup
 from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork, failed
 from engine.log.local_log import LocalLog
-from tests.unit.log.cleaner.cleaned_logs import CONFIG, cleaning_of, compacted_log, pairs_of, put
+from tests.unit.log.cleaner.cleaned_logs import (
+    CONFIG,
+    cleaning_of,
+    compacted_log,
+    pairs_of,
+    put,
+    ranges_of,
+)
 from tests.unit.log.cleaner.local_process import HastyClock, LocalProcess, LocalProcesses
 from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage, cleaner_failing_on, values
 from tests.unit.log.managing import T0, T1, U0, Host
@@ -80,7 +87,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
 def test_a_small_log_is_not_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = ProcessStage()
     log = stage.log(T0, b"1", b"2")
-    size = stage.cleaner.ranges()[0].cleanable_bytes
+    size = ranges_of(stage.cleaner)[0].cleanable_bytes
     monkeypatch.setattr(work_processes, "CLEANER_PROCESS_BYTES_MIN", size + 1)
     stage.clean()
     assert ([b"2"], 0) == (values(log), len(stage.processes.started))
