@@ -25,7 +25,7 @@ Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
@@ -274,17 +274,27 @@ class LogCleaner:
 
     def _next(self) -> Generator[None, None, CleanableRange | None]:
         """Return what is begun with: what was asked for, else the dirtiest."""
-        ranges = yield from self.ranges()
-        while (chosen := self._first_of(ranges)) is not None:
+        worth = []
+        for found in self.ranges():
+            if self._first_of([found]) is not None:
+                worth.append(found)
+            yield
+        # A disk that has failed meanwhile takes logs along that were looked at before.
+        while worth := [found for found in worth if self._is_still_idle(found)]:
+            chosen = self._first_of(worth)
+            if chosen is None:
+                return None
             # It may have been truncated since it was looked at, or given new settings.
-            now = self._range_of(
-                self._logs.logs[chosen.topic_partition], self._ports.clock.wall_ms()
-            )
+            log = self._logs.logs[chosen.topic_partition]
+            now = self._range_of(log, self._ports.clock.wall_ms())
             if now is not None and self._first_of([now]) is not None:
                 return now
-            ranges.remove(chosen)
-            ranges = self._still_here(ranges)
+            worth.remove(chosen)
         return None
+
+    def _is_still_idle(self, found: CleanableRange) -> bool:
+        log = self._logs.logs.get(found.topic_partition)
+        return log is not None and self._is_idle(log)
 
     def _first_of(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
         for cleanable in ranges:
@@ -295,25 +305,13 @@ class LogCleaner:
             return None
         return dirtiest(ranges, lambda key: self._logs.logs[key].config)
 
-    def ranges(self) -> Generator[None, None, list[CleanableRange]]:
-        """Return what may be cleaned of each log that could be begun with."""
-        ranges = []
+    def ranges(self) -> Iterator[CleanableRange]:
+        """Yield what may be cleaned of each log that could be begun with."""
         for log in self._idle():
-            if self._passed_over.get(log.topic_partition) is not log and self._is_idle(log):
+            if self._passed_over.get(log.topic_partition) is not log:
                 found = self._range_of(log, self._ports.clock.wall_ms())
                 if found is not None:
-                    ranges.append(found)
-                yield
-        return self._still_here(ranges)
-
-    def _still_here(self, ranges: Iterable[CleanableRange]) -> list[CleanableRange]:
-        # A disk that has failed meanwhile takes logs along that were looked at before.
-        logs = self._logs.logs
-        return [
-            found
-            for found in ranges
-            if (log := logs.get(found.topic_partition)) is not None and self._is_idle(log)
-        ]
+                    yield found
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
         """Return what may be cleaned of a log, None for one that is gone, or fails now."""
@@ -343,10 +341,12 @@ class LogCleaner:
             self._logs.note_cleaned(log, cleanable.first_dirty_offset)
         return cleanable
 
-    def _idle(self) -> list[LocalLog]:
-        """Return the compacted logs that nothing is done with."""
+    def _idle(self) -> Iterator[LocalLog]:
+        """Yield the compacted logs that nothing is done with, each as it is when it comes."""
         self._forget_gone()
-        return [log for log in self._logs.logs.values() if self._is_idle(log)]
+        for log in list(self._logs.logs.values()):
+            if self._is_here(log) and self._is_idle(log):
+                yield log
 
     def _is_idle(self, log: LocalLog) -> bool:
         return (
@@ -364,8 +364,6 @@ class LogCleaner:
 
     def _delete_old(self) -> Steps:
         for log in self._idle():
-            if not (self._is_here(log) and self._is_idle(log)):
-                continue
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
                 log.delete_old_segments(high_watermark, self._ports.clock.wall_ms())

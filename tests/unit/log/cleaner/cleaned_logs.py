@@ -9,7 +9,6 @@ from engine.host.ports import Files
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.cleaner.log_cleaner import LogCleaner
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -114,14 +113,3 @@ def last_values(records: Iterable[Record]) -> dict[bytes, bytes]:
         elif record.key is not None:
             values.pop(record.key, None)
     return values
-
-
-def ranges_of(cleaner: LogCleaner) -> list[CleanableRange]:
-    """Return what may be cleaned, looked at in one turn."""
-    steps = cleaner.ranges()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            found: list[CleanableRange] = stop.value
-            return found

@@ -21,7 +21,7 @@ from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind
-from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put, ranges_of
+from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put
 from tests.unit.log.managing import T0, T1, U0, A, B, Host
 from tests.unit.log.writing import NOW_MS
 
@@ -109,7 +109,7 @@ def test_the_dirtiest_log_comes_first() -> None:
     put(half, (b"k", b"2"))
     half.roll(NOW_MS)
     stage.log(U0, b"3")
-    ranges = {found.topic_partition: found.dirty_ratio for found in ranges_of(stage.cleaner)}
+    ranges = {found.topic_partition: found.dirty_ratio for found in stage.cleaner.ranges()}
     assert ranges[U0] == 1.0
     assert ranges[T0] == 0.5
     with_lines = _Began()
@@ -338,7 +338,7 @@ def test_a_start_goes_on_from_the_checkpoint() -> None:
     stage.clean()
     stage.logs.stop()
     again = Stage(stage.host)
-    (found,) = ranges_of(again.cleaner)
+    (found,) = again.cleaner.ranges()
     assert (2, 0) == (found.first_dirty_offset, found.cleanable_bytes)
 
 

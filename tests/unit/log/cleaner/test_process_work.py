@@ -25,7 +25,6 @@ from tests.unit.log.cleaner.cleaned_logs import (
     compacted_log,
     pairs_of,
     put,
-    ranges_of,
 )
 from tests.unit.log.cleaner.local_process import HastyClock, LocalProcess, LocalProcesses
 from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage, cleaner_failing_on, values
@@ -87,7 +86,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
 def test_a_small_log_is_not_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = ProcessStage()
     log = stage.log(T0, b"1", b"2")
-    size = ranges_of(stage.cleaner)[0].cleanable_bytes
+    size = next(stage.cleaner.ranges()).cleanable_bytes
     monkeypatch.setattr(work_processes, "CLEANER_PROCESS_BYTES_MIN", size + 1)
     stage.clean()
     assert ([b"2"], 0) == (values(log), len(stage.processes.started))
