@@ -6,6 +6,10 @@
 | 1, 2 | by topic; one flag for all |
 | 3, 4 | by topic, each with its leader epoch and flag |
 
+Thousands of them take several turns of the loop; the next order of the controller waits for the
+last one (`Line`), and a controller that has been followed by another meanwhile is refused. What was
+renamed until then is made durable all the same.
+
 Source: KafkaApis.handleStopReplicaRequest; PART-7; KIP-570.
 """
 
@@ -16,11 +20,13 @@ from collections.abc import Callable
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.api.promised import promised
+from engine.errors import ApiError
 from engine.host.promise import Promise
-from engine.host.turns import Line
+from engine.host.turns import Line, LoopTurns, Share
 from engine.model import TopicPartition
 from engine.replication.leadership import (
     NO_EPOCH,
+    DeletedIn,
     Leadership,
     StopOrder,
 )
@@ -33,20 +39,26 @@ _BY_PARTITION = 3
 class StopReplica:
     """Stops replicas and answers with an error code per partition."""
 
-    def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int], line: Line) -> None:
+    def __init__(
+        self,
+        leadership: Leadership,
+        broker_epoch: Callable[[], int],
+        turns: LoopTurns,
+        line: Line,
+    ) -> None:
+        """`line` has the orders of all APIs."""
+        self._turns = turns
         self._line = line
         self._leadership = leadership
         self._broker_epoch = broker_epoch
 
     def handle(
         self, request: messages.StopReplicaRequest, exchange: Exchange
-    ) -> messages.StopReplicaResponse | Promise[messages.StopReplicaResponse]:
-        """Carry out the order, or promise to when those before it are."""
-        if self._line.is_busy:
-            return promised(self._behind(request, exchange))
-        return self._carried_out(request, exchange)
+    ) -> Promise[messages.StopReplicaResponse]:
+        """Promise what becomes of each partition."""
+        return promised(self._carried_out(request, exchange))
 
-    async def _behind(
+    async def _carried_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         # Before the line: orders of a controller that this one follows end at their next turn.
@@ -55,32 +67,52 @@ class StopReplica:
             return messages.StopReplicaResponse(error_code=code)
         place = await self._line.enter()
         try:
-            return self._carried_out(request, exchange)
+            return await self._carried_out_in_line(request, exchange)
         finally:
             self._line.leave(place)
 
-    def _carried_out(
+    async def _carried_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Return what became of each partition."""
+        share = self._turns.begin()
+        deleted: DeletedIn = {}
+        results: dict[TopicPartition, ApiError | None] = {}
         code = self._refusal(request)
+        try:
+            for key, order in _orders(request, exchange.api_version).items():
+                if not code and share.is_over():
+                    await share.next()
+                    code = self._refusal(request)
+                if code:
+                    return messages.StopReplicaResponse(error_code=code)
+                results[key] = self._leadership.stop_one(key, order, deleted)
+        finally:
+            # Of those that were deleted, whoever is the controller now.
+            for _ in self._leadership.note_deletions(deleted):
+                if share.is_over():
+                    await share.next()
         if code:
             return messages.StopReplicaResponse(error_code=code)
-        results = self._leadership.stop(_orders(request, exchange.api_version))
-        row = messages.StopReplicaResponse.StopReplicaPartitionError
-        return messages.StopReplicaResponse(
-            partition_errors=[
-                row(
-                    topic_name=key.topic,
-                    partition_index=key.partition,
-                    error_code=0 if error is None else error.code,
-                )
-                for key, error in results.items()
-            ]
-        )
+        return await _response(results, share)
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
+
+
+async def _response(
+    results: dict[TopicPartition, ApiError | None], share: Share
+) -> messages.StopReplicaResponse:
+    response = messages.StopReplicaResponse()
+    for key, error in results.items():
+        if share.is_over():
+            await share.next()
+        row = response.StopReplicaPartitionError(
+            topic_name=key.topic,
+            partition_index=key.partition,
+            error_code=0 if error is None else error.code,
+        )
+        response.partition_errors.append(row)
+    return response
 
 
 def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:

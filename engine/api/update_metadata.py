@@ -8,6 +8,10 @@
 | 7 | + topic ids |
 | 8 | + whether it leaves out nothing |
 
+One of thousands of partitions is put together in several turns of the loop, and put in place in
+one: who reads the cache sees all of it or nothing. The next order of the controller waits for it
+(`Line`).
+
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
 Differs: a controller of this engine may leave out nothing, and say so; Kafka's with ZooKeeper never
 does.
@@ -15,13 +19,14 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.api.promised import promised
 from engine.host.promise import Promise
-from engine.host.turns import Line
+from engine.host.turns import Line, LoopTurns
+from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import (
@@ -29,6 +34,7 @@ from engine.replication.metadata_cache import (
     Endpoint,
     MetadataCache,
     PartitionMetadata,
+    StagedUpdate,
 )
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
@@ -50,8 +56,11 @@ class UpdateMetadata:
         leadership: Leadership,
         metadata_cache: MetadataCache,
         broker_epoch: Callable[[], int],
+        turns: LoopTurns,
         line: Line,
     ) -> None:
+        """`line` has the orders of all APIs."""
+        self._turns = turns
         self._line = line
         self._leadership = leadership
         self._metadata_cache = metadata_cache
@@ -61,13 +70,11 @@ class UpdateMetadata:
 
     def handle(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
-    ) -> messages.UpdateMetadataResponse | Promise[messages.UpdateMetadataResponse]:
-        """Carry out the order, or promise to when those before it are."""
-        if self._line.is_busy:
-            return promised(self._behind(request, exchange))
-        return self._carried_out(request, exchange)
+    ) -> Promise[messages.UpdateMetadataResponse]:
+        """Promise an error code, 0 when the cache has it."""
+        return promised(self._carried_out(request, exchange))
 
-    async def _behind(
+    async def _carried_out(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
         # Before the line: orders of a controller that this one follows end at their next turn.
@@ -76,30 +83,41 @@ class UpdateMetadata:
             return messages.UpdateMetadataResponse(error_code=code)
         place = await self._line.enter()
         try:
-            return self._carried_out(request, exchange)
+            code = await self._carried_out_in_line(request, exchange.api_version)
+            return messages.UpdateMetadataResponse(error_code=code)
         finally:
             self._line.leave(place)
 
-    def _carried_out(
-        self, request: messages.UpdateMetadataRequest, exchange: Exchange
-    ) -> messages.UpdateMetadataResponse:
-        """Return an error code, 0 when the cache has it."""
-        code = self._refusal(request)
+    async def _carried_out_in_line(
+        self, request: messages.UpdateMetadataRequest, version: int
+    ) -> int:
+        share, code = self._turns.begin(), self._refusal(request)
         if code:
-            return messages.UpdateMetadataResponse(error_code=code)
-        controller_id = request.controller_id
-        self._metadata_cache.update(
-            None if controller_id == _NO_CONTROLLER else controller_id,
-            [_node(broker, exchange.api_version) for broker in request.live_brokers],
-            _partitions(request, exchange.api_version),
+            return code
+        staged = StagedUpdate(
+            self._metadata_cache,
             {
                 topic.topic_name: topic.topic_id
                 for topic in request.topic_states
                 if topic.topic_id != NO_UUID
             },
-            is_full=self._is_full(request),
         )
-        return messages.UpdateMetadataResponse()
+        for _ in _staging(request, version, staged, is_full=self._is_full(request)):
+            if share.is_over():
+                await share.next()
+                # Another controller may have followed meanwhile: its own is the next full one.
+                code = self._refusal(request)
+                if code:
+                    return code
+        if request.type == _FULL:
+            self._full_in = request.controller_epoch, request.broker_epoch
+        controller_id = request.controller_id
+        self._metadata_cache.commit(
+            None if controller_id == _NO_CONTROLLER else controller_id,
+            [_node(broker, version) for broker in request.live_brokers],
+            staged,
+        )
+        return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
@@ -111,10 +129,18 @@ class UpdateMetadata:
         is the same, sent again, and may come behind topics that are younger.
         """
         epochs = request.controller_epoch, request.broker_epoch
-        is_first = request.type == _FULL and epochs != self._full_in
-        if is_first:
-            self._full_in = epochs
-        return is_first
+        return request.type == _FULL and epochs != self._full_in
+
+
+def _staging(
+    request: messages.UpdateMetadataRequest, version: int, staged: StagedUpdate, *, is_full: bool
+) -> Iterator[None]:
+    """Read the partitions of a request, then take them: one in each step."""
+    partitions: dict[TopicPartition, PartitionMetadata | None] = {}
+    for topic, state in _named_states(request, version):
+        partitions[TopicPartition(topic, state.partition_index)] = _partition(state)
+        yield
+    yield from staged.take_all(partitions, is_full=is_full)
 
 
 def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:
@@ -128,20 +154,16 @@ def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: 
     return BrokerNode(broker.id, tuple(endpoints), broker.rack)
 
 
-def _partitions(
+def _named_states(
     request: messages.UpdateMetadataRequest, version: int
-) -> dict[TopicPartition, PartitionMetadata | None]:
-    if version >= _BY_TOPIC:
-        named = [
-            (topic.topic_name, state)
-            for topic in request.topic_states
-            for state in topic.partition_states
-        ]
-    else:
-        named = [(state.topic_name, state) for state in request.ungrouped_partition_states]
-    return {
-        TopicPartition(topic, state.partition_index): _partition(state) for topic, state in named
-    }
+) -> Iterator[tuple[str, messages.UpdateMetadataRequest.UpdateMetadataPartitionState]]:
+    if version < _BY_TOPIC:
+        for state in request.ungrouped_partition_states:
+            yield state.topic_name, state
+        return
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield topic.topic_name, state
 
 
 def _partition(

@@ -291,11 +291,13 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()
-    roles = LeaderAndIsr(leadership, epoch, deps.load_topics, deps.turns.apart(), line)
-    update = UpdateMetadata(leadership, deps.metadata_cache, epoch, line)
+    orders = deps.turns.apart()
+    roles = LeaderAndIsr(leadership, epoch, deps.load_topics, orders, line)
+    stop = StopReplica(leadership, epoch, orders, line)
+    update = UpdateMetadata(leadership, deps.metadata_cache, epoch, orders, line)
     return [
         Row("LeaderAndIsr", roles.handle, rule),
-        Row("StopReplica", StopReplica(leadership, epoch, line).handle, rule),
+        Row("StopReplica", stop.handle, rule),
         Row("UpdateMetadata", update.handle, rule),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),

@@ -29,7 +29,7 @@ Source: SCH-5 … SCH-9, REPL-14; Kafka's LogManager; KIP-112, KIP-113.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 
@@ -48,7 +48,7 @@ from engine.log.log_directory import (
     remove_folder,
 )
 from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
-from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps
+from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps, take_all
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
 
@@ -95,6 +95,7 @@ class LogManager:
         #: Those that could not be opened.
         self.failed = FailedLogs(files, self.directories)
         self._home: dict[str, LogDirectory] = {}
+        self._is_stopped = False
 
     # Starting
 
@@ -303,51 +304,73 @@ class LogManager:
     def delete(
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
-        """Rename the directories of logs, live and future, and remove them after their delay.
-
-        Returns the partitions that had one. All renames in a log directory are made durable and
-        noted together: a checkpoint has a line for each log, and topics have many.
-        """
-        deleted: dict[TopicPartition, None] = {}
+        """Delete logs in one turn, see `delete_one`; returns the partitions that had one."""
         homes: dict[str, LogDirectory] = {}
-        for key in partitions:
-            for is_future in (True,) if only_future else (False, True):
-                self._delete_failed(key, deleted, homes, is_future=is_future)
-                log = (self._futures if is_future else self._logs).pop(key, None)
-                if log is None:
-                    continue
-                deleted[key] = None
-                home = self._home[log.directory]
-                homes[home.path] = home
-                with self._guarded(home):
-                    path = self._set_aside(log, home, DirectoryKind.DELETE)
-                    self._remove_later(home, path, log.config.file_delete_delay_ms)
+        deleted = [
+            key for key in partitions if self.delete_one(key, homes, only_future=only_future)
+        ]
+        take_all(self.note_deletions(homes))
+        return deleted
+
+    def delete_one(
+        self,
+        topic_partition: TopicPartition,
+        homes: dict[str, LogDirectory],
+        *,
+        only_future: bool = False,
+    ) -> bool:
+        """Rename the directories of a log, live and future, and remove them after their delay.
+
+        Tells whether there was one. Its log directory is put to `homes`: the renames of all logs
+        are made durable and noted together by `note_deletions`, which must follow before a log of
+        the same name is made.
+        """
+        is_deleted = False
+        for is_future in (True,) if only_future else (False, True):
+            is_deleted |= self._delete_failed(topic_partition, homes, is_future=is_future)
+            log = (self._futures if is_future else self._logs).pop(topic_partition, None)
+            if log is None:
+                continue
+            is_deleted = True
+            home = self._home[log.directory]
+            homes[home.path] = home
+            with self._guarded(home):
+                path = self._set_aside(log, home, DirectoryKind.DELETE)
+                self._remove_later(home, path, log.config.file_delete_delay_ms)
+        return is_deleted
+
+    def note_deletions(self, homes: Mapping[str, LogDirectory]) -> Steps:
+        """Make renames durable, and write checkpoints, a file in each step.
+
+        A checkpoint has a line for each log, and topics have many.
+        """
         for home in homes.values():
-            if home.is_online:
-                with self._guarded(home):
-                    self._note_renames(home)
-        return list(deleted)
+            for write in self._notes_of_renames(home):
+                # Each may be the last: the directory fails, or all logs are closed.
+                if home.is_online and not self._is_stopped:
+                    with self._guarded(home):
+                        write()
+                yield
 
     def _delete_failed(
         self,
         key: TopicPartition,
-        deleted: dict[TopicPartition, None],
         homes: dict[str, LogDirectory],
         *,
         is_future: bool,
-    ) -> None:
-        """Do for a log that could not be opened, if there is one, what `delete` does for others."""
+    ) -> bool:
+        """Do for a log that could not be opened, if there is one, what `delete_one` does."""
         failed = self.failed.get(key, is_future=is_future)
         if failed is None:
-            return
+            return False
         home = self.failed.home(failed)
         with self._guarded(home):
             path = f"{home.path}/{self._name(key, DirectoryKind.DELETE)}"
             self.failed.set_aside(failed, path)
-            deleted[key] = None
             homes[home.path] = home
             delay_ms = self._around.config_of(key.topic).file_delete_delay_ms
             self._remove_later(home, path, delay_ms)
+        return True
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
         """Put a log aside that the controller says is not ours; its files are kept."""
@@ -411,8 +434,11 @@ class LogManager:
         return path
 
     def _note_renames(self, home: LogDirectory) -> None:
-        self._files.sync_dir(home.path)
-        self._checkpoint(home)
+        for write in self._notes_of_renames(home):
+            write()
+
+    def _notes_of_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
+        return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
         directory = log.directory
@@ -498,10 +524,16 @@ class LogManager:
                 log.configure(config_of(name))
 
     def _checkpoint(self, directory: LogDirectory) -> None:
-        self._write_recovery_points(directory)
-        directory.write_log_starts(self._logs_in(directory))
-        directory.write_forgotten_watermarks()
-        directory.cleaner_points.write()
+        for write in self._checkpoints(directory):
+            write()
+
+    def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
+        return (
+            partial(self._write_recovery_points, directory),
+            lambda: directory.write_log_starts(self._logs_in(directory)),
+            directory.write_forgotten_watermarks,
+            directory.cleaner_points.write,
+        )
 
     def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:
         """Write down what a truncation has lowered; called beside the loop."""
@@ -593,6 +625,7 @@ class LogManager:
 
     def stop(self) -> None:
         """Close everything so that the next start needs no recovery, where that is possible."""
+        self._is_stopped = True
         now_ms = self._around.clock.wall_ms()
         for directory in self._online():
             logs = self._logs_in(directory)

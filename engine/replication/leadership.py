@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError, FencedError, StorageError
 from engine.host.ports import Clock
 from engine.kafka_errors import INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH
+from engine.log.log_directory import LogDirectory
 from engine.log.log_manager import LogManager
+from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
 from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed
 from engine.replication.partition import Partition
@@ -76,6 +78,10 @@ class StopOrder(NamedTuple):
 
     leader_epoch: int
     is_deleted: bool
+
+
+#: The log directories, by path, that logs were deleted from.
+DeletedIn: TypeAlias = dict[str, LogDirectory]
 
 
 class Leadership:
@@ -207,23 +213,30 @@ class Leadership:
     def stop(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Stop using replicas, and delete those that are to go. Source: PART-7."""
-        results: dict[TopicPartition, ApiError | None] = {}
-        doomed: list[TopicPartition] = []
-        for topic_partition, order in orders.items():
-            try:
-                self._stop_one(topic_partition, order)
-            except (FencedLeaderEpoch, ReplicaStorageFailed) as failure:
-                results[topic_partition] = self._failed(topic_partition, failure)
-                continue
-            results[topic_partition] = None
-            if order.is_deleted:
-                doomed.append(topic_partition)
-        try:
-            self._logs.delete(doomed)
-        except (ApiError, StorageError) as failure:
-            results |= {key: self._failed(key, failure) for key in doomed}
+        """Stop using replicas, and delete those that are to go, in one turn. Source: PART-7."""
+        deleted: DeletedIn = {}
+        results = {key: self.stop_one(key, order, deleted) for key, order in orders.items()}
+        take_all(self.note_deletions(deleted))
         return results
+
+    def stop_one(
+        self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
+    ) -> ApiError | None:
+        """Stop using a replica, and delete it if it is to go; returns why that failed.
+
+        Behind the last one, and before the next order, come the steps of `note_deletions`.
+        """
+        try:
+            self._stop_one(topic_partition, order)
+            if order.is_deleted:
+                self._logs.delete_one(topic_partition, deleted)
+        except (ApiError, StorageError) as failure:
+            return self._failed(topic_partition, failure)
+        return None
+
+    def note_deletions(self, deleted: DeletedIn) -> Steps:
+        """Make the deletions of `stop_one` durable."""
+        return self._logs.note_deletions(deleted)
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
         """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""

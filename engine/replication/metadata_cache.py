@@ -4,12 +4,16 @@ The controller tells it by UpdateMetadata (PART-12); responses to clients are bu
 may be behind the metadata store, and every broker has its own. `version` rises with each change, so
 that a response that was built once can be kept until then.
 
+An update of thousands of partitions is put together in several turns of the loop (`StagedUpdate`),
+and put in place in one: who reads sees all of it or nothing.
+
 Source: PART-12; Kafka's ZkMetadataCache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
@@ -53,7 +57,7 @@ class PartitionMetadata(NamedTuple):
 
 
 class MetadataCache:
-    """Brokers and topics by name and id; changed by `update` alone."""
+    """Brokers and topics by name and id; changed by `update` and `commit` alone."""
 
     def __init__(self, broker_id: int, cluster_id: str) -> None:
         self.broker_id = broker_id
@@ -137,7 +141,7 @@ class MetadataCache:
         *,
         is_full: bool = False,
     ) -> list[TopicPartition]:
-        """Take what the controller said; None stands for a partition that is being deleted.
+        """Take what the controller said, in one turn; None stands for a partition that goes.
 
         All brokers that are up are told each time, of partitions and ids only those that changed,
         unless `is_full`: then what is not told of is gone. Returns the partitions that are gone.
@@ -145,53 +149,83 @@ class MetadataCache:
         Differs: what has an older epoch than is known of the same topic is passed over. A request
         that was sent again may arrive a second time, behind later ones; Kafka believes it.
         """
-        if is_full:
-            known = (TopicPartition(name, at) for name, by in self._topics.items() for at in by)
-            partitions = {**dict.fromkeys(known), **partitions}
-        partitions = {
-            topic_partition: partition
-            for topic_partition, partition in partitions.items()
-            if partition is None or not self._is_late(topic_partition, partition, topic_ids)
-        }
+        staged = StagedUpdate(self, topic_ids)
+        deque(staged.take_all(partitions, is_full=is_full), maxlen=0)
+        return self.commit(controller_id, brokers, staged)
+
+    def commit(
+        self, controller_id: int | None, brokers: Iterable[BrokerNode], staged: StagedUpdate
+    ) -> list[TopicPartition]:
+        """Put all that was staged in the place of what was known; see `update`."""
         self.controller_id = controller_id
         self._brokers = {broker.broker_id: broker for broker in brokers}
-        for topic, topic_id in topic_ids.items():
+        for topic, topic_id in staged.topic_ids.items():
             self._name_of.pop(self._id_of.get(topic, b""), None)
             self._id_of[topic] = topic_id
             self._name_of[topic_id] = topic
-        gone = []
-        for topic_partition, partition in partitions.items():
-            if partition is not None:
-                by_index = self._topics.setdefault(topic_partition.topic, {})
-                by_index[topic_partition.partition] = partition
-            elif self._forget(topic_partition):
-                gone.append(topic_partition)
+        for topic, partitions in staged.topics.items():
+            if partitions:
+                self._topics[topic] = partitions
+            else:
+                self._forget(topic)
         self.version += 1
-        topics = frozenset(topic_partition.topic for topic_partition in partitions)
+        topics = frozenset(staged.topics)
         for listener in self._listeners:
             listener(topics)
-        return gone
+        return staged.gone
 
-    def _is_late(
-        self,
-        topic_partition: TopicPartition,
-        partition: PartitionMetadata,
-        topic_ids: Mapping[str, bytes],
-    ) -> bool:
-        known = self.partition(topic_partition)
-        topic_id = topic_ids.get(topic_partition.topic)
-        if known is None or topic_id is None or topic_id != self._id_of.get(topic_partition.topic):
+    def _forget(self, topic: str) -> None:
+        if self._topics.pop(topic, None) is not None:
+            topic_id = self._id_of.pop(topic, None)
+            if topic_id is not None:
+                self._name_of.pop(topic_id, None)
+
+
+class StagedUpdate:
+    """What one update makes of the topics, put together beside what readers see.
+
+    It is made of the cache as it is: no other update may be committed before this one is.
+    """
+
+    def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
+        self._cache = cache
+        self.topic_ids = topic_ids
+        #: All partitions of each topic that was told of; none: it is gone.
+        self.topics: dict[str, dict[int, PartitionMetadata]] = {}
+        #: The partitions that were known, and are not any more.
+        self.gone: list[TopicPartition] = []
+
+    def take_all(
+        self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
+    ) -> Iterator[None]:
+        """Take one partition in each step; with `is_full` those that are left out go."""
+        if is_full:
+            for topic, known in list(self._cache.topics.items()):
+                for index in known:
+                    topic_partition = TopicPartition(topic, index)
+                    if topic_partition not in partitions:
+                        self._take(topic_partition, None)
+                    yield
+        for topic_partition, partition in partitions.items():
+            if partition is None or not self._is_late(topic_partition, partition):
+                self._take(topic_partition, partition)
+            yield
+
+    def _take(self, topic_partition: TopicPartition, partition: PartitionMetadata | None) -> None:
+        topic, index = topic_partition
+        staged = self.topics.get(topic)
+        if staged is None:
+            # Readers may be amid the one that is known.
+            staged = self.topics[topic] = dict(self._cache.topics.get(topic, {}))
+        if partition is not None:
+            staged[index] = partition
+        elif staged.pop(index, None) is not None:
+            self.gone.append(topic_partition)
+
+    def _is_late(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
+        cache, topic = self._cache, topic_partition.topic
+        known, topic_id = cache.partition(topic_partition), self.topic_ids.get(topic)
+        if known is None or topic_id is None or topic_id != cache.topic_ids.get(topic):
             return False
         epochs = partition.leader_epoch, partition.partition_epoch
         return epochs < (known.leader_epoch, known.partition_epoch)
-
-    def _forget(self, topic_partition: TopicPartition) -> bool:
-        partitions = self._topics.get(topic_partition.topic, {})
-        if partitions.pop(topic_partition.partition, None) is None:
-            return False
-        if not partitions:
-            del self._topics[topic_partition.topic]
-            topic_id = self._id_of.pop(topic_partition.topic, None)
-            if topic_id is not None:
-                self._name_of.pop(topic_id, None)
-        return True

@@ -146,8 +146,8 @@ class Node:
         turns, line = LoopTurns(stage.timers, stage.clock), Line(stage.timers)
         self._handlers: dict[str, Any] = {
             "LeaderAndIsr": LeaderAndIsr(self.leadership, epoch, _load_nothing, turns, line),
-            "StopReplica": StopReplica(self.leadership, epoch, line),
-            "UpdateMetadata": UpdateMetadata(self.leadership, self.cache, epoch, line),
+            "StopReplica": StopReplica(self.leadership, epoch, turns, line),
+            "UpdateMetadata": UpdateMetadata(self.leadership, self.cache, epoch, turns, line),
         }
         self.timers = PausableTimers(stage.timers)
         self.client = EmbeddedZnodeClient(stage.store, TIMEOUT_MS)

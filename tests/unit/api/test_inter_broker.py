@@ -19,6 +19,7 @@ from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import STALE_CONTROLLER_EPOCH
 from engine.limits import ROWS_PER_SHARE, SHARE_MS_MAX
+from engine.log.offset_checkpoint import RECOVERY_POINTS, read_offsets
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec
@@ -50,8 +51,8 @@ class Handlers:
         self.timers = MemoryTimers(self.clock)
         turns, line = LoopTurns(self.timers, self.clock), Line(self.timers)
         self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load, turns, line)
-        self.stop = StopReplica(leadership, lambda: EPOCH, line)
-        self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH, line)
+        self.stop = StopReplica(leadership, lambda: EPOCH, turns, line)
+        self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH, turns, line)
 
     async def load(self, topics: Iterable[str]) -> None:
         self.loaded += topics
@@ -191,6 +192,7 @@ def test_orders_are_applied_one_after_the_other_though_one_takes_several_turns()
     assert {} == handlers.stage.replicas.partitions
     assert "t" in handlers.cache.topics
     # Who comes later waits for nobody.
+    handlers.clock.step_ms = 0
     assert handlers.ask("UpdateMetadata", 7, metadata(7)).error_code == 0
 
 
@@ -222,8 +224,8 @@ def test_a_fault_of_an_order_that_waited_is_its_own(
     def fails(*_: Any, **__: Any) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(handlers.stage.leadership, "stop", fails)
-    monkeypatch.setattr(handlers.cache, "update", fails)
+    monkeypatch.setattr(handlers.stage.leadership, "stop_one", fails)
+    monkeypatch.setattr(handlers.cache, "commit", fails)
     before = handlers.begin("LeaderAndIsr", 7, roles(7))
     version, order = (3, stopping()) if name == "StopReplica" else (7, metadata(7))
     failing = handlers.begin(name, version, order)
@@ -425,3 +427,136 @@ def test_a_full_update_that_comes_again_leaves_what_came_between() -> None:
     full.controller_epoch = 2
     handlers.ask("UpdateMetadata", 8, full)
     assert not handlers.cache.topics
+
+
+def _seen_by_others(handlers: Handlers, reply: Promise[Any], look: Callable[[], Any]) -> list[Any]:
+    """Return what others see between the turns of an order, each once."""
+    seen: list[Any] = []
+
+    def again() -> None:
+        if not reply.is_kept:
+            seen.append(look())
+            handlers.timers.call_soon(again)
+
+    again()
+    handlers.timers.run_until_idle()
+    return list(dict.fromkeys(seen))
+
+
+def many(count: int) -> Any:
+    request = metadata(8)
+    (topic,) = request.topic_states
+    topic.partition_states = [
+        message_class("UpdateMetadataRequest").UpdateMetadataPartitionState(
+            partition_index=index, controller_epoch=1, leader=3, leader_epoch=2, isr=[3]
+        )
+        for index in range(count)
+    ]
+    return request
+
+
+def test_an_update_that_takes_several_turns_is_seen_whole_or_not_at_all() -> None:
+    handlers = Handlers()
+    handlers.ask("UpdateMetadata", 8, many(1))
+    before = handlers.cache.topics["t"]
+    handlers.clock.step_ms = SHARE_MS_MAX
+    reply = handlers.begin("UpdateMetadata", 8, many(5))
+    seen = _seen_by_others(
+        handlers, reply, lambda: (len(handlers.cache.topics["t"]), handlers.cache.version)
+    )
+    assert [(1, 1)] == seen
+    assert (5, 2) == (len(handlers.cache.topics["t"]), handlers.cache.version)
+    # Who began to read it before reads it to its end.
+    assert [0] == list(before)
+
+
+def test_a_full_update_in_several_turns_forgets_what_it_leaves_out_in_one() -> None:
+    handlers = Handlers()
+    handlers.ask("UpdateMetadata", 8, many(5))
+    handlers.clock.step_ms = SHARE_MS_MAX
+    full = many(2)
+    full.type = 2
+    reply = handlers.begin("UpdateMetadata", 8, full)
+    assert [5] == _seen_by_others(handlers, reply, lambda: len(handlers.cache.topics["t"]))
+    assert [0, 1] == list(handlers.cache.topics["t"])
+
+
+def test_a_full_update_that_another_controller_ended_is_none() -> None:
+    handlers = Handlers()
+    handlers.ask("UpdateMetadata", 8, many(5))
+    handlers.clock.step_ms = SHARE_MS_MAX
+    full = many(2)
+    full.type = 2
+    reply = handlers.begin("UpdateMetadata", 8, full)
+    handlers.stage.leadership.admit(2)
+    handlers.timers.run_until_idle()
+    assert STALE_CONTROLLER_EPOCH == reply.result().error_code
+    assert 5 == len(handlers.cache.topics["t"])
+
+
+def test_replicas_are_stopped_in_several_turns_and_noted_behind_the_last() -> None:
+    handlers = Handlers()
+    handlers.stage.lead(T0, T1)
+    handlers.clock.step_ms = SHARE_MS_MAX
+    request = stopping()
+    for state in request.topic_states[0].partition_states:
+        state.delete_partition = True
+    reply = handlers.begin("StopReplica", 3, request)
+    behind = handlers.begin("LeaderAndIsr", 7, roles(7))
+    partitions = handlers.stage.replicas.partitions
+    seen = _seen_by_others(handlers, reply, lambda: (len(partitions), behind.is_kept))
+    assert [(2, False), (1, False), (0, False)] == seen[:3]
+    assert {(0, False)} == set(seen[2:])
+    assert [0, 0] == [row.error_code for row in reply.result().partition_errors]
+    handlers.timers.run_until_idle()
+    assert {T0, T1} == set(partitions)
+
+
+def test_what_a_former_controller_has_deleted_is_noted_though_its_order_ends() -> None:
+    handlers = Handlers()
+    handlers.stage.lead(T0, T1)
+    handlers.stage.logs.checkpoint_recovery_points()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    request = stopping()
+    for state in request.topic_states[0].partition_states:
+        state.delete_partition = True
+    reply = handlers.begin("StopReplica", 3, request)
+
+    def follow() -> None:
+        if handlers.stage.leadership.has(T0):
+            handlers.timers.call_soon(follow)
+        else:
+            handlers.stage.leadership.admit(2)
+
+    follow()
+    handlers.timers.run_until_idle()
+    assert STALE_CONTROLLER_EPOCH == reply.result().error_code
+    assert [T1] == list(handlers.stage.replicas.partitions)
+    assert {T1} == set(written_points(handlers))
+
+
+def written_points(handlers: Handlers) -> dict[TopicPartition, int]:
+    """Return the recovery points of both directories."""
+    files = handlers.stage.files
+    first, second = (read_offsets(files, f"{path}/{RECOVERY_POINTS}") for path in ("/a", "/b"))
+    return {**first, **second}
+
+
+def test_logs_that_are_closed_amid_an_order_leave_their_checkpoints_alone() -> None:
+    handlers = Handlers()
+    handlers.stage.lead(T0, T1)
+    handlers.clock.step_ms = SHARE_MS_MAX
+    request = stopping()
+    for state in request.topic_states[0].partition_states:
+        state.delete_partition = True
+    handlers.begin("StopReplica", 3, request)
+
+    def close() -> None:
+        if handlers.stage.leadership.has(T0):
+            handlers.timers.call_soon(close)
+        else:
+            handlers.stage.logs.stop()
+
+    close()
+    handlers.timers.run_until_idle()
+    assert {T1} == set(written_points(handlers))
