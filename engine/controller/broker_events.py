@@ -70,7 +70,7 @@ class BrokerEvents:
             await self._remove_notes(folder, await self._client.children(folder))
         brokers = await self._watched_brokers()
         self._context.live_brokers.update(brokers)
-        await read_many(self._watch_broker, brokers)
+        await read_many(self._watch_broker, brokers, self._machines.parts.znodes.turns)
         for broker in brokers.values():
             self._channel.open(broker.node)
 
@@ -135,7 +135,9 @@ class BrokerEvents:
             for noted in await self._notes(ISR_CHANGE_NOTIFICATION, names, decode_partitions):
                 partitions.update(dict.fromkeys(noted))
             if partitions:
-                self._context.load_leaderships(await read_leaderships(self._client, partitions))
+                turns = self._machines.parts.znodes.turns
+                leaderships = await read_leaderships(self._client, partitions, turns)
+                self._context.load_leaderships(leaderships)
                 self._machines.send_metadata(self._context.live_ids(), list(partitions))
                 await self._reassignment.on_isr_changes(partitions)
         finally:
@@ -271,7 +273,8 @@ class BrokerEvents:
                 self._machines.parts.reporter.event_failed(path, error)
                 return []
 
-        notes = await read_many(read, [f"{folder}/{name}" for name in names])
+        paths = [f"{folder}/{name}" for name in names]
+        notes = await read_many(read, paths, self._machines.parts.znodes.turns)
         return [note for listed in notes.values() for note in listed]
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:

@@ -9,11 +9,12 @@ What vanishes between a list of children and the read of one of them is passed o
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from engine.controller.context import LiveBroker, PartitionLeadership
-from engine.host.coroutine import together
+from engine.host.coroutine import drive, together
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.limits import CONTROLLER_READS_MAX
 from engine.model import TopicPartition
 from engine.naming import uuid_bytes
@@ -45,13 +46,24 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-async def read_many(read: Callable[[K], Coroutine[Any, None, V]], keys: Iterable[K]) -> dict[K, V]:
-    """Read nodes by key, many of them at once; the keys are all different."""
+async def read_many(
+    read: Callable[[K], Coroutine[Any, None, V]], keys: Iterable[K], turns: LoopTurns
+) -> dict[K, V]:
+    """Read nodes by key, many of them at once; the keys are all different.
+
+    Asked for in shares of the loop's turns: a store of this process answers in the asking.
+    """
     listed = list(keys)
     found: dict[K, V] = {}
+    share = turns.begin()
     for start in range(0, len(listed), CONTROLLER_READS_MAX):
-        chunk = listed[start : start + CONTROLLER_READS_MAX]
-        found.update(zip(chunk, await together([read(key) for key in chunk]), strict=True))
+        asked: dict[K, Promise[V]] = {}
+        for key in listed[start : start + CONTROLLER_READS_MAX]:
+            if share.is_over():
+                await share.next()
+            asked[key] = drive(read(key))
+        for key, answer in asked.items():
+            found[key] = await answer
     return found
 
 
@@ -79,8 +91,13 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
     for name in names:
         if not (name.isascii() and name.isdigit() and len(name) <= _ID_DIGITS_MAX):
             raise InvalidZnodeValue(f"{BROKER_IDS}/{name}", "a broker's id", repr(name))
-    brokers = await read_many(partial(read_broker, client), dict.fromkeys(map(int, names)))
-    return {broker_id: broker for broker_id, broker in brokers.items() if broker is not None}
+    ids = list(dict.fromkeys(map(int, names)))
+    brokers = await together([read_broker(client, broker_id) for broker_id in ids])
+    return {
+        broker_id: broker
+        for broker_id, broker in zip(ids, brokers, strict=True)
+        if broker is not None
+    }
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
@@ -109,7 +126,7 @@ async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
 
 
 async def read_leaderships(
-    client: ZnodeClient, partitions: Iterable[TopicPartition]
+    client: ZnodeClient, partitions: Iterable[TopicPartition], turns: LoopTurns
 ) -> dict[TopicPartition, PartitionLeadership]:
     """Return leader and ISR of those partitions that have a state.
 
@@ -125,7 +142,7 @@ async def read_leaderships(
         except (NoNode, InvalidZnodeValue):
             return None
 
-    read_states = await read_many(read, dict.fromkeys(partitions))
+    read_states = await read_many(read, dict.fromkeys(partitions), turns)
     return {
         partition: leadership
         for partition, leadership in read_states.items()

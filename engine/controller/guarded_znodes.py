@@ -40,7 +40,8 @@ class GuardedZnodes:
 
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
         self.client = client
-        self._turns = turns
+        #: Turns of the loop for work of the controller over thousands of things.
+        self.turns = turns
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
@@ -49,7 +50,7 @@ class GuardedZnodes:
         Many of them have a turn of the loop to themselves: a store of this process does them in it.
         """
         if len(operations) > CONTROLLER_OPERATIONS_PER_SHARE:
-            await self._turns.await_turn()
+            await self.turns.await_turn()
         guarded = (Check(CONTROLLER_EPOCH, self.epoch_version), *operations)
         try:
             _, *results = await self.client.multi(guarded)

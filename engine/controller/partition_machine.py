@@ -121,7 +121,11 @@ class PartitionMachine:
                 states[partition] = first_state(live, context.epoch)
             else:
                 self._refused(partition, PartitionPhase.ONLINE, f"none of {replicas} is alive")
-        for partition, error in (await self._create_states(states)).items():
+        results = await self._create_states(states)
+        share = self._parts.znodes.turns.begin()
+        for partition, error in results.items():
+            if share.is_over():
+                await share.next()
             state = states[partition]
             if error is not None:
                 self._refused(partition, PartitionPhase.ONLINE, str(error))
@@ -144,7 +148,7 @@ class PartitionMachine:
             return {}
         znodes = self._parts.znodes
         topics = dict.fromkeys(partition.topic for partition in states)
-        stats = await read_many(znodes.client.exists, map(partitions_path, topics))
+        stats = await read_many(znodes.client.exists, map(partitions_path, topics), znodes.turns)
         parents = [path for path, stat in stats.items() if stat is None]
         nodes = [partition_path(partition) for partition in states]
         creations: list[Operation] = [Create(path) for path in (*parents, *nodes)]
@@ -192,7 +196,10 @@ class PartitionMachine:
             return election.state
 
         results = await self._writer.change(partitions, decide)
+        share = self._parts.znodes.turns.begin()
         for partition, written in results.items():
+            if share.is_over():
+                await share.next()
             if isinstance(written, str):
                 self._refused(partition, PartitionPhase.ONLINE, written)
                 continue
@@ -207,7 +214,11 @@ class PartitionMachine:
         """Fill in which topics let a replica lead that is not in sync."""
         settings = self._parts.settings()
         unclean.update(
-            await read_many(lambda topic: self._allows_unclean(topic, settings), unclean)
+            await read_many(
+                lambda topic: self._allows_unclean(topic, settings),
+                unclean,
+                self._parts.znodes.turns,
+            )
         )
 
     async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:

@@ -176,7 +176,7 @@ class Reassignment:
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
         # As stored: a broker before 2.7 writes in-sync sets itself.
-        leaderships = await read_leaderships(self._znodes.client, (partition,))
+        leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
         leadership = leaderships.get(partition)
         return is_caught_up(assignment, () if leadership is None else leadership.state.isr)
 

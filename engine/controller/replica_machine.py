@@ -73,7 +73,10 @@ class ReplicaMachine:
                 await self._take_offline(broker_id, partitions, batch)
         else:
             step = self._steps[target]
+            share = self._parts.znodes.turns.begin()
             for replica in valid:
+                if share.is_over():
+                    await share.next()
                 step(replica, batch)
         batch.send()
 
@@ -141,11 +144,16 @@ class ReplicaMachine:
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
         context = self._context
+        share = self._parts.znodes.turns.begin()
         for partition in partitions:
+            if share.is_over():
+                await share.next()
             batch.add_stop_replica(broker_id, partition, delete=False)
         led = [p for p in partitions if p in context.leaderships]
         never_led = [p for p in partitions if p not in context.leaderships]
         for partition, leadership in (await self._shrink_isr(broker_id, led)).items():
+            if share.is_over():
+                await share.next()
             if not context.is_going(partition.topic):
                 assignment = context.assignment(partition)
                 others = [b for b in assignment.replicas if b != broker_id]

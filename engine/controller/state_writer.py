@@ -59,7 +59,10 @@ class StateWriter:
         group_results = await self._znodes.write_groups(
             [_replacement(partition, current) for partition, current in decided.items()]
         )
+        share = self._znodes.turns.begin()
         for (partition, leadership), group in zip(decided.items(), group_results, strict=True):
+            if share.is_over():
+                await share.next()
             if isinstance(group, BadVersion):
                 outdated.append(partition)
             elif isinstance(group, NodeError):
@@ -74,9 +77,12 @@ class StateWriter:
     async def _decide(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
-        leaderships = await read_leaderships(self._znodes.client, partitions)
+        leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
+        share = self._znodes.turns.begin()
         for partition in partitions:
+            if share.is_over():
+                await share.next()
             current = leaderships.get(partition)
             if current is None:
                 results[partition] = "it has no state yet"

@@ -102,7 +102,10 @@ class TopicDeletion:
     async def resume(self) -> None:
         """End, try again or start the deletions that can be."""
         done, retry, start = [], [], []
+        share = self._parts.znodes.turns.begin()
         for topic in sorted(self._context.to_delete):
+            if share.is_over():
+                await share.next()
             phases = self._phases(topic)
             if phases <= {ReplicaPhase.DELETION_SUCCESSFUL}:
                 done.append(topic)
@@ -148,7 +151,11 @@ class TopicDeletion:
         context.deletion_started.update(unseen)
         batch = RequestBatch(self._parts.sender)
         all_partitions = [p for topic in topics for p in context.partitions_of(topic)]
-        batch.add_update_metadata(context.live_ids(), all_partitions)
+        share = self._parts.znodes.turns.begin()
+        for partition in all_partitions:
+            if share.is_over():
+                await share.next()
+            batch.add_update_metadata(context.live_ids(), (partition,))
         batch.send()
         # 2, 3
         dead = []
@@ -168,20 +175,25 @@ class TopicDeletion:
         znodes = self._parts.znodes
         paths = await znodes.tree_below(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))
-        stats = await read_many(znodes.client.exists, others)
+        stats = await read_many(znodes.client.exists, others, znodes.turns)
         return paths + [path for path in others if stats[path] is not None]
 
     async def _complete(self, topics: list[str]) -> None:
         context = self._context
+        znodes = self._parts.znodes
+        share = znodes.turns.begin()
         # 4
         for topic in topics:
+            if share.is_over():
+                await share.next()
             # An event about the topic's node must not find it again while it goes.
             self._on_gone(topic)
             replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
             await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
         # 5
-        znodes = self._parts.znodes
-        trees = await read_many(self._nodes_of, topics)
+        trees = await read_many(self._nodes_of, topics, znodes.turns)
         await znodes.delete_all(chain.from_iterable(trees.values()))
         for topic in topics:
+            if share.is_over():
+                await share.next()
             context.remove_topic(topic)

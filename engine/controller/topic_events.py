@@ -44,6 +44,7 @@ class TopicEvents:
         self._machines = machines
         self._context = machines.context
         self._client = machines.parts.znodes.client
+        self._turns = machines.parts.znodes.turns
         self._entropy = entropy
 
     async def load(self) -> None:
@@ -52,7 +53,9 @@ class TopicEvents:
         await self._note_topics(await self._read(topics))
         await self._watch_deletions()
         partitions = self._context.partitions()
-        self._context.load_leaderships(await read_leaderships(self._client, partitions))
+        self._context.load_leaderships(
+            await read_leaderships(self._client, partitions, self._turns)
+        )
 
     async def load_deletions(self) -> None:
         """Take up the deletions that were asked for; needs brokers and topics loaded."""
@@ -138,7 +141,7 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        stored_topics = await read_many(self._read_watched, topics)
+        stored_topics = await read_many(self._read_watched, topics, self._turns)
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
 
     async def _read_watched(self, topic: str) -> StoredTopic | None:
@@ -153,7 +156,10 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
+        share = self._turns.begin()
         for topic, stored in read.items():
+            if share.is_over():
+                await share.next()
             topic_id = stored.topic_id
             if topic_id is None:
                 topic_id = await self._give_id(topic, stored)
