@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.controller.elections import ElectionReason
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.model import TopicPartition
+from engine.wire.structs import message_class
 from engine.znode.values import PartitionAssignment, PartitionStateNode, encode_partition_state
 from tests.unit.controller.cluster import Cluster, now
 
@@ -117,3 +120,45 @@ def test_a_topic_without_a_config_node_is_like_one_with_an_empty_one() -> None:
     cluster.kill(2)
     assert (-1, (2,)) == cluster.leader_isr_epoch("t")[:2]
     assert [] == cluster.failures()
+
+
+@pytest.mark.parametrize("ends_shares", [False, True])
+def test_work_of_many_turns_ends_as_that_of_one(ends_shares: bool) -> None:
+    cluster = Cluster(3)
+    cluster.ends_shares = ends_shares
+    for name in ("a", "b", "c"):
+        cluster.create_topic(name, (1, 2), (2, 3), settle=False)
+    cluster.settle()
+    stopping = cluster.controller.controlled_shutdown(
+        message_class("ControlledShutdownRequest")(broker_id=2, broker_epoch=-1)
+    )
+    cluster.settle()
+    assert [] == stopping.result().remaining_partitions
+    assert [(1, (1,), 1), (3, (3,), 1)] == [cluster.leader_isr_epoch("a", i) for i in (0, 1)]
+    for name in ("a", "b"):
+        now(cluster.admin.create(f"/admin/delete_topics/{name}"))
+    cluster.settle()
+    assert {"a", "b"} == cluster.controller.context.to_delete
+    cluster.kill(2)
+    cluster.start(2)
+    assert ["c"] == cluster.children("/brokers/topics")
+    assert {"c"} == set(cluster.controller.context.topics)
+    assert [] == cluster.failures()
+
+
+def test_others_have_their_turns_while_topics_are_read() -> None:
+    cluster = Cluster(1)
+    cluster.ends_shares = True
+    for number in range(5):
+        cluster.create_topic(f"t{number}", (1,), settle=False)
+    turns: list[int] = []
+
+    def other() -> None:
+        turns.append(len(cluster.controller.context.leaderships))
+        if turns[-1] < 5:
+            cluster.timers.call_soon(other)
+
+    other()
+    cluster.settle()
+    assert 5 < len(turns)
+    assert (0, 5) == (turns[5], turns[-1])
