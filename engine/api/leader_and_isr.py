@@ -85,7 +85,7 @@ class LeaderAndIsr:
             return messages.LeaderAndIsrResponse(error_code=code)
         share = self._turns.begin()
         states, new = await _states(request, exchange.api_version, share)
-        unknown = sorted({key.topic for key in states if not self._leadership.has(key)})
+        unknown = sorted(await self._unknown(states, share))
         try:
             for start in range(0, len(unknown), ROWS_PER_SHARE):
                 if share.is_over():
@@ -94,11 +94,7 @@ class LeaderAndIsr:
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
-        ids = {
-            topic.topic_name: uuid_text(topic.topic_id)
-            for topic in request.topic_states
-            if topic.topic_id != NO_UUID
-        }
+        ids = {topic.topic_name: topic.topic_id for topic in request.topic_states}
         results: dict[TopicPartition, ApiError | None] = {}
         # Another controller may have followed meanwhile, or this broker have begun a new life.
         code = self._refusal(request)
@@ -108,13 +104,27 @@ class LeaderAndIsr:
                 code = self._refusal(request)
             if code:
                 return messages.LeaderAndIsrResponse(error_code=code)
+            topic_id = ids.get(key.topic, NO_UUID)
             results[key] = self._leadership.apply_one(
-                key, state, is_new=key in new, topic_id=ids.get(key.topic)
+                key,
+                state,
+                is_new=key in new,
+                topic_id=None if topic_id == NO_UUID else uuid_text(topic_id),
             )
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
         self._leadership.is_informed = True
         return await _response(request, results, exchange.api_version, share)
+
+    async def _unknown(self, keys: Iterable[TopicPartition], share: Share) -> set[str]:
+        """Return the topics of which a partition is not in use here yet."""
+        unknown: set[str] = set()
+        for key in keys:
+            if share.is_over():
+                await share.next()
+            if not self._leadership.has(key):
+                unknown.add(key.topic)
+        return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
