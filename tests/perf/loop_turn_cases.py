@@ -237,7 +237,8 @@ def _update_metadata(stage: Stage, number: int) -> dict[str, Any]:
 
 def _stop_replica(stage: Stage, _number: int) -> dict[str, Any]:
     made = message_class("StopReplicaRequest")
-    # Of an epoch that is over: each is looked at, and stays.
+    # Of the epoch that all have: each is stopped, and its log stays. LeaderAndIsr takes them up
+    # again.
     row = made.StopReplicaPartitionState(partition_index=0, leader_epoch=0, delete_partition=False)
     rows = [
         made.StopReplicaTopicState(topic_name=each, partition_states=[row]) for each in stage.topics
@@ -365,4 +366,11 @@ CASES = (
     Case("StopReplica", "StopReplica", 4, _stop_replica),
     Case("LeaderAndIsr", "LeaderAndIsr", 7, _leader_and_isr),
     Case("UpdateMetadata", "UpdateMetadata", 8, _update_metadata),
+    # The last: from then on the controller takes the broker for one that is about to stop.
+    Case(
+        "ControlledShutdown, nobody else to lead",
+        "ControlledShutdown",
+        3,
+        _nothing(broker_id=1, broker_epoch=-1),
+    ),
 )
