@@ -33,9 +33,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 
-from engine.errors import ApiError, StorageError
+from engine.errors import StorageError
 from engine.host.ports import FileMissing, Files
-from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.directory_guard import DirectoryGuard
 from engine.log.failed_logs import FailedLogs
 from engine.log.loader import LoadRequest, load_log
@@ -47,6 +46,7 @@ from engine.log.log_directory import (
     is_failure_of_directory,
     remove_folder,
 )
+from engine.log.log_refusals import DuplicateLog, KafkaStorageError
 from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps, take_all
 from engine.model import TopicPartition
@@ -54,26 +54,6 @@ from engine.naming import DirectoryKind, PartitionDirectory
 
 _UNIQUE_ID_BYTES = 16
 _manager_log = logging.getLogger("kafka.log.LogManager")
-
-
-class KafkaStorageError(ApiError):
-    """A partition's directory is offline, or its log cannot be opened."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(KAFKA_STORAGE_ERROR, reason)
-        self.reason = reason
-
-
-class DuplicateLog(StorageError):
-    """Two directories have a live copy of one partition; nothing says which is the right one."""
-
-    hint = "remove the partition's directory below the log directory that failed most recently"
-
-    def __init__(self, topic_partition: TopicPartition, directory: str, other: str) -> None:
-        super().__init__(f"{topic_partition} is in {directory} and in {other}")
-        self.topic_partition = topic_partition
-        self.directory = directory
-        self.other = other
 
 
 class LogManager:
@@ -321,9 +301,8 @@ class LogManager:
     ) -> bool:
         """Rename the directories of a log, live and future, and remove them after their delay.
 
-        Tells whether there was one. Its log directory is put to `homes`: the renames of all logs
-        are made durable and noted together by `note_deletions`, which must follow before a log of
-        the same name is made.
+        Tells whether there was one. Its log directory is put to `homes`, for `note_deletions`:
+        that must follow before a log of the same name is made.
         """
         is_deleted = False
         for is_future in (True,) if only_future else (False, True):
@@ -340,10 +319,7 @@ class LogManager:
         return is_deleted
 
     def note_deletions(self, homes: Mapping[str, LogDirectory]) -> Steps:
-        """Make renames durable, and write checkpoints, a file in each step.
-
-        A checkpoint has a line for each log, and topics have many.
-        """
+        """Make all renames durable together, and write checkpoints, a file in each step."""
         for home in homes.values():
             for write in self._notes_of_renames(home):
                 # Each may be the last: the directory fails, or all logs are closed.
@@ -411,7 +387,8 @@ class LogManager:
         if first_dirty is not None:
             home.cleaner_points.set(topic_partition, first_dirty)
         with self._guarded(home):
-            self._checkpoint(home)
+            for write in self._checkpoints(home):
+                write()
         if not home.is_online:
             raise KafkaStorageError(f"{home.path} is offline")
         return future
@@ -522,10 +499,6 @@ class LogManager:
             name = log.topic_partition.topic
             if topic is None or name == topic:
                 log.configure(config_of(name))
-
-    def _checkpoint(self, directory: LogDirectory) -> None:
-        for write in self._checkpoints(directory):
-            write()
 
     def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
         return (

@@ -13,7 +13,8 @@ from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
 from engine.log.log_lines import LogStartReason
-from engine.log.log_manager import DuplicateLog, KafkaStorageError, LogManager
+from engine.log.log_manager import LogManager
+from engine.log.log_refusals import DuplicateLog, KafkaStorageError
 from engine.log.offset_checkpoint import (
     CLEANER_POINTS,
     FILE_NAMES,
