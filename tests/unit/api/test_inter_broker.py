@@ -136,9 +136,9 @@ def test_an_order_that_takes_long_leaves_the_others_their_turns() -> None:
 
     look()
     handlers.timers.run_until_idle()
-    # What is read of the request, the settings, each partition and the response.
+    # What is read of the request, what of it is new, the settings, each partition, the response.
     assert [(0, 0), (1, 0), (1, 1), (1, 2)] == list(dict.fromkeys(seen))
-    assert 6 == len(seen)
+    assert 8 == len(seen)
     assert [0, 0] == codes_of(7, reply.result())
     assert handlers.stage.leadership.is_informed
 
