@@ -306,7 +306,16 @@ class LogManager:
         """
         is_deleted = False
         for is_future in (True,) if only_future else (False, True):
-            is_deleted |= self._delete_failed(topic_partition, homes, is_future=is_future)
+            failed = self.failed.get(topic_partition, is_future=is_future)
+            if failed is not None:
+                is_deleted = True
+                home = self.failed.home(failed)
+                homes[home.path] = home
+                with self._guarded(home):
+                    path = f"{home.path}/{self._name(topic_partition, DirectoryKind.DELETE)}"
+                    self.failed.set_aside(failed, path)
+                    delay_ms = self._around.config_of(topic_partition.topic).file_delete_delay_ms
+                    self._remove_later(home, path, delay_ms)
             log = (self._futures if is_future else self._logs).pop(topic_partition, None)
             if log is None:
                 continue
@@ -327,26 +336,6 @@ class LogManager:
                     with self._guarded(home):
                         write()
                 yield
-
-    def _delete_failed(
-        self,
-        key: TopicPartition,
-        homes: dict[str, LogDirectory],
-        *,
-        is_future: bool,
-    ) -> bool:
-        """Do for a log that could not be opened, if there is one, what `delete_one` does."""
-        failed = self.failed.get(key, is_future=is_future)
-        if failed is None:
-            return False
-        home = self.failed.home(failed)
-        with self._guarded(home):
-            path = f"{home.path}/{self._name(key, DirectoryKind.DELETE)}"
-            self.failed.set_aside(failed, path)
-            homes[home.path] = home
-            delay_ms = self._around.config_of(key.topic).file_delete_delay_ms
-            self._remove_later(home, path, delay_ms)
-        return True
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
         """Put a log aside that the controller says is not ours; its files are kept."""
