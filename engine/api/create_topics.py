@@ -22,14 +22,16 @@ from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
-from engine.api.exchange import Exchange
+from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
-from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
+from engine.limits import ROWS_PER_SHARE
 from engine.naming import CLUSTER_METADATA_TOPIC
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
+from engine.wire.row_bytes import encode_rows
 
 _DUPLICATE = TopicResult(INVALID_REQUEST, "Found multiple entries for this topic.")
 _DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
@@ -41,13 +43,12 @@ _PROHIBITED = TopicResult(
 class CreateTopics:
     """Creates topics by the admin of this broker."""
 
-    def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
+    def __init__(self, controller: ControllerView, admin: TopicAdmin, turns: LoopTurns) -> None:
         self._controller = controller
         self._admin = admin
+        self._turns = turns
 
-    def handle(
-        self, request: messages.CreateTopicsRequest, exchange: Exchange
-    ) -> messages.CreateTopicsResponse | Promise[messages.CreateTopicsResponse]:
+    def handle(self, request: messages.CreateTopicsRequest, exchange: Exchange) -> Handled:
         """Return the response, or promise it when the topics have leaders."""
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
@@ -60,16 +61,36 @@ class CreateTopics:
             if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name)
         )
 
-        async def work() -> messages.CreateTopicsResponse:
+        async def work() -> messages.CreateTopicsResponse | EncodedRows:
             results = await self._admin.create_topics(
                 [_new_topic(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
                 validate_only=request.validate_only,
                 describe=exchange.api_version >= 5,
             )
-            return self._response(names, {**results, **refused}, hidden)
+            results |= refused
+            if len(names) <= ROWS_PER_SHARE:
+                return self._response(names, results, hidden)
+            return await self._encoded(names, results, hidden, exchange.api_version)
 
         return promised(work())
+
+    async def _encoded(
+        self,
+        names: list[str],
+        results: dict[str, TopicResult],
+        hidden: frozenset[str],
+        version: int,
+    ) -> EncodedRows:
+        """Return the response to very many topics, made in shares: each has all its settings."""
+        share = self._turns.begin()
+        parts = []
+        for start in range(0, len(names), ROWS_PER_SHARE):
+            if share.is_over():
+                await share.next()
+            some = self._response(names[start : start + ROWS_PER_SHARE], results, hidden)
+            parts.append(encode_rows("CreateTopics", version, some, "topics"))
+        return EncodedRows(messages.CreateTopicsResponse(topics=[]), "topics", len(names), parts)
 
     def _response(
         self,

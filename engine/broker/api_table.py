@@ -248,7 +248,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
     rule = Rule.PER_RESOURCE
     return [
         Row("Metadata", Metadata(metadata_cache, deps.turns, auto_create).handle, rule),
-        Row("CreateTopics", CreateTopics(controller, admin).handle, rule),
+        Row("CreateTopics", CreateTopics(controller, admin, deps.turns).handle, rule),
         Row("CreatePartitions", CreatePartitions(controller, admin).handle, rule),
         Row("DeleteTopics", delete.handle, rule),
     ]

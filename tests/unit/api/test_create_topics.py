@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from engine.api.create_topics import CreateTopics
+from engine.api.exchange import EncodedRows
 from engine.hash_order import in_hash_order
 from engine.host.promise import Promise
+from engine.limits import ROWS_PER_SHARE
+from engine.wire.codec import message_codec
+from engine.wire.row_bytes import with_rows
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 
@@ -22,7 +26,7 @@ def topic(name: str, **fields: Any) -> Any:
 
 
 def ask(bench: AdminBench, *topics: Any, version: int = 7, **fields: Any) -> Any:
-    handler = CreateTopics(bench.node.controller, bench.admin)
+    handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
     request = REQUEST(topics=list(topics), **{"timeout_ms": 1000, **fields})
     return reply_of(bench, handler.handle(request, exchange(version)))
 
@@ -34,7 +38,7 @@ def codes(reply: Any) -> list[tuple[str, int, str | None]]:
 @pytest.mark.parametrize("version", range(8))
 def test_a_topic_is_created_in_every_version(version: int) -> None:
     bench = AdminBench(1)
-    handler = CreateTopics(bench.node.controller, bench.admin)
+    handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
     asked = REQUEST(topics=[topic("t", num_partitions=2)], timeout_ms=1000)
     request = over_the_wire(asked, version)
     reply = reply_of(bench, handler.handle(request, exchange(version)))
@@ -50,7 +54,7 @@ def test_a_topic_is_created_in_every_version(version: int) -> None:
 
 def test_the_answer_waits_for_leaders_and_describes_the_topic() -> None:
     bench = AdminBench(2)
-    handler = CreateTopics(bench.node.controller, bench.admin)
+    handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
     configs = [REQUEST.CreatableTopicConfig(name="retention.ms", value="5")]
     request = REQUEST(topics=[topic("t", replication_factor=2, configs=configs)], timeout_ms=1000)
     answer = handler.handle(request, exchange(7))
@@ -118,6 +122,27 @@ def test_without_time_the_topic_is_there_and_the_answer_is_late() -> None:
 
 def test_another_broker_is_not_the_controller() -> None:
     bench = AdminBench(2)
-    handler = CreateTopics(bench.cluster.nodes[2].controller, bench.admin)
+    handler = CreateTopics(bench.cluster.nodes[2].controller, bench.admin, bench.turns)
     reply = handler.handle(REQUEST(topics=[topic("t"), topic("u")]), exchange(7))
     assert [("t", 41, None), ("u", 41, None)] == codes(reply)
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_the_response_to_very_many_topics_is_made_in_several_turns(version: int) -> None:
+    bench = AdminBench(1)
+    names = [f"t{number}" for number in range(2 * ROWS_PER_SHARE + 1)]
+    topics = [topic(name) for name in (*names, names[0])]
+    encoded = ask(bench, *topics, version=version)
+    assert isinstance(encoded, EncodedRows)
+    assert (len(topics), 3) == (encoded.row_count, len(encoded.parts))
+    content = b"".join(with_rows("CreateTopics", version, *encoded))
+    received = message_codec("CreateTopicsResponse", version).decode(content)
+    told = [(row.name, row.error_code) for row in received.topics]
+    assert [(row.name, 42 if row.name == names[0] else 0) for row in topics] == told
+    (alone,) = over_the_wire(ask(AdminBench(1), topics[1], version=version), version).topics
+    ids = {"topic_id": received.topics[1].topic_id}
+    assert vars_of(received.topics[1]) == {**vars_of(alone), **ids}
+
+
+def vars_of(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__}

@@ -51,7 +51,7 @@ def told(later: Later, handled: Any) -> HandlerFailed:
 def creating(bench: AdminBench) -> tuple[Handle, Any]:
     request = message_class("CreateTopicsRequest")
     topic = request.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
-    handler = CreateTopics(bench.node.controller, bench.admin)
+    handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
     return handler.handle, request(topics=[topic], timeout_ms=1000)
 
 

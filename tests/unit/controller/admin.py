@@ -16,6 +16,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.host.coroutine import drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata
 from engine.wire.codec import message_codec
@@ -54,6 +55,8 @@ class AdminBench:
             ),
         )
         self.auto = AutoCreation(self.config, self.admin)
+        #: A share of a turn ends at each look.
+        self.turns = LoopTurns(self.cluster.timers, self.cluster.clock, lambda: True)
         self.is_listening = True
         self._listen()
         self._learn_brokers()
