@@ -8,12 +8,16 @@ from typing import NamedTuple
 from engine.admin.topic_waiting import TopicWaiting
 from engine.config.settings import BrokerSettings
 from engine.host.ports import Entropy
+from engine.host.turns import LoopTurns
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.client import ZnodeClient
 
 
 class AdminPorts(NamedTuple):
-    """The store, the metadata and the requests that wait for it, and the host."""
+    """The store, the metadata and the requests that wait for it, and the host.
+
+    Work on very many topics is done in shares of `turns`.
+    """
 
     znodes: ZnodeClient
     metadata_cache: MetadataCache
@@ -21,3 +25,4 @@ class AdminPorts(NamedTuple):
     entropy: Entropy
     #: The broker's settings as they are now.
     settings: Callable[[], BrokerSettings]
+    turns: LoopTurns

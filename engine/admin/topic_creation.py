@@ -36,9 +36,10 @@ from engine.config.settings import BrokerSettings
 from engine.controller.grouped_writes import write_groups
 from engine.controller.topic_ids import random_topic_id
 from engine.hash_order import in_hash_order
+from engine.host.turns import Share
 from engine.kafka_errors import TOPIC_ALREADY_EXISTS
 from engine.naming import uuid_text
-from engine.znode.model import Create, Operation, SetData
+from engine.znode.model import Create, Operation, OperationResult, SetData
 from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
 from engine.znode.values import (
     PartitionAssignment,
@@ -80,13 +81,16 @@ class TopicCreation:
         """Check topics of distinct names, and write those that pass."""
         results: dict[str, TopicResult] = {}
         planned: dict[str, _Planned] = {}
+        share = self._ports.turns.begin()
         for topic in topics:
+            if share.is_over():
+                await share.next()
             try:
                 planned[topic.name] = await self._plan(topic, planned, describe=describe)
             except TopicRefused as error:
                 results[topic.name] = refused(error)
         if not validate_only:
-            await self._write_new(planned, results)
+            await self._write_new(planned, results, share)
         for name, plan in planned.items():
             # A topic that is only checked has no id yet.
             shown = plan.result._replace(topic_id=None) if validate_only else plan.result
@@ -151,10 +155,20 @@ class TopicCreation:
             check_collisions(topic, [*await self._client.children(TOPICS), *planned])
 
     async def _write_new(
-        self, planned: Mapping[str, _Planned], results: dict[str, TopicResult]
+        self, planned: Mapping[str, _Planned], results: dict[str, TopicResult], share: Share
     ) -> None:
-        groups = [await self._creation(name, plan) for name, plan in planned.items()]
-        group_results = await write_groups(self._client.multi, groups)
+        groups = []
+        for name, plan in planned.items():
+            if share.is_over():
+                await share.next()
+            groups.append(await self._creation(name, plan))
+
+        async def multi(operations: Sequence[Operation]) -> list[OperationResult]:
+            if share.is_over():
+                await share.next()
+            return await self._client.multi(operations)
+
+        group_results = await write_groups(multi, groups)
         for name, group_result in zip(planned, group_results, strict=True):
             error = write_error(name, group_result)
             if error is not None:

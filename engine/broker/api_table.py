@@ -240,7 +240,9 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 def topic_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of topics: their leaders, and how they come and go."""
     config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
-    ports = AdminPorts(deps.znodes, metadata_cache, deps.waiting, deps.entropy, deps.settings)
+    ports = AdminPorts(
+        deps.znodes, metadata_cache, deps.waiting, deps.entropy, deps.settings, deps.turns
+    )
     admin = TopicAdmin(config, ports)
     creation = AutoCreation(config, admin)
     auto_create = creation.auto_create if config.auto_create_topics_enable else None

@@ -26,7 +26,10 @@ DELETED = -2
 
 
 class AdminBench:
-    """A cluster, the metadata of its first broker, and the admin of that broker."""
+    """A cluster, the metadata of its first broker, and the admin of that broker.
+
+    With `ends_early` a share of a turn is over at each look.
+    """
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class AdminBench:
         *,
         racks: dict[int, str] | None = None,
         answers_later: bool = False,
+        ends_early: bool = False,
         **properties: str,
     ) -> None:
         self.cluster = Cluster(brokers, answers_later=answers_later, **properties)
@@ -44,6 +48,7 @@ class AdminBench:
         self.deadlines = Deadlines(self.cluster.timers)
         self.waiting = TopicWaiting(self.cache, self.cluster.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)
+        self.turns = LoopTurns(self.cluster.timers, self.cluster.clock, lambda: ends_early)
         self.admin = TopicAdmin(
             self.config,
             AdminPorts(
@@ -52,11 +57,10 @@ class AdminBench:
                 self.waiting,
                 SeededEntropy(1),
                 lambda: self.node.settings,
+                self.turns,
             ),
         )
         self.auto = AutoCreation(self.config, self.admin)
-        #: A share of a turn ends at each look.
-        self.turns = LoopTurns(self.cluster.timers, self.cluster.clock, lambda: True)
         self.is_listening = True
         self._listen()
         self._learn_brokers()
