@@ -1,0 +1,164 @@
+"""Files of lines that one process at a time holds, and that others may still add a line to.
+
+The holder has an exclusive lock (BSD `flock`) on the file itself: it ends with the process, however
+that ends, and with no file beside it. Every line is added at the end of the file as it is then
+(`O_APPEND`), so that the line of another process is never written over.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from typing import Protocol
+
+from engine.errors import StorageError
+from engine.host.lock_file import LockHeld
+from engine.host.os_errors import storage_error
+from engine.host.real import RealFiles
+
+_FILE_MODE = 0o644
+
+
+class HeldFile(Protocol):
+    """A file that this process holds."""
+
+    path: str
+
+    def append(self, content: bytes) -> None:
+        """Add content at the end, and make it durable.
+
+        Raises StorageError; FileReplaced if the path leads to another file, or to none, by now.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let the file go; closing twice is allowed."""
+        ...
+
+
+class HeldFiles(Protocol):
+    """The files of a machine, as their processes share them."""
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file."""
+        ...
+
+    def size_bytes(self, path: str) -> int:
+        """Return the size of a file; raises FileMissing."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole file; raises FileMissing."""
+        ...
+
+    def hold(self, path: str, *, create: bool = False) -> HeldFile:
+        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        ...
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        ...
+
+
+class FileReplaced(StorageError):
+    """A file that this process holds was removed, or another one was put in its place."""
+
+    hint = "put it back under its name, or go on without it"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was removed or replaced while it was in use")
+        self.path = path
+
+
+class RealHeldFile:
+    """A held file of this machine, by its descriptor."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+
+    def append(self, content: bytes) -> None:
+        """Add content at the end, and make it durable."""
+        assert self._descriptor is not None
+        if not _is_at(self.path, self._descriptor):
+            raise FileReplaced(self.path)
+        _append(self.path, self._descriptor, content)
+
+    def close(self) -> None:
+        """Let the file go; closing twice is allowed."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class RealHeldFiles(RealFiles):
+    """The files of this machine."""
+
+    def hold(self, path: str, *, create: bool = False) -> HeldFile:
+        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        while True:
+            descriptor = _open(path, create=create)
+            try:
+                _lock(path, descriptor)
+                # Another process may have put a new file there between the two.
+                is_there = _is_at(path, descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            if is_there:
+                if create:
+                    self.sync_dir(os.path.dirname(path) or ".")
+                return RealHeldFile(path, descriptor)
+            os.close(descriptor)
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        descriptor = _open(path, create=False)
+        try:
+            _append(path, descriptor, content)
+        finally:
+            os.close(descriptor)
+
+
+def _open(path: str, *, create: bool) -> int:
+    flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | (os.O_CREAT if create else 0), _FILE_MODE)
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "open") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise storage_error(errno.EPERM, path, "open")
+    return descriptor
+
+
+def _lock(path: str, descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise LockHeld(path) from error
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "lock") from error
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Tell whether a path leads to an open file."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return False
+    mine = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+
+
+def _append(path: str, descriptor: int, content: bytes) -> None:
+    try:
+        written = os.write(descriptor, content)
+        while written < len(content):
+            # A full disk takes a part, and refuses the rest by its error.
+            written += os.write(descriptor, content[written:])
+        os.fsync(descriptor)
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "write") from error

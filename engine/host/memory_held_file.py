@@ -1,0 +1,64 @@
+"""Held files in memory; see `held_file.py`."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from engine.host.held_file import FileReplaced, HeldFile
+from engine.host.lock_file import LockHeld
+from engine.host.memory import MemoryFiles
+from engine.host.os_errors import storage_error
+
+
+class MemoryHeldFiles(MemoryFiles):
+    """The files of a machine in memory; its processes are the holders that were not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: dict[str, MemoryHeldFile] = {}
+
+    def hold(self, path: str, *, create: bool = False) -> HeldFile:
+        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        if path in self._held:
+            raise LockHeld(path)
+        self.open(path, write=True, create=create).close()
+        held = MemoryHeldFile(self, path, lambda: self._held.pop(path, None))
+        self._held[path] = held
+        return held
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        handle = self.open(path, write=True)
+        handle.append((content,))
+        handle.sync()
+        handle.close()
+
+    def kill_holders(self) -> None:
+        """End every process: what it held can be held by the next one."""
+        for held in list(self._held.values()):
+            held.close()
+
+
+class MemoryHeldFile:
+    """A held file in memory."""
+
+    def __init__(self, files: MemoryHeldFiles, path: str, on_close: Callable[[], object]) -> None:
+        self.path = path
+        self._files = files
+        self._on_close = on_close
+        self._is_closed = False
+
+    def append(self, content: bytes) -> None:
+        """Add content at the end, and make it durable."""
+        if self._is_closed:
+            raise storage_error(errno.EBADF, self.path, "write")
+        if not self._files.exists(self.path):
+            raise FileReplaced(self.path)
+        self._files.append(self.path, content)
+
+    def close(self) -> None:
+        """Let the file go; closing twice is allowed."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._on_close()

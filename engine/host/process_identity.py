@@ -1,0 +1,29 @@
+"""The process that an operator can look for: its number, its machine, its user."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from typing import NamedTuple
+
+
+class ProcessIdentity(NamedTuple):
+    """A process of some machine."""
+
+    pid: int
+    host: str
+    user: str
+
+    def __str__(self) -> str:
+        """Return the process as an operator looks for it."""
+        return f"process {self.pid} on {self.host} ({self.user})"
+
+
+def this_process() -> ProcessIdentity:
+    """Return this process; the user by number where it has no name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return ProcessIdentity(os.getpid(), socket.gethostname(), user)
