@@ -124,7 +124,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     ),
     "reassign resume": _rows("reassign_execute.END_COLUMNS"),
     "reassign cancel": _rows(
-        "reassign_execute.CANCEL_COLUMNS",
+        "reassign_cancel.CANCEL_COLUMNS",
         "reassign_execute.END_COLUMNS",
         note="rows with old_replicas are those of a journal",
     ),

@@ -8,7 +8,12 @@
 5. The end is noted.
 
 Each step may be done twice: one that comes after a death does again what is not known to be done.
-A cancel takes back what is at work, begins nothing, and goes on with 4.
+A cancel takes back what is at work, begins nothing, and goes on with 4. Another process asks for
+one by a line in the journal, which each round reads.
+
+A reassignment that the controller accepted, and that is gone before it was complete, was taken back
+by somebody else. Nothing begins after that: what is at work is followed to its end, the throttles
+are brought back, and the journal stays open, for a resume that an operator asks for.
 
 Source: KIP-455, KIP-73; RSN-6.
 """
@@ -21,6 +26,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Clock
+from engine.host.process_identity import ProcessIdentity
 from engine.kafka_errors import (
     INVALID_REPLICA_ASSIGNMENT,
     NO_REASSIGNMENT_IN_PROGRESS,
@@ -49,8 +55,11 @@ PATIENCE_MS = 300_000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
 _PASSING = frozenset((INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
-#: So often is looked before a partition counts as moved by somebody else.
+#: So often is looked before a partition counts as moved, or its move as taken back, by somebody
+#: else: the broker that is asked for metadata may be late.
 _LOOKS_ASTRAY = 3
+#: How a change ended that was taken back, and its execution.
+CANCELLED = "cancelled"
 #: What no plan can begin with.
 _STALE = frozenset((MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
 
@@ -150,18 +159,24 @@ class ExecutionNow(NamedTuple):
 
 
 class ExecutionEnd(NamedTuple):
-    """How an execution ended; `left_throttles` are ours that are still there, with the reason."""
+    """How an execution ended; `left_throttles` are ours that are still there, with the reason.
+
+    `taken_back` are partitions whose moves somebody else took back, after which it stopped;
+    `cancelled_by` is the process that asked for a cancel.
+    """
 
     how_ended: Mapping[TopicPartition, str]
     refused: Mapping[TopicPartition, ApiError]
     left_throttles: Mapping[ThrottleSetting, EngineError]
     foreign_throttles: Sequence[ThrottleSetting]
+    taken_back: Sequence[TopicPartition] = ()
+    cancelled_by: ProcessIdentity | None = None
 
     @property
     def is_clean(self) -> bool:
         """Tell whether every change is as the plan wants it, and no throttle of ours is left."""
         all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
-        return all_done and not self.refused and not self.left_throttles
+        return all_done and not (self.refused or self.left_throttles or self.taken_back)
 
 
 class Execution:
@@ -197,6 +212,10 @@ class Execution:
         self._left_count = 0
         # How often a partition was seen where the plan does not want it.
         self._astray: Counter[TopicPartition] = Counter()
+        # What the controller has accepted or was seen at work, and what was taken back of that.
+        self._accepted: set[TopicPartition] = set()
+        self._taken_back: set[TopicPartition] = set()
+        self._cancelled_by = state.cancelled_by
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
         self._foreign: list[ThrottleSetting] = []
@@ -210,6 +229,12 @@ class Execution:
         self._throttle(now)
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
+            requested_by = self._journal.cancel_requested()
+            if requested_by is not None:
+                self._cancelled_by = requested_by
+                return self.cancel(on_look)
+        if self._taken_back:
+            return self._stop()
         if self._settings.elects_leaders:
             self._elect(on_look)
         return self._finish("executed")
@@ -218,7 +243,7 @@ class Execution:
         """Take back what is at work, and bring back the throttles."""
         now = self._look()
         self._require_cluster(now)
-        self._journal.cancel()
+        self._journal.cancelling()
         at_work = [c.change.name for c in self._now(now).changes if c.phase in AT_WORK]
         answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
         for key, error in answers.items():
@@ -234,9 +259,12 @@ class Execution:
             self._cluster.pause(self._poll_ms)
         self._restore_order()
         for change_now in seen.changes:
-            how = "cancelled" if change_now.phase not in ENDED else change_now.phase.value
-            self._ended.setdefault(change_now.change.name, how)
-        return self._finish("cancelled")
+            key = change_now.change.name
+            if key not in self._ended:
+                how = CANCELLED if change_now.phase not in ENDED else change_now.phase.value
+                self._ended[key] = how
+                self._journal.ended(key, how)
+        return self._finish(CANCELLED)
 
     def _restore_order(self) -> None:
         """Bring back the order of replicas, and so the preferred leader.
@@ -401,33 +429,49 @@ class Execution:
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
     def _round(self, on_look: Callable[[ExecutionNow], None]) -> bool:
-        """Look, note, begin; tells whether every change has ended."""
+        """Look, note, begin; tells whether nothing is left to wait for."""
         seen = self._now(self._look())
         on_look(seen)
         waiting, able, at_work = [], [], []
+        is_in_doubt = False
         for position, now in enumerate(seen.changes):
-            key = now.change.name
-            if key in self._ended or key in self._refused:
+            if self._is_noted(now):
                 continue
-            if now.phase in _STALE and not self._is_lasting(key):
+            if now.phase is not MovePhase.WAITING:
                 at_work.append(position)
-            elif now.phase in ENDED:
-                self._ended[key] = now.phase.value
-                self._journal.ended(key, now.phase.value)
-            elif now.phase is MovePhase.WAITING:
+            elif now.change.name in self._accepted:
+                is_in_doubt = True
+                at_work.append(position)
+            else:
                 waiting.append(position)
                 if not set(now.change.added) & set(seen.missed):
                     able.append(position)
-            else:
-                at_work.append(position)
-        if not waiting and not at_work:
+        if not at_work and (self._taken_back or not waiting):
             return True
         if self._settings.is_adaptive:
             self._adapt(seen)
-        if seen.pause is None and able:
+        if seen.pause is None and able and not self._taken_back and not is_in_doubt:
             bound = self._settings.moves_per_broker
             begin = next_to_begin(self._changes, self._order, able, at_work, bound)
             self._begin([self._changes[position] for position in begin])
+        return False
+
+    def _is_noted(self, now: ChangeNow) -> bool:
+        """Tell whether a change is over, or left alone; note what the look shows of that."""
+        key, phase = now.change.name, now.phase
+        if key in self._ended or key in self._refused or key in self._taken_back:
+            return True
+        if phase in AT_WORK:
+            self._accepted.add(key)
+            del self._astray[key]
+        elif phase is MovePhase.WAITING:
+            if key in self._accepted and self._is_lasting(key):
+                self._taken_back.add(key)
+                return True
+        elif phase not in _STALE or self._is_lasting(key):
+            self._ended[key] = phase.value
+            self._journal.ended(key, phase.value)
+            return True
         return False
 
     def _is_lasting(self, key: TopicPartition) -> bool:
@@ -449,7 +493,9 @@ class Execution:
         }
         if targets:
             for key, error in self._cluster.submit(targets).items():
-                if error is not None and not self._may_pass(key, error):
+                if error is None:
+                    self._accepted.add(key)
+                elif not self._may_pass(key, error):
                     self._refused[key] = error
 
     def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
@@ -492,9 +538,23 @@ class Execution:
         left = {} if self._is_returned else self._return_throttles()
         if not left:
             self._journal.over(how)
+        return self._end(left)
+
+    def _stop(self) -> ExecutionEnd:
+        """Leave what is not done, for a resume; no throttle stays for it."""
+        return self._end({} if self._is_returned else self._return_throttles())
+
+    def _end(self, left: Mapping[ThrottleSetting, EngineError]) -> ExecutionEnd:
         for key in self._refused:
             self._ended.pop(key, None)
-        return ExecutionEnd(self._ended, self._refused, left, self._foreign)
+        return ExecutionEnd(
+            self._ended,
+            self._refused,
+            left,
+            self._foreign,
+            sorted(self._taken_back),
+            self._cancelled_by,
+        )
 
     def _return_throttles(self) -> dict[ThrottleSetting, EngineError]:
         """Bring the throttles back; what could not be is returned, and the journal stays open."""

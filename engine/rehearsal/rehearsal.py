@@ -32,7 +32,9 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, ask
 from engine.errors import ApiError, EngineError
-from engine.host.ports import Clock, Files
+from engine.host.held_file import RealHeldFiles
+from engine.host.ports import Clock
+from engine.host.process_identity import this_process
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
@@ -77,7 +79,7 @@ class RehearsalEnd(NamedTuple):
 class RehearsalPorts(NamedTuple):
     """What a rehearsal needs of the machine; `connect` makes a client of a list of servers."""
 
-    files: Files
+    files: RealHeldFiles
     clock: Clock
     connect: Callable[[str], KafkaClient]
     pause: Callable[[int], None]
@@ -171,7 +173,7 @@ class Rehearsal:
         path = f"{self._data.path}/rehearsal.journal"
         files = self._ports.files
         begun = Begun(None, copied, settings)
-        journal = MoveJournal.create(files, path, begun)
+        journal = MoveJournal.create(files, path, begun, this_process())
         state = read_journal(files, path)
         self._began_ms = self._ports.clock.monotonic_ms()
 

@@ -187,7 +187,7 @@ def cancel(
     output: Output = "table",
 ) -> int:
     """Take back moves that are under way; by a journal, its throttles too."""
-    from kctl.commands.reassign_execute import cancel_moves
+    from kctl.commands.reassign_cancel import cancel_moves
 
     return cancel_moves(cluster, what or [], every=every, yes=yes, output=output)
 
@@ -196,7 +196,7 @@ def cancel(
 @on_cluster
 def rollback(cluster: ClusterOptions, moves: MoveOptions, journal: _Journal) -> int:
     """Bring every partition of an execution back to where it was before; has a journal itself."""
-    from kctl.commands.reassign_execute import roll_back
+    from kctl.commands.reassign_rollback import roll_back
 
     return roll_back(cluster, journal, moves)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from engine.planner.plan_file import BadPlanFile, PlanFile, plan_from_json
 from engine.reassign.journal import JournalState, UnreadableJournal, read_journal
+from kctl.asking import say
 
 _PLAN_BYTES_MAX = 64 << 20
 
@@ -56,9 +58,17 @@ def read_plan(path: str) -> PlanFile:
     return plan
 
 
+def journal_state(path: str) -> JournalState:
+    """Return what a journal tells, and report each line that cannot be read; its errors."""
+    state = read_journal(RealHeldFiles(), path)
+    for line_number, reason in state.damage:
+        say(f"warning: {path}: line {line_number} is passed over: {reason}")
+    return state
+
+
 def read_either(path: str) -> PlanOrJournal:
     """Return what a file holds."""
     try:
-        return PlanOrJournal(None, read_journal(RealFiles(), path))
+        return PlanOrJournal(None, journal_state(path))
     except UnreadableJournal:
         return PlanOrJournal(read_plan(path), None)

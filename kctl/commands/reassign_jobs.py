@@ -14,14 +14,14 @@ from typing import NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import describe_log_dirs
 from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.execution import Execution
-from engine.reassign.journal import Begun, MoveJournal, read_journal
+from engine.reassign.journal import Begun, JournalHeld, JournalState, is_held, read_journal
 from engine.reassign.plan_reading import in_order
 from kctl import exits
 from kctl.asking import confirm, report_error, say
@@ -30,14 +30,17 @@ from kctl.commands.reassign_execute import (
     END_COLUMNS,
     ask_to_execute,
     begin,
-    go_on,
-    roll_back,
+    resume_on,
     settings_of,
 )
-from kctl.commands.reassign_plan import tell_plan, write_plan
+from kctl.commands.reassign_files import journal_state
+from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row, tell_plan, write_plan
+from kctl.commands.reassign_rollback import roll_back
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
-from kctl.render import check_format
+from kctl.render import check_format, write_rows
+from kctl.render.table import size_text
+from kctl.words import counted
 
 
 class JobRequest(NamedTuple):
@@ -67,8 +70,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
     with connect(options) as client:
         path = _path(client, request.name)
         if _is_open(path):
-            say(f"going on with the job of before: {path}")
-            return _finish(client, request, _resume(client, path, request.moves.output))
+            return _go_on(client, request, f"{path}.journal")
         read = read_cluster(client)
         for warning in read.warnings:
             say(f"warning: {warning}")
@@ -105,14 +107,47 @@ def _path(client: KafkaClient, name: str) -> str:
 
 
 def _is_open(path: str) -> bool:
-    files = RealFiles()
+    files = RealHeldFiles()
     journal = f"{path}.journal"
-    return files.exists(journal) and not read_journal(files, journal).is_over
+    if not files.exists(journal):
+        return False
+    state = read_journal(files, journal)
+    return not state.is_over and not (state.has_changed_nothing and not is_held(files, journal))
 
 
-def _resume(client: KafkaClient, path: str, output: str) -> int:
-    journal, _ = MoveJournal.reopen(RealFiles(), f"{path}.journal")
-    return go_on(client, journal, f"{path}.journal", output, Execution.run)
+def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
+    """Show the job that is open, and go on with it if that is agreed to; returns the exit code.
+
+    Errors: JournalHeld if another process is at work by it.
+    """
+    state = journal_state(journal)
+    left = [change for change in state.begun.changes if change.name not in state.ended]
+    what = "is being taken back" if state.is_cancelled else "is not over"
+    of = counted(len(state.begun.changes), "partition")
+    say(f"the job of before {what}: {len(left)} of {of} left, {_throttle_of(state)}; {journal}")
+    say(f"`kctl reassign status {journal}` shows it, `cancel` and `rollback` end it")
+    if request.moves.dry_run:
+        write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in left], request.moves.output)
+        return exits.CHANGES_PENDING
+    if is_held(RealHeldFiles(), journal):
+        raise JournalHeld(journal, state.writer)
+    verb = "take back" if state.is_cancelled else "go on with"
+    confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
+    say(f"going on with the job of before: {journal}")
+    code = resume_on(client, journal, request.moves.output)
+    if not state.is_cancelled:
+        return _finish(client, request, code)
+    if code == exits.OK:
+        say("error: the job of before is taken back; the same command again begins a new one")
+    return exits.FAILED
+
+
+def _throttle_of(state: JournalState) -> str:
+    settings = state.begun.settings
+    if settings.is_adaptive:
+        return "--throttle auto"
+    rate = settings.rates.replication
+    return "no throttle" if rate is None else f"--throttle {size_text(rate)}/s"
 
 
 def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:

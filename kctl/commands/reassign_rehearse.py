@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.settings import parse_addresses
 from engine.errors import EngineError
-from engine.host.real import RealFiles
+from engine.host.held_file import RealHeldFiles
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
@@ -114,7 +114,7 @@ def _ports() -> RehearsalPorts:
         )
 
     return RehearsalPorts(
-        RealFiles(), host.clock, client_of, lambda pause_ms: time.sleep(pause_ms / 1000)
+        RealHeldFiles(), host.clock, client_of, lambda pause_ms: time.sleep(pause_ms / 1000)
     )
 
 

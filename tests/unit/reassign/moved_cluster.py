@@ -13,7 +13,8 @@ from engine.client.config_admin import (
     Resource,
     alter_configs,
 )
-from engine.host.memory import MemoryFiles
+from engine.host.memory_held_file import MemoryHeldFiles
+from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
@@ -29,6 +30,8 @@ from engine.reassign.throttles import LISTS, RATES, ThrottleRates, ThrottleSetti
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
+#: The process that executes.
+WRITER = ProcessIdentity(7, "here", "kim")
 JOURNAL = "/plan.journal"
 T0 = TopicPartition("t", 0)
 
@@ -52,7 +55,7 @@ class MovedTopic:
         self.acknowledged: Counter[int] = Counter()
         for number in range(20):
             self.produce(number % 4)
-        self.files = MemoryFiles()
+        self.files = MemoryHeldFiles()
         self.streams = MemoryStreams(self.cluster)
         self.client = client_of(self.cluster, self.streams)
         self.changes: tuple[PartitionChange, ...] = (
@@ -75,11 +78,15 @@ class MovedTopic:
     def begin(self, settings: ExecutionSettings | None = None) -> None:
         """Begin a journal."""
         begun = Begun(None, self.changes, settings or ExecutionSettings())
-        MoveJournal.create(self.files, JOURNAL, begun).close()
+        MoveJournal.create(self.files, JOURNAL, begun, WRITER).close()
 
     def execution(self, wrap: Callable[[MovedCluster], MovedCluster] = lambda it: it) -> Execution:
-        """Return an execution that goes on with the journal; `wrap` comes between it and Kafka."""
-        journal, state = MoveJournal.reopen(self.files, JOURNAL)
+        """Return an execution that goes on with the journal; `wrap` comes between it and Kafka.
+
+        The process of an earlier one is dead by then.
+        """
+        self.files.kill_holders()
+        journal, state = MoveJournal.reopen(self.files, JOURNAL, WRITER)
         topic = state.begun.settings.latency_topic
         cluster = wrap(LiveCluster(self.client, state.begun.changes, topic))
         return Execution(cluster, self.cluster.clock, journal, state)

@@ -8,7 +8,9 @@ from typing import Any
 from engine.client.metadata import PartitionView
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import ApiError, EngineError
-from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.memory import ManualClock
+from engine.host.memory_held_file import MemoryHeldFiles
+from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.execution import Execution
@@ -17,6 +19,7 @@ from engine.reassign.live_cluster import ClusterNow
 from engine.reassign.throttles import ThrottleSetting
 
 JOURNAL = "/plan.journal"
+WRITER = ProcessIdentity(7, "here", "kim")
 
 
 def look(
@@ -81,11 +84,12 @@ def execution_of(
     submitted: Iterable[TopicPartition] = (),
 ) -> Execution:
     """Return an execution of changes, of which some have been asked for by an earlier life."""
-    files = MemoryFiles()
-    journal = MoveJournal.create(files, JOURNAL, Begun(None, tuple(changes), ExecutionSettings()))
+    files = MemoryHeldFiles()
+    begun = Begun(None, tuple(changes), ExecutionSettings())
+    journal = MoveJournal.create(files, JOURNAL, begun, WRITER)
     keys = list(submitted)
     if keys:
         journal.submit(keys)
     journal.close()
-    journal, state = MoveJournal.reopen(files, JOURNAL)
+    journal, state = MoveJournal.reopen(files, JOURNAL, WRITER)
     return Execution(cluster, clock, journal, state)

@@ -33,7 +33,16 @@ from engine.reassign.throttles import (
     ThrottleRates,
     ThrottleSetting,
 )
-from tests.unit.reassign.moved_cluster import JOURNAL, RATE, T0, Died, Mortal, MovedTopic, change
+from tests.unit.reassign.moved_cluster import (
+    JOURNAL,
+    RATE,
+    T0,
+    WRITER,
+    Died,
+    Mortal,
+    MovedTopic,
+    change,
+)
 
 WANTED = {0: (3, 2), 1: (2, 3), 2: (2, 1), 3: (2, 1, 3)}
 LEADERS = "leader.replication.throttled.replicas of topic t"
@@ -108,7 +117,7 @@ def test_what_others_change_meanwhile_is_left_alone(moved: MovedTopic) -> None:
 
 def test_a_broker_that_missed_the_last_rate_gets_its_own_back(moved: MovedTopic) -> None:
     moved.begin(ExecutionSettings(RATE))
-    journal, _ = MoveJournal.reopen(moved.files, JOURNAL)
+    journal, _ = MoveJournal.reopen(moved.files, JOURNAL, WRITER)
     rates = [
         ThrottleSetting(Resource(BROKER, str(id_)), name)
         for id_ in (1, 2, 3)
@@ -340,7 +349,8 @@ def test_a_list_that_cannot_be_taken_away_is_left_and_named(moved: MovedTopic, c
 
 
 def test_a_journal_of_another_cluster_is_refused(moved: MovedTopic) -> None:
-    MoveJournal.create(moved.files, JOURNAL, Begun("elsewhere", moved.changes, ExecutionSettings()))
+    begun = Begun("elsewhere", moved.changes, ExecutionSettings())
+    MoveJournal.create(moved.files, JOURNAL, begun, WRITER).close()
     with pytest.raises(WrongCluster):
         moved.execution().run(moved.looks.append)
     with pytest.raises(WrongCluster):

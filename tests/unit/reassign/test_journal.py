@@ -5,20 +5,25 @@ from __future__ import annotations
 import pytest
 
 from engine.client.config_admin import ConfigResourceType, Resource
-from engine.host.memory import MemoryFiles
+from engine.host.memory_held_file import MemoryHeldFiles
+from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.reassign.journal import (
     Begun,
     ExecutionSettings,
+    JournalHeld,
     JournalThere,
     MoveJournal,
     UnreadableJournal,
+    is_held,
     read_journal,
+    request_cancel,
 )
 from engine.reassign.throttles import LEADER_RATE, ThrottleRates, ThrottleSetting
-from tests.unit.reassign.moved_cluster import change
+from tests.unit.reassign.moved_cluster import WRITER, change
 
 PATH = "/j"
+OTHER = ProcessIdentity(9, "there", "lee")
 RATE = ThrottleSetting(Resource(ConfigResourceType.BROKER, "1"), LEADER_RATE)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 SETTINGS = ExecutionSettings(
@@ -28,12 +33,12 @@ BEGUN = Begun("id", (change(0, (1, 2), (3, 2)), change(1, (1,), (2,))), SETTINGS
 
 
 @pytest.fixture
-def files() -> MemoryFiles:
-    return MemoryFiles()
+def files() -> MemoryHeldFiles:
+    return MemoryHeldFiles()
 
 
-def test_everything_is_read_back(files: MemoryFiles) -> None:
-    journal = MoveJournal.create(files, PATH, BEGUN)
+def test_everything_is_read_back(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
     journal.before({RATE: None})
     journal.throttle({RATE: "5"})
     journal.submit([T0, T1])
@@ -44,16 +49,16 @@ def test_everything_is_read_back(files: MemoryFiles) -> None:
     assert ({RATE: None}, {RATE: ["5"]}) == (state.before, state.ours)
     assert ({T0, T1}, {T0: "done"}) == (state.submitted, state.ended)
     assert (False, False, False) == (state.is_cancelled, state.is_returned, state.is_over)
-    journal, _ = MoveJournal.reopen(files, PATH)
-    journal.cancel()
+    journal, _ = MoveJournal.reopen(files, PATH, WRITER)
+    journal.cancelling()
     journal.returned()
     journal.over("cancelled")
     state = read_journal(files, PATH)
     assert (True, True, True) == (state.is_cancelled, state.is_returned, state.is_over)
 
 
-def test_throttles_that_are_set_again_are_to_be_taken_back_again(files: MemoryFiles) -> None:
-    journal = MoveJournal.create(files, PATH, BEGUN)
+def test_throttles_that_are_set_again_are_to_be_taken_back_again(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
     journal.throttle({RATE: "5"})
     journal.returned()
     journal.throttle({RATE: "6"})
@@ -62,37 +67,159 @@ def test_throttles_that_are_set_again_are_to_be_taken_back_again(files: MemoryFi
     assert {RATE: ["5", "6"]} == state.ours
 
 
-def test_a_line_that_a_death_cut_short_counts_for_nothing(files: MemoryFiles) -> None:
-    journal = MoveJournal.create(files, PATH, BEGUN)
+def test_a_line_that_a_death_cut_short_counts_for_nothing(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
     journal.submit([T0])
     whole = files.read_bytes(PATH)
     journal.ended(T0, "done")
     for size in range(len(whole), len(files.read_bytes(PATH)) - 1):
         files.replace_file(PATH, (whole + b'{"step":"ended","partition":["t",0]}')[:size])
         assert {} == read_journal(files, PATH).ended
-        again, state = MoveJournal.reopen(files, PATH)
+        files.kill_holders()
+        again, state = MoveJournal.reopen(files, PATH, WRITER)
         assert {T0} == state.submitted
         again.over("executed")
         assert read_journal(files, PATH).is_over
 
 
-def test_a_journal_that_is_not_over_is_not_written_over(files: MemoryFiles) -> None:
-    journal = MoveJournal.create(files, PATH, BEGUN)
+def test_a_journal_that_is_not_over_is_not_written_over(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
     journal.submit([T0])
+    journal.close()
+    before = files.read_bytes(PATH)
     with pytest.raises(JournalThere, match="not over"):
-        MoveJournal.create(files, PATH, BEGUN)
+        MoveJournal.create(files, PATH, BEGUN, WRITER)
+    assert before == files.read_bytes(PATH)
+    journal, _ = MoveJournal.reopen(files, PATH, WRITER)
     journal.over("executed")
-    MoveJournal.create(files, PATH, BEGUN)
-    assert not read_journal(files, PATH).is_over
+    journal.close()
+    MoveJournal.create(files, PATH, BEGUN, WRITER)
+    state = read_journal(files, PATH)
+    assert (False, set()) == (state.is_over, state.submitted)
+    assert files.read_bytes(PATH).startswith(before)
 
 
-def test_a_journal_that_has_changed_nothing_is_written_over(files: MemoryFiles) -> None:
-    MoveJournal.create(files, PATH, BEGUN).before({RATE: None})
-    journal = MoveJournal.create(files, PATH, BEGUN)
+def test_a_journal_that_has_changed_nothing_is_begun_again(files: MemoryHeldFiles) -> None:
+    first = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    first.before({RATE: None})
+    first.close()
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
     assert {} == read_journal(files, PATH).before
     journal.throttle({RATE: "5"})
+    journal.close()
     with pytest.raises(JournalThere):
-        MoveJournal.create(files, PATH, BEGUN)
+        MoveJournal.create(files, PATH, BEGUN, WRITER)
+
+
+def test_a_journal_has_one_writer_who_is_named(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    journal.submit([T0])
+    before = files.read_bytes(PATH)
+    for attempt in (
+        lambda: MoveJournal.create(files, PATH, BEGUN, OTHER),
+        lambda: MoveJournal.reopen(files, PATH, OTHER),
+    ):
+        with pytest.raises(JournalHeld, match=r"process 7 on here \(kim\) is at work by /j"):
+            attempt()
+    assert (before, True) == (files.read_bytes(PATH), is_held(files, PATH))
+    files.kill_holders()
+    assert not is_held(files, PATH)
+    _, state = MoveJournal.reopen(files, PATH, OTHER)
+    assert (WRITER, {T0}) == (state.writer, state.submitted)
+    assert OTHER == read_journal(files, PATH).writer
+
+
+def test_a_refused_journal_is_not_held(files: MemoryHeldFiles) -> None:
+    files.replace_file(PATH, b"nonsense\n")
+    for attempt in (
+        lambda: MoveJournal.create(files, PATH, BEGUN, WRITER),
+        lambda: MoveJournal.reopen(files, PATH, WRITER),
+    ):
+        with pytest.raises(UnreadableJournal):
+            attempt()
+        assert not is_held(files, PATH)
+
+
+def test_a_first_line_that_a_death_cut_short_is_begun_again(files: MemoryHeldFiles) -> None:
+    MoveJournal.create(files, PATH, BEGUN, WRITER).close()
+    line = files.read_bytes(PATH).split(b"\n")[0]
+    files.replace_file(PATH, line[:40])
+    MoveJournal.create(files, PATH, BEGUN, WRITER).submit([T0])
+    state = read_journal(files, PATH)
+    assert ({T0}, ()) == (state.submitted, state.damage)
+
+
+def full(files: MemoryHeldFiles) -> list[bytes]:
+    """Return the lines of a journal with every step."""
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    journal.before({RATE: None})
+    journal.throttle({RATE: "5"})
+    journal.submit([T0, T1])
+    journal.ended(T0, "done")
+    journal.cancelling()
+    journal.returned()
+    journal.over("cancelled")
+    journal.close()
+    return files.read_bytes(PATH).splitlines()
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", b"\0\0\0", b"{}", b"[1]", b'"x"', b'{"step":"submit"}', b"[" * 100_000]
+)
+def test_a_damaged_line_is_reported_and_the_others_count(
+    files: MemoryHeldFiles, damaged: bytes
+) -> None:
+    lines = full(files)
+    for position in range(1, len(lines)):
+        broken = [*lines[:position], damaged, *lines[position + 1 :]]
+        files.replace_file(PATH, b"\n".join(broken) + b"\n")
+        state = read_journal(files, PATH)
+        assert ([position + 1] if damaged else []) == [d.line_number for d in state.damage]
+        without = [*lines[:position], *lines[position + 1 :]]
+        files.replace_file(PATH, b"\n".join(without) + b"\n")
+        assert read_journal(files, PATH) == state._replace(damage=())
+
+
+def test_of_a_line_written_into_another_the_last_step_counts(files: MemoryHeldFiles) -> None:
+    lines = full(files)
+    lines[3:5] = [lines[3][:20] + lines[4]]
+    files.replace_file(PATH, b"\n".join(lines) + b"\n")
+    state = read_journal(files, PATH)
+    assert ([4], {T0, T1}, {T0: "done"}) == (
+        [damage.line_number for damage in state.damage],
+        state.submitted,
+        state.ended,
+    )
+
+
+def test_a_damaged_journal_is_no_journal_that_has_changed_nothing(files: MemoryHeldFiles) -> None:
+    MoveJournal.create(files, PATH, BEGUN, WRITER).close()
+    files.replace_file(PATH, files.read_bytes(PATH) + b"{\n")
+    with pytest.raises(JournalThere):
+        MoveJournal.create(files, PATH, BEGUN, WRITER)
+
+
+def test_a_line_behind_one_that_was_cut_short_stands_alone(files: MemoryHeldFiles) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    files.append(PATH, b'{"step":"subm')
+    journal.ended(T0, "done")
+    state = read_journal(files, PATH)
+    assert ({T0: "done"}, [3]) == (state.ended, [d.line_number for d in state.damage])
+
+
+def test_a_cancel_that_another_process_requests_is_seen_until_it_is_answered(
+    files: MemoryHeldFiles,
+) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    assert journal.cancel_requested() is None
+    request_cancel(files, PATH, OTHER)
+    journal.submit([T0])
+    assert OTHER == journal.cancel_requested()
+    state = read_journal(files, PATH)
+    assert (True, False, OTHER) == (state.is_cancelled, state.is_cancelling, state.cancelled_by)
+    journal.cancelling()
+    assert journal.cancel_requested() is None
+    assert read_journal(files, PATH).is_cancelling
 
 
 @pytest.mark.parametrize(
@@ -110,7 +237,7 @@ def test_a_journal_that_has_changed_nothing_is_written_over(files: MemoryFiles) 
         b"\xff\xfe\n",
     ],
 )
-def test_what_is_no_journal_is_refused(files: MemoryFiles, content: bytes) -> None:
+def test_what_is_no_journal_is_refused(files: MemoryHeldFiles, content: bytes) -> None:
     files.replace_file(PATH, content)
     with pytest.raises(UnreadableJournal, match="no journal of a reassignment"):
         read_journal(files, PATH)

@@ -1,0 +1,134 @@
+"""Two processes at one plan: cancels that reach the process at work, jobs that are open."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.cli.test_reassign_jobs import replicas, three
+
+__all__ = ["three"]
+
+#: So slow that a move of 1 MB takes a minute.
+THROTTLE = ("--throttle", "20000")
+
+
+def moving(shell: Shell) -> list[Any]:
+    rows: list[Any] = json.loads(shell.ok("reassign", "status", "-o", "json"))
+    return rows
+
+
+def await_moves(shell: Shell) -> None:
+    while not moving(shell):
+        pass
+
+
+@pytest.fixture
+def plan(three: Shell) -> str:
+    path = str(three.home / "plan.json")
+    three.ok("reassign", "plan", "--drain", "3", "--out", path)
+    return path
+
+
+@pytest.fixture
+def executing(three: Shell, plan: str) -> Iterator[subprocess.Popen[str]]:
+    """Return a process that executes the plan, slowly, and has begun to."""
+    process = three.popen("reassign", "execute", plan, "-y", *THROTTLE)
+    with process:
+        await_moves(three)
+        yield process
+        process.kill()
+
+
+def throttles(shell: Shell) -> list[Any]:
+    rows = json.loads(shell.run("check", "-o", "json").stdout)
+    return [row for row in rows if "throttle" in row["finding"]]
+
+
+def test_a_cancel_reaches_the_process_at_work(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    cancel = three.run("reassign", "cancel", f"{plan}.journal", "-y", "-o", "json")
+    assert (0, True) == (cancel.returncode, f"process {executing.pid} on" in cancel.stderr)
+    rows = json.loads(cancel.stdout)
+    assert 4 == len(rows)
+    assert "cancelled" in {row["result"] for row in rows}
+    assert [] == moving(three)
+    assert [] == throttles(three)
+    assert 1 == executing.wait()
+    assert executing.stderr is not None
+    assert "asked for that" in executing.stderr.read()
+    over = three.run("reassign", "cancel", f"{plan}.journal", "-y")
+    assert (0, True) == (over.returncode, "over already" in over.stderr)
+
+
+def test_a_stopped_process_is_named_and_follows_the_cancel_when_it_goes_on(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    executing.send_signal(signal.SIGSTOP)
+    cancel = three.run("reassign", "cancel", f"{plan}.journal", "-y", "--timeout", "1")
+    assert 1 == cancel.returncode
+    assert f"process {executing.pid}" in cancel.stderr
+    assert "has not answered for 1 s" in cancel.stderr
+    executing.send_signal(signal.SIGCONT)
+    assert 1 == executing.wait()
+    assert [] == moving(three)
+    assert [] == throttles(three)
+
+
+def test_moves_that_are_cancelled_by_name_stop_the_process_at_work(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    three.ok("reassign", "cancel", "--all", "-y")
+    assert 1 == executing.wait()
+    assert executing.stderr is not None
+    told = executing.stderr.read()
+    assert "somebody took its move back before it was complete" in told
+    assert f"kctl reassign resume {plan}.journal" in told
+    assert [] == moving(three)
+    assert [] == throttles(three)
+    three.ok("reassign", "cancel", f"{plan}.journal", "-y")
+
+
+def test_one_process_at_a_time_is_at_work_by_a_journal(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    journal = f"{plan}.journal"
+    for words in (("resume", journal), ("execute", plan, "-y")):
+        refused = three.run("reassign", *words)
+        assert 1 == refused.returncode
+        assert f"process {executing.pid}" in refused.stderr
+    executing.kill()
+    executing.wait()
+    refused = three.run("reassign", "execute", plan, "-y")
+    assert (1, True) == (refused.returncode, f"kctl reassign resume {journal}" in refused.stderr)
+    rolled_back = three.run("reassign", "rollback", journal, "-y")
+    assert 0 == rolled_back.returncode, rolled_back.stderr
+    assert [] == moving(three)
+    assert [] == throttles(three)
+    assert {0: [1, 3], 1: [2, 3], 2: [3, 1], 3: [3, 2]} == replicas(three)
+
+
+def test_an_open_job_is_shown_and_not_touched_until_it_is_agreed_to(three: Shell) -> None:
+    drain = ("brokers", "drain", "3")
+    with three.popen(*drain, "-y", *THROTTLE, "--moves-per-broker", "1") as process:
+        await_moves(three)
+        running = three.run(*drain, "-y")
+        assert (1, True) == (running.returncode, f"process {process.pid}" in running.stderr)
+        process.kill()
+    three.ok("reassign", "cancel", "--all", "-y")
+    before = replicas(three)
+    for words in (("--dry-run",), ("--dry-run", "-y")):
+        shown = three.run(*drain, *words, "-o", "json")
+        assert 5 == shown.returncode
+        assert "4 of 4 partitions left, --throttle 19.5 KiB/s" in shown.stderr
+        assert 4 == len(json.loads(shown.stdout))
+    refused = three.run(*drain)
+    assert (2, True) == (refused.returncode, "needs a yes" in refused.stderr)
+    assert ([], before) == (moving(three), replicas(three))
