@@ -1,0 +1,164 @@
+"""No command sends a request that writes by `--dry-run`, or before it is agreed to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kctl.app import NOUNS
+from tests.cli.shell import Shell
+from tests.cluster.recording_proxy import RecordingProxy
+
+#: APIs by which nothing is changed.
+READING = frozenset(
+    (
+        "ApiVersions",
+        "DescribeClientQuotas",
+        "DescribeCluster",
+        "DescribeConfigs",
+        "DescribeLogDirs",
+        "DescribeTopicPartitions",
+        "Fetch",
+        "FindCoordinator",
+        "ListOffsets",
+        "ListPartitionReassignments",
+        "Metadata",
+        "OffsetForLeaderEpoch",
+    )
+)
+#: Words for each command that changes a cluster and can be tried, or asks first.
+COMMANDS = {
+    "topics create": ("new", "-p", "2", "-r", "2"),
+    "topics alter": ("t", "-p", "8"),
+    "topics delete": ("t",),
+    "topics set-rf": ("1", "t"),
+    "configs set": ("retention.ms=5", "--topic", "t"),
+    "configs unset": ("retention.ms", "--topic", "t"),
+    "records delete": ("t", "--before", "end"),
+    "brokers drain": ("3",),
+    "brokers replace": ("1", "3"),
+    "leaders elect": ("preferred", "t"),
+    "leaders balance": ("--reorder",),
+    "leaders demote": ("3",),
+    "reassign execute": ("{plan}", "--journal", "{plan}.new"),
+    "reassign rollback": ("{plan}.journal",),
+    "reassign cancel": ("{plan}.journal",),
+}
+#: Of the embedded cluster alone, which they ask by a file and not by the protocol.
+OF_EMBEDDED = {"compact run", "retention run"}
+JOBS = (
+    "drain-3",
+    "replace-1-3",
+    f"set-rf-1-{sha256(b't').hexdigest()[:12]}",
+    "leaders",
+    "demote-3",
+)
+
+
+def parameters(command: Any) -> set[str]:
+    return {word for parameter in command.params for word in parameter.opts}
+
+
+def leaves(command: Any, words: str) -> Iterator[tuple[str, Any]]:
+    children = getattr(command, "commands", {})
+    for name, child in children.items():
+        yield from leaves(child, f"{words} {name}")
+    if not children:
+        yield words, command
+
+
+def changing() -> dict[str, Any]:
+    """Return the commands of a cluster that have --dry-run, or ask first."""
+    found: dict[str, Any] = {}
+    for noun, where in NOUNS.items():
+        app = import_module(f"kctl.commands.{where.module}").app
+        found |= dict(leaves(typer.main.get_command(app), noun))
+    return {
+        words: command
+        for words, command in found.items()
+        if "--bootstrap-server" in parameters(command)
+        and parameters(command) & {"--dry-run", "--yes"}
+    }
+
+
+def test_every_command_that_changes_a_cluster_is_tried_here() -> None:
+    assert set(COMMANDS) == set(changing()) - OF_EMBEDDED
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, RecordingProxy]]:
+    """Return three brokers with a plan, and journals of executions that were killed."""
+    shell = Shell(tmp_path_factory.mktemp("home"))
+    shell.environment["XDG_STATE_HOME"] = str(shell.home / "state")
+    words = ("--brokers", "3", "--port", "0", "--set", "auto.leader.rebalance.enable=false")
+    shell.ok("cluster", "start", *words)
+    shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
+    shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
+    plan = shell.home / "plan.json"
+    shell.ok("reassign", "plan", "--drain", "3", "--out", str(plan))
+    killed(shell, "reassign", "execute", str(plan))
+    shell.ok("reassign", "cancel", "--all", "-y")
+    addresses = shell.status()["bootstrap_servers"].split(",")
+    with RecordingProxy(addresses) as proxy:
+        yield shell, proxy
+    shell.run("cluster", "destroy", "-y")
+
+
+def killed(shell: Shell, *words: str) -> None:
+    """Run a command that moves replicas, and kill it when it has begun to."""
+    with shell.popen(*words, "-y", "--throttle", "20000") as process:
+        while not shell.ok("reassign", "status", "-o", "csv").splitlines()[1:]:
+            pass
+        process.kill()
+
+
+@pytest.mark.parametrize("is_job_open", [False, True], ids=["fresh", "open"])
+@pytest.mark.parametrize("words", sorted(COMMANDS))
+def test_nothing_that_writes_is_sent(
+    cluster: tuple[Shell, RecordingProxy], words: str, *, is_job_open: bool
+) -> None:
+    shell, proxy = cluster
+    plan = str(shell.home / "plan.json")
+    leave_behind(shell, plan, is_job_open=is_job_open)
+    told = [word.format(plan=plan) for word in COMMANDS[words]]
+    options = parameters(changing()[words])
+    tries = [("--dry-run",)] if "--dry-run" in options else []
+    if tries and "--yes" in options:
+        tries.append(("--dry-run", "-y"))
+    if "--yes" in options:
+        tries.append(())
+    for added in tries:
+        proxy.recorded.clear()
+        done = shell.run(*words.split(), *told, *added, "-b", proxy.bootstrap)
+        assert proxy.recorded, done.stderr
+        assert "internal error" not in done.stderr
+        assert [] == written(proxy), (added, done.stderr)
+
+
+def leave_behind(shell: Shell, plan: str, *, is_job_open: bool) -> None:
+    """Leave the journals of jobs that were killed, or none; the plan's own is always there."""
+    folder = Path(shell.environment["XDG_STATE_HOME"], "kctl", "reassign")
+    shutil.rmtree(folder, ignore_errors=True)
+    if is_job_open:
+        folder.mkdir(parents=True)
+        journal = Path(f"{plan}.journal")
+        cluster_id = json.loads(journal.read_bytes().splitlines()[0])["cluster_id"]
+        for job in JOBS:
+            shutil.copy(journal, folder / f"{cluster_id}-{job}.json.journal")
+
+
+def written(proxy: RecordingProxy) -> list[str]:
+    """Return the APIs that were asked to change something, and not only to check it."""
+    return [
+        name
+        for name, message in proxy.recorded
+        if name not in READING and not getattr(message, "validate_only", False)
+    ]
