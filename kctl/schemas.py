@@ -123,6 +123,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with batch are those of --dry-run",
     ),
     "reassign resume": _rows("reassign_execute.END_COLUMNS"),
+    "reassign throttles": _rows("reassign_throttles.THROTTLE_COLUMNS"),
     "reassign cancel": _rows(
         "reassign_cancel.CANCEL_COLUMNS",
         "reassign_execute.END_COLUMNS",

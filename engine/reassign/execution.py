@@ -9,7 +9,8 @@
 
 Each step may be done twice: one that comes after a death does again what is not known to be done.
 A cancel takes back what is at work, begins nothing, and goes on with 4. Another process asks for
-one by a line in the journal, which each round reads.
+one by a line in the journal, which each round reads; in the same way for another throttle, another
+number of moves at once, or a pause.
 
 A reassignment that the controller accepted, and that is gone before it was complete, was taken back
 by somebody else. Nothing begins after that: what is at work is followed to its end, the throttles
@@ -34,21 +35,14 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.adaptive_rate import AdaptiveRate, RateSeen
-from engine.reassign.journal import ExecutionSettings, JournalState, MoveJournal
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import ChangeRequest, ExecutionSettings, JournalState
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
+from engine.reassign.looks import ChangeNow, ExecutionNow
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
 from engine.reassign.scheduling import next_to_begin
-from engine.reassign.throttles import (
-    FOLLOWER_RATE,
-    LEADER_RATE,
-    LISTS,
-    RATES,
-    ThrottleSetting,
-    returning,
-    settings_for,
-    wanted,
-)
+from engine.reassign.throttles import ThrottleSetting
+from engine.reassign.throttling import Throttling
 
 #: How long a cluster may be out of reach before an execution leaves it, to be resumed.
 PATIENCE_MS = 300_000
@@ -64,49 +58,20 @@ CANCELLED = "cancelled"
 _STALE = frozenset((MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
 
 
-class ThrottleNotSet(EngineError):
-    """A throttle could not be set before a plan began: nothing has been moved."""
-
-    def __init__(self, setting: ThrottleSetting, error: EngineError) -> None:
-        self.setting = setting
-        self.error = error
-        self.hint = "nothing moves yet: mend that, and execute again; or leave the throttle out"
-        super().__init__(f"{setting} cannot be set: {error}")
-
-
-class ThrottleOfAnotherMove(EngineError):
-    """A throttle would replace one that a move by somebody else needs: nothing has been moved.
-
-    Each of two executions takes the rates of the other for what was there before: the one that
-    ends last would bring back a rate that nobody removes.
-    """
-
-    def __init__(
-        self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
-    ) -> None:
-        self.settings = tuple(settings)
-        self.partitions = tuple(partitions)
-        self.hint = (
-            "wait until that move is over (`kctl reassign status`), or execute without a throttle:"
-            " the rates that are there hold for these moves too where topics list their replicas"
-        )
-        more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
-        moving = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
-        super().__init__(
-            f"another move ({partitions[0]}{moving}) is throttled by {settings[0]}{more}"
-        )
-
-
 class WrongCluster(EngineError):
-    """A journal is of another cluster than the one at hand."""
+    """A plan, or the journal of its execution, is of another cluster than the one at hand."""
 
-    def __init__(self, journal_cluster_id: str, cluster_id: str | None) -> None:
-        self.journal_cluster_id = journal_cluster_id
+    def __init__(self, plan_cluster_id: str, cluster_id: str | None) -> None:
+        self.plan_cluster_id = plan_cluster_id
         self.cluster_id = cluster_id
-        self.hint = "name the cluster of the journal by -b or --context"
-        super().__init__(
-            f"the journal is of cluster {journal_cluster_id}, this is cluster {cluster_id}"
-        )
+        self.hint = "name the cluster of the plan by -b or --context"
+        super().__init__(f"the plan is of cluster {plan_cluster_id}, this is cluster {cluster_id}")
+
+
+def require_cluster(plan_cluster_id: str | None, cluster_id: str | None) -> None:
+    """Raise WrongCluster unless a plan is of this cluster, or does not say of which it is."""
+    if plan_cluster_id is not None and plan_cluster_id != cluster_id:
+        raise WrongCluster(plan_cluster_id, cluster_id)
 
 
 class TargetsMissing(EngineError):
@@ -127,35 +92,6 @@ class StalePlan(EngineError):
         self.hint = "make a new plan: `kctl reassign plan`"
         more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
         super().__init__(f"the plan is of another time: {partitions[0]}{more} is elsewhere by now")
-
-
-class ChangeNow(NamedTuple):
-    """Where one change stands."""
-
-    change: PartitionChange
-    phase: MovePhase
-    copied_bytes: int
-    total_bytes: int
-    isr: tuple[int, ...]
-    leader: int | None
-
-
-class ExecutionNow(NamedTuple):
-    """One look at an execution; `pause` says why nothing begins, None if it may.
-
-    Changes that add replicas to a broker of `missed` wait until it is alive.
-    """
-
-    changes: list[ChangeNow]
-    brokers: frozenset[int]
-    pause: str | None
-    missed: list[int]
-    now_ms: int
-
-    @property
-    def ended_count(self) -> int:
-        """Count the changes that are over."""
-        return sum(change.phase in ENDED for change in self.changes)
 
 
 class ExecutionEnd(NamedTuple):
@@ -196,20 +132,14 @@ class Execution:
         self._clock = clock
         self._journal = journal
         self._order = state.begun.settings.order(len(state.begun.changes))
-        self._settings: ExecutionSettings = state.begun.settings
+        self._settings: ExecutionSettings = state.settings
+        self._paused_by = state.paused_by
         self._changes = state.begun.changes
         self._cluster_id = state.begun.cluster_id
-        self._before = dict(state.before)
-        #: All values that each throttle was ever about to get.
-        self._ours = {setting: list(values) for setting, values in state.ours.items()}
-        self._is_returned = state.is_returned
+        self._throttling = Throttling(cluster, journal, state)
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
         self._refused: dict[TopicPartition, ApiError] = {}
-        self._adaptive: AdaptiveRate | None = None
-        # Replicas that are not new and were out of an in-sync set: now, and how often in all.
-        self._out: set[tuple[TopicPartition, int]] = set()
-        self._left_count = 0
         # How often a partition was seen where the plan does not want it.
         self._astray: Counter[TopicPartition] = Counter()
         # What the controller has accepted or was seen at work, and what was taken back of that.
@@ -218,26 +148,54 @@ class Execution:
         self._cancelled_by = state.cancelled_by
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
-        self._foreign: list[ThrottleSetting] = []
 
     def run(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
         """Execute to the end; `on_look` is told after each look."""
         now = self._look()
         self._require_cluster(now)
-        if not self._submitted and not self._ours:
+        if not self._submitted and not self._throttling.has_begun:
             self._require_targets(now)
-        self._throttle(now)
+        self._throttling.set(now, self._settings.rates, self._left())
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
-            requested_by = self._journal.cancel_requested()
-            if requested_by is not None:
-                self._cancelled_by = requested_by
+            requests = self._journal.requests()
+            if requests.cancelled_by is not None:
+                self._cancelled_by = requests.cancelled_by
                 return self.cancel(on_look)
+            for request in requests.changes:
+                self._follow(request)
         if self._taken_back:
             return self._stop()
         if self._settings.elects_leaders:
             self._elect(on_look)
         return self._finish("executed")
+
+    def _follow(self, request: ChangeRequest) -> None:
+        """Change how the plan is executed, as another process asks, and answer in the journal."""
+        settings = request.change.applied_to(self._settings)
+        error: EngineError | None = None
+        try:
+            self._set_rates(settings)
+        except EngineError as refusal:
+            error = refusal
+        else:
+            self._settings = settings
+            if request.change.is_paused is not None:
+                self._paused_by = request.by if request.change.is_paused else None
+        self._journal.changed(request, None if error is None else str(error))
+
+    def _set_rates(self, settings: ExecutionSettings) -> None:
+        """Have other throttles from now on. Errors: those of asking, ThrottleOfAnotherMove."""
+        if settings.rates == self._settings.rates and (
+            settings.is_adaptive == self._settings.is_adaptive
+        ):
+            return
+        self._throttling.stop_adapting()
+        if settings.rates.replication is None and settings.rates.log_dirs is None:
+            for error in self._throttling.bring_back().values():
+                raise error
+        else:
+            self._throttling.set(self._cluster.look(), settings.rates, self._left())
 
     def cancel(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
         """Take back what is at work, and bring back the throttles."""
@@ -287,8 +245,7 @@ class Execution:
         return now.change.name in self._refused
 
     def _require_cluster(self, now: ClusterNow) -> None:
-        if self._cluster_id is not None and now.cluster_id != self._cluster_id:
-            raise WrongCluster(self._cluster_id, now.cluster_id)
+        require_cluster(self._cluster_id, now.cluster_id)
 
     def _require_targets(self, now: ClusterNow) -> None:
         missed = self._missed(now, self._now(now).changes)
@@ -298,87 +255,8 @@ class Execution:
         if stale:
             raise StalePlan([change.name for change in stale])
 
-    # 1. Throttles
-
-    def _throttle(self, now: ClusterNow) -> None:
-        settings = settings_for(self._changes, self._settings.rates)
-        if not settings:
-            return
-        unknown = [setting for setting in settings if setting not in self._before]
-        there = self._cluster.throttles(unknown)
-        known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
-        self._require_own_throttles(known, now)
-        if known:
-            self._journal.before(known)
-            self._before |= known
-        reachable = {s: v for s, v in self._before.items() if s in set(settings)}
-        moving = [change for change in self._changes if change.name not in self._ended]
-        values = {
-            setting: value
-            for setting, value in wanted(moving, self._settings.rates, self._before).items()
-            if setting in reachable
-        }
-        if not values:
-            return
-        self._note_throttles(values)
-        self._is_returned = False
-        for setting, error in self._cluster.set_throttles(values).items():
-            raise ThrottleNotSet(setting, error)
-
-    def _note_throttles(self, values: Mapping[ThrottleSetting, str]) -> None:
-        """Write values to the journal that are about to be set."""
-        self._journal.throttle(values)
-        for setting, value in values.items():
-            self._ours.setdefault(setting, []).append(value)
-
-    def _require_own_throttles(
-        self, there: Mapping[ThrottleSetting, str | None], now: ClusterNow
-    ) -> None:
-        """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
-        plan = {change.name for change in self._changes}
-        rates = [s for s, value in there.items() if s.name in RATES and value is not None]
-        throttled = {int(setting.resource.name) for setting in rates}
-        others = [
-            key
-            for key, move in now.ongoing.items()
-            if key not in plan and throttled.intersection(move.replicas)
-        ]
-        if others:
-            raise ThrottleOfAnotherMove(rates, sorted(others))
-
-    def _adapt(self, now: ExecutionNow) -> None:
-        """Raise or lower the rate, noted before it is set as any other."""
-        rates = self._settings.rates
-        assert rates.replication is not None
-        out = {
-            (c.change.name, id_)
-            for c in now.changes
-            for id_ in c.change.old_replicas
-            if c.phase in AT_WORK and id_ not in c.isr and id_ in c.change.new_replicas
-        }
-        self._left_count += len(out - self._out)
-        self._out = out
-        adaptive = self._adaptive
-        if adaptive is not None and not adaptive.is_due(now.now_ms):
-            return
-        copied = sum(change.copied_bytes for change in now.changes)
-        seen = RateSeen(now.now_ms, copied, self._cluster.answer_ms(), self._left_count)
-        if adaptive is None:
-            self._adaptive = AdaptiveRate.start(rates.replication, seen)
-            return
-        self._adaptive = adaptive.after(seen)
-        if self._adaptive.rate != adaptive.rate:
-            self._settings = self._settings._replace(
-                rates=rates._replace(replication=self._adaptive.rate)
-            )
-            self._set_rate(self._adaptive.rate)
-
-    def _set_rate(self, rate: int) -> None:
-        ours = [s for s in self._ours if s.name in (LEADER_RATE, FOLLOWER_RATE)]
-        values = dict.fromkeys(ours, str(rate))
-        self._note_throttles(values)
-        # A broker that is not reached keeps the rate it has, and gets the next one.
-        self._cluster.set_throttles(values)
+    def _left(self) -> list[PartitionChange]:
+        return [change for change in self._changes if change.name not in self._ended]
 
     # 2. Rounds
 
@@ -415,6 +293,8 @@ class Execution:
         )
 
     def _why_paused(self, now: ClusterNow) -> str | None:
+        if self._paused_by is not None:
+            return f"{self._paused_by} asked for a pause"
         if self._under_min_isr is None:
             self._under_min_isr = now.under_min_isr
         worse = sorted(now.under_min_isr - self._under_min_isr)
@@ -449,7 +329,8 @@ class Execution:
         if not at_work and (self._taken_back or not waiting):
             return True
         if self._settings.is_adaptive:
-            self._adapt(seen)
+            rates = self._throttling.adapt(seen, self._settings.rates)
+            self._settings = self._settings._replace(rates=rates)
         if seen.pause is None and able and not self._taken_back and not is_in_doubt:
             bound = self._settings.moves_per_broker
             begin = next_to_begin(self._changes, self._order, able, at_work, bound)
@@ -535,14 +416,14 @@ class Execution:
             on_look(self._now(self._look()))
 
     def _finish(self, how: str) -> ExecutionEnd:
-        left = {} if self._is_returned else self._return_throttles()
+        left = self._throttling.bring_back()
         if not left:
             self._journal.over(how)
         return self._end(left)
 
     def _stop(self) -> ExecutionEnd:
         """Leave what is not done, for a resume; no throttle stays for it."""
-        return self._end({} if self._is_returned else self._return_throttles())
+        return self._end(self._throttling.bring_back())
 
     def _end(self, left: Mapping[ThrottleSetting, EngineError]) -> ExecutionEnd:
         for key in self._refused:
@@ -551,34 +432,7 @@ class Execution:
             self._ended,
             self._refused,
             left,
-            self._foreign,
+            self._throttling.foreign,
             sorted(self._taken_back),
             self._cancelled_by,
         )
-
-    def _return_throttles(self) -> dict[ThrottleSetting, EngineError]:
-        """Bring the throttles back; what could not be is returned, and the journal stays open."""
-        if not self._ours:
-            return {}
-        there = self._cluster.throttles(self._ours)
-        left: dict[ThrottleSetting, EngineError] = {}
-        now: dict[ThrottleSetting, str | None] = {}
-        for setting, value in there.items():
-            if not isinstance(value, EngineError):
-                now[setting] = value
-            else:
-                left[setting] = value
-        back = returning(self._before, self._ours, now)
-        self._foreign = back.foreign
-        left |= self._cluster.set_throttles(back.values)
-        left = {s: error for s, error in left.items() if not _is_deleted(s, error)}
-        if not left:
-            self._journal.returned()
-            self._is_returned = True
-        return left
-
-
-def _is_deleted(setting: ThrottleSetting, error: EngineError) -> bool:
-    """Return True if a throttle is gone with its topic."""
-    is_unknown = isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
-    return is_unknown and setting.name in LISTS

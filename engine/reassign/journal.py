@@ -14,6 +14,8 @@ the file (`engine.host.held_file`); others may add one line, by which they ask i
 | end of a change | when it is seen | which, and how it ended |
 | cancel | by a process that wants the writer to cancel, or before a cancel | the process |
 | cancelling | once the writer has read of a cancel, or begins one | |
+| change | by a process that wants another throttle, more or fewer moves at once, a pause | what |
+| changed | once the writer has followed it | which, and why it was refused |
 | returned | once the throttles are as they were | |
 | over | last | how it ended |
 
@@ -25,37 +27,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from engine.client.config_admin import ConfigResourceType, Resource
 from engine.errors import EngineError
 from engine.host.held_file import HeldFile, HeldFiles
 from engine.host.lock_file import LockHeld
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
-from engine.planner.plan import PartitionChange
-from engine.reassign.scheduling import PlanOrder
-from engine.reassign.throttles import ThrottleRates, ThrottleSetting
-
-_VERSIONS = (1,)
-_STEP_START = b'{"step":'
-
-
-class JournalDamage(NamedTuple):
-    """A line of a journal that cannot be read; the first line is 1."""
-
-    line_number: int
-    reason: str
-
-
-class UnreadableJournal(EngineError):
-    """A file is no journal of an execution, or of a version that is not known here."""
-
-    def __init__(self, path: str, rule: str) -> None:
-        self.path = path
-        self.rule = rule
-        self.hint = "name the journal that `kctl reassign execute` told of"
-        super().__init__(f"{path} is no journal of a reassignment: {rule}")
+from engine.reassign.journal_state import (
+    STEP_START,
+    VERSIONS,
+    Begun,
+    ChangeRequest,
+    JournalRequests,
+    JournalState,
+    SettingsChange,
+    UnreadableJournal,
+    read_journal,
+)
+from engine.reassign.throttles import ThrottleSetting
 
 
 class JournalThere(EngineError):
@@ -81,73 +71,6 @@ class JournalHeld(EngineError):
             f" `kctl reassign cancel {path}` has it take its moves back"
         )
         super().__init__(f"{writer or 'another process'} is at work by {path}")
-
-
-class ExecutionSettings(NamedTuple):
-    """How a plan is executed; `is_adaptive` raises and lowers the rate as the cluster bears it.
-
-    `latency_topic` is written to then, to see what a producer waits.
-    """
-
-    rates: ThrottleRates = ThrottleRates()
-    is_adaptive: bool = False
-    moves_per_broker: int = 5
-    is_paused_under_min_isr: bool = True
-    elects_leaders: bool = True
-    #: How many changes each batch of the plan has; empty for one batch of all.
-    batch_sizes: tuple[int, ...] = ()
-    #: Whether a batch waits for those before it.
-    has_barriers: bool = False
-    latency_topic: str | None = None
-
-    def order(self, count: int) -> PlanOrder:
-        """Return the order of so many changes."""
-        batches, start = [], 0
-        for size in self.batch_sizes or (count,):
-            batches.append(range(start, start + size))
-            start += size
-        return PlanOrder(batches, self.has_barriers)
-
-
-class Begun(NamedTuple):
-    """The begin of an execution."""
-
-    cluster_id: str | None
-    changes: tuple[PartitionChange, ...]
-    settings: ExecutionSettings
-
-
-class JournalState(NamedTuple):
-    """The content of a journal: all that a resume needs; `writer` is the process that wrote last.
-
-    `ours` are all values that each throttle was ever about to get, in order: which of them a broker
-    has is not known, since it may have been out of reach, or kctl killed between two brokers.
-    `cancelled_by` is the process that asked for a cancel, `is_cancelling` whether the writer has
-    read of it; `how_over` tells how the execution ended, None while it has not.
-    """
-
-    begun: Begun
-    before: dict[ThrottleSetting, str | None]
-    ours: dict[ThrottleSetting, list[str]]
-    submitted: set[TopicPartition]
-    ended: dict[TopicPartition, str]
-    is_cancelled: bool = False
-    cancelled_by: ProcessIdentity | None = None
-    is_cancelling: bool = False
-    is_returned: bool = False
-    how_over: str | None = None
-    writer: ProcessIdentity | None = None
-    damage: tuple[JournalDamage, ...] = ()
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether the execution has ended, and left nothing to be done."""
-        return self.how_over is not None
-
-    @property
-    def has_changed_nothing(self) -> bool:
-        """Return True if the execution ended before it asked for its first change."""
-        return not (self.submitted or self.ours or self.ended or self.is_cancelled or self.damage)
 
 
 class MoveJournal:
@@ -201,14 +124,25 @@ class MoveJournal:
         """Let the file go."""
         self._held.close()
 
-    def cancel_requested(self) -> ProcessIdentity | None:
-        """Return the process that has asked for a cancel since the execution began, if any."""
+    def requests(self) -> JournalRequests:
+        """Return what other processes ask for, if anything was written since the last call."""
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
-            return None
+            return JournalRequests()
         self._read_bytes = size_bytes
         state = read_journal(self._files, self.path)
-        return state.cancelled_by if state.is_cancelled and not state.is_cancelling else None
+        return JournalRequests(
+            state.cancelled_by if state.is_cancelled and not state.is_cancelling else None,
+            tuple(c for c in state.changes if c.number not in state.answers),
+        )
+
+    def change(self, change: SettingsChange, by: ProcessIdentity) -> None:
+        """Note another way to execute, which holds from the next execution of the journal on."""
+        self._write("change", change=change._asdict(), **by._asdict())
+
+    def changed(self, request: ChangeRequest, refusal: str | None) -> None:
+        """Note that a change was followed, or why it was not."""
+        self._write("changed", number=request.number, refusal=refusal)
 
     def before(self, values: Mapping[ThrottleSetting, str | None]) -> None:
         """Note the throttles that were there."""
@@ -241,7 +175,7 @@ class MoveJournal:
     def _begin(self, begun: Begun) -> None:
         self._write(
             "begin",
-            version=_VERSIONS[-1],
+            version=VERSIONS[-1],
             cluster_id=begun.cluster_id,
             changes=[change._asdict() for change in begun.changes],
             settings={
@@ -257,6 +191,15 @@ class MoveJournal:
 def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
     """Ask the process that holds a journal to cancel; raises FileMissing, StorageError."""
     files.append(path, _line(files, path, "cancel", **by._asdict()))
+
+
+def request_change(files: HeldFiles, path: str, change: SettingsChange, by: ProcessIdentity) -> int:
+    """Ask for another way to execute, of the process that holds a journal or the next one.
+
+    Returns the number of the change, by which `JournalState.answers` has the answer.
+    """
+    files.append(path, _line(files, path, "change", change=change._asdict(), **by._asdict()))
+    return max(c.number for c in read_journal(files, path).changes if c.by == by)
 
 
 def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
@@ -291,7 +234,7 @@ def require_free(files: HeldFiles, path: str) -> None:
 def _require_over(files: HeldFiles, path: str) -> None:
     content = files.read_bytes(path)
     # A death in the midst of the first line: nothing was done.
-    is_torn = b"\n" not in content and content.startswith(_STEP_START)
+    is_torn = b"\n" not in content and content.startswith(STEP_START)
     if content and not is_torn:
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
@@ -307,112 +250,8 @@ def is_held(files: HeldFiles, path: str) -> bool:
     return False
 
 
-def read_journal(files: HeldFiles, path: str) -> JournalState:
-    """Return what a journal tells of its last execution; raises UnreadableJournal, FileMissing."""
-    rows: list[tuple[int, dict[str, Any]]] = []
-    damage: list[JournalDamage] = []
-    lines = files.read_bytes(path).split(b"\n")
-    for line_number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        row, is_whole = _row(line)
-        if row is not None and row["step"] == "begin":
-            rows, damage = [], []
-        if row is not None:
-            rows.append((line_number, row))
-        # The last line of a writer that died is cut short: what it announces was not done.
-        if not is_whole and line_number < len(lines):
-            damage.append(JournalDamage(line_number, "it is no step of an execution"))
-    return _state(path, rows, damage)
-
-
-def _row(line: bytes) -> tuple[dict[str, Any] | None, bool]:
-    """Return the step of a line, and whether it is all of the line.
-
-    Of a line in which another one begins, as two writers leave them, the last step is returned.
-    """
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        start = line.rfind(_STEP_START)
-        return (_row(line[start:])[0] if start > 0 else None), False
-    is_step = isinstance(row, dict) and isinstance(row.get("step"), str)
-    return (row if is_step else None), is_step
-
-
-def _state(
-    path: str, rows: list[tuple[int, dict[str, Any]]], damage: list[JournalDamage]
-) -> JournalState:
-    if not rows or rows[0][1]["step"] != "begin":
-        raise UnreadableJournal(path, "it has no begin")
-    _, begin = rows[0]
-    if begin.get("version") not in _VERSIONS:
-        raise UnreadableJournal(path, f"its version {begin.get('version')} is not known")
-    try:
-        state = JournalState(_begun(begin), {}, {}, set(), {})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableJournal(path, f"its begin holds something else ({error})") from error
-    for line_number, row in rows[1:]:
-        try:
-            state = _after(state, row)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = f"its step {row['step']!r} holds something else ({error})"
-            damage.append(JournalDamage(line_number, reason))
-    return state._replace(damage=tuple(sorted(damage)))
-
-
-def _after(state: JournalState, row: dict[str, Any]) -> JournalState:
-    """Return the state after one more step; a step that is not known changes nothing."""
-    match row["step"]:
-        case "writer":
-            return state._replace(writer=_writer(row))
-        case "before":
-            return state._replace(before={**state.before, **_throttles(row)})
-        case "throttle":
-            values = {s: [*state.ours.get(s, ()), v or ""] for s, v in _throttles(row).items()}
-            return state._replace(ours={**state.ours, **values}, is_returned=False)
-        case "submit":
-            keys = {TopicPartition(*key) for key in row["partitions"]}
-            return state._replace(submitted=state.submitted | keys)
-        case "ended":
-            ended = {**state.ended, TopicPartition(*row["partition"]): str(row["how"])}
-            return state._replace(ended=ended)
-        case "cancel":
-            by = _writer(row) if "pid" in row else None
-            return state._replace(is_cancelled=True, cancelled_by=by)
-        case "cancelling":
-            return state._replace(is_cancelled=True, is_cancelling=True)
-        case "returned":
-            return state._replace(is_returned=True)
-        case "over":
-            return state._replace(how_over=str(row["how"]))
-    return state
-
-
-def _writer(row: dict[str, Any]) -> ProcessIdentity:
-    return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
-
-
-def _begun(row: dict[str, Any]) -> Begun:
-    settings = _tuples(row["settings"])
-    rates = ThrottleRates(**settings.pop("rates"))
-    changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
-    return Begun(row["cluster_id"], changes, ExecutionSettings(rates, **settings))
-
-
-def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
-
-
 def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[Any]]:
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]
         for setting, value in values.items()
     ]
-
-
-def _throttles(row: dict[str, Any]) -> dict[ThrottleSetting, str | None]:
-    return {
-        ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
-        for kind, name, setting, value in row["throttles"]
-    }

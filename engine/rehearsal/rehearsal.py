@@ -37,9 +37,11 @@ from engine.host.ports import Clock
 from engine.host.process_identity import this_process
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
-from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal, read_journal
+from engine.reassign.execution import Execution, ExecutionEnd
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import Begun, ExecutionSettings, read_journal
 from engine.reassign.live_cluster import LiveCluster
+from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from engine.rehearsal.copied_cluster import CopiedCluster

@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import Output, Yes, noun, on_cluster
-from kctl.commands.move_options import MoveOptions, MovesPerBroker, NoElection
+from kctl.commands.cluster_options import TIMEOUT_S, Output, Timeout, Yes, noun, on_cluster
+from kctl.commands.move_options import (
+    MoveOptions,
+    MovesPerBroker,
+    NoElection,
+    PlanOnly,
+    Throttle,
+)
 from kctl.connect import ClusterOptions
 
 app = noun("Moves of replicas: plan, execute, watch, cancel, roll back.")
@@ -162,13 +168,70 @@ def execute(
     return execute_plan(cluster, plan_file, journal, moves)
 
 
-@app.command("resume", epilog="Example: kctl reassign resume plan.json.journal")
+@app.command("resume", epilog="Example: kctl reassign resume plan.json.journal --throttle 20MB")
 @on_cluster
-def resume(cluster: ClusterOptions, journal: _Journal, output: Output = "table") -> int:
-    """Go on with an execution that was ended before its time."""
+def resume(
+    cluster: ClusterOptions,
+    journal: _Journal,
+    throttle: Throttle = None,
+    moves_per_broker: Annotated[
+        int | None,
+        typer.Option(
+            "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
+        ),
+    ] = None,
+    output: Output = "table",
+) -> int:
+    """Go on with an execution that was ended before its time, or is paused."""
     from kctl.commands.reassign_execute import resume_journal
 
-    return resume_journal(cluster, journal, output)
+    return resume_journal(cluster, journal, throttle, moves_per_broker, output)
+
+
+@app.command(
+    "throttle",
+    epilog="Examples: kctl reassign throttle plan.json.journal 20MB · kctl reassign throttle"
+    " plan.json.journal none",
+)
+def throttle(
+    journal: _Journal,
+    rate: Annotated[
+        str, typer.Argument(metavar="BYTES|auto|none", help="For each broker and second: 50MB.")
+    ],
+    timeout: Timeout = TIMEOUT_S,
+) -> int:
+    """Change the throttle of an execution, also while another process is at work by it."""
+    from kctl.commands.reassign_change import change_execution, throttle_of
+
+    return change_execution(journal, throttle_of(rate), timeout)
+
+
+@app.command("pause", epilog="Example: kctl reassign pause plan.json.journal")
+def pause(journal: _Journal, timeout: Timeout = TIMEOUT_S) -> int:
+    """Begin no more moves of an execution until it is resumed; those under way go on."""
+    from engine.reassign.journal_state import SettingsChange
+    from kctl.commands.reassign_change import change_execution
+
+    return change_execution(journal, SettingsChange(is_paused=True), timeout)
+
+
+@app.command(
+    "throttles", epilog="Examples: kctl reassign throttles · kctl reassign throttles --clear"
+)
+@on_cluster
+def throttles(
+    cluster: ClusterOptions,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Take away those that no move needs.")
+    ] = False,
+    dry_run: PlanOnly = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Show each throttle of replication, and which moves need it."""
+    from kctl.commands.reassign_throttles import show_throttles
+
+    return show_throttles(cluster, clear=clear, dry_run=dry_run, yes=yes, output=output)
 
 
 @app.command(

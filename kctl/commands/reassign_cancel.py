@@ -8,15 +8,9 @@ from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.process_identity import ProcessIdentity, this_process
 from engine.model import TopicPartition
-from engine.reassign.execution import CANCELLED, WrongCluster
-from engine.reassign.journal import (
-    JournalHeld,
-    JournalState,
-    MoveJournal,
-    is_held,
-    read_journal,
-    request_cancel,
-)
+from engine.reassign.execution import CANCELLED, require_cluster
+from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_cancel
+from engine.reassign.journal_state import JournalState, read_journal
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.reassign_execute import go_on, print_ends
@@ -90,7 +84,13 @@ def cancel_moves(
             continue
         replicas = list(chosen[key].original)
         rows.append({**key._asdict(), "replicas": replicas, "result": CANCELLED})
-    say("throttles stay as they are: `kctl check` shows them")
+    say("throttles stay as they are: `kctl reassign throttles` shows them")
+    reordered = sum(bool(chosen[key].removing) for key, error in answers.items() if error is None)
+    if reordered:
+        say(
+            f"warning: the controller knows no order of before: {counted(reordered, 'partition')}"
+            " may prefer another leader now; a journal or plan knows it (`kctl reassign rollback`)"
+        )
     return end_with(CANCEL_COLUMNS, rows, output, failures=failures)
 
 
@@ -104,7 +104,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
         say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
         return exits.OK
     with connect(options) as client:
-        _require_cluster(client, state)
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
         question = f"take back what moves by {path}, of {cluster_named(client)}"
         confirm(question, yes=yes, can_be_tried=False)
         while True:
@@ -120,12 +120,6 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
                 journal.close()
                 return _tell_over(state, path, output)
             return go_on(client, journal, output, is_cancel=True)
-
-
-def _require_cluster(client: KafkaClient, state: JournalState) -> None:
-    cluster_id = client.view([]).cluster_id
-    if state.begun.cluster_id not in (None, cluster_id):
-        raise WrongCluster(str(state.begun.cluster_id), cluster_id)
 
 
 def _cancelled_by_writer(client: KafkaClient, held: JournalHeld) -> JournalState | None:

@@ -20,14 +20,14 @@ from engine.reassign.execution import (
     Execution,
     ExecutionEnd,
     StalePlan,
-    WrongCluster,
+    require_cluster,
 )
-from engine.reassign.journal import (
+from engine.reassign.journal import MoveJournal, is_held, require_free
+from engine.reassign.journal_state import (
     Begun,
     ExecutionSettings,
-    MoveJournal,
+    SettingsChange,
     read_journal,
-    require_free,
 )
 from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.phases import MovePhase
@@ -36,6 +36,7 @@ from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.move_options import MoveOptions
+from kctl.commands.reassign_change import change_execution, throttle_of
 from kctl.commands.reassign_files import journal_state, read_plan
 from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row
 from kctl.connect import ClusterOptions, cluster_named, connect
@@ -113,8 +114,7 @@ def execute_plan(
 def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
     """Return a plan's changes of this cluster; one of another cluster or time is refused."""
     read = read_cluster(client)
-    if plan.cluster_id is not None and plan.cluster_id != read.cluster_id:
-        raise WrongCluster(plan.cluster_id, read.cluster_id)
+    require_cluster(plan.cluster_id, read.cluster_id)
     if plan.plan is None:
         return changes_from_targets(read.model, plan.rows), read.cluster_id
     changes = in_order(plan.plan)
@@ -143,20 +143,37 @@ def begin(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
     return go_on(client, journal, output)
 
 
-def resume_journal(options: ClusterOptions, path: str, output: str) -> int:
+def resume_journal(
+    options: ClusterOptions,
+    path: str,
+    throttle: str | None,
+    moves_per_broker: int | None,
+    output: str,
+) -> int:
     """Go on with an execution; returns the exit code."""
     check_format(output)
+    change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)
+    if throttle is not None:
+        change = throttle_of(throttle)._replace(moves_per_broker=moves_per_broker, is_paused=False)
     state = journal_state(path)
     if state.is_over:
         say(f"{path}: it is over already")
         return exits.OK
+    is_at_work = is_held(RealHeldFiles(), path)
+    if is_at_work and (state.paused_by is not None or change != SettingsChange(is_paused=False)):
+        return change_execution(path, change, options.timeout_s)
     with connect(options) as client:
-        return resume_on(client, path, output)
+        return resume_on(client, path, change, output)
 
 
-def resume_on(client: KafkaClient, path: str, output: str) -> int:
-    """Go on with an execution that is not over, or with its cancel; returns the exit code."""
-    journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
+def resume_on(client: KafkaClient, path: str, change: SettingsChange, output: str) -> int:
+    """Go on with an execution that is not over, or with its cancel; returns the exit code.
+
+    Errors: JournalHeld.
+    """
+    process = this_process()
+    journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
+    journal.change(change, process)
     return go_on(client, journal, output, is_cancel=state.is_cancelled)
 
 

@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from engine.planner.plan_file import BadPlanFile, PlanFile, plan_from_json
-from engine.reassign.journal import JournalState, UnreadableJournal, read_journal
+from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
 from kctl.asking import say
 
 _PLAN_BYTES_MAX = 64 << 20

@@ -21,11 +21,13 @@ from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.journal import Begun, JournalHeld, JournalState, is_held, read_journal
+from engine.reassign.journal import JournalHeld, is_held
+from engine.reassign.journal_state import Begun, JournalState, SettingsChange, read_journal
 from engine.reassign.plan_reading import in_order
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.move_options import MoveOptions
+from kctl.commands.reassign_change import throttle_of
 from kctl.commands.reassign_execute import (
     END_COLUMNS,
     ask_to_execute,
@@ -134,7 +136,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     verb = "take back" if state.is_cancelled else "go on with"
     confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
     say(f"going on with the job of before: {journal}")
-    code = resume_on(client, journal, request.moves.output)
+    code = resume_on(client, journal, _change_of(request.moves), request.moves.output)
     if not state.is_cancelled:
         return _finish(client, request, code)
     if code == exits.OK:
@@ -142,8 +144,16 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     return exits.FAILED
 
 
+def _change_of(moves: MoveOptions) -> SettingsChange:
+    """Return what the command asks for beside going on: another throttle, another bound."""
+    is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
+    bound = None if is_default else moves.moves_per_broker
+    change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
+    return change._replace(moves_per_broker=bound, is_paused=False)
+
+
 def _throttle_of(state: JournalState) -> str:
-    settings = state.begun.settings
+    settings = state.settings
     if settings.is_adaptive:
         return "--throttle auto"
     rate = settings.rates.replication

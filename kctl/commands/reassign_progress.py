@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from engine.model import TopicPartition
-from engine.reassign.execution import ChangeNow, ExecutionNow
+from engine.reassign.looks import ChangeNow, ExecutionNow
 from engine.reassign.phases import AT_WORK
 from kctl.asking import say
 from kctl.render.table import size_text

@@ -13,8 +13,8 @@ from engine.host.held_file import RealHeldFiles
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
-from engine.reassign.execution import StalePlan
-from engine.reassign.journal import ExecutionSettings
+from engine.reassign.execution import StalePlan, require_cluster
+from engine.reassign.journal_state import ExecutionSettings
 from engine.reassign.plan_reading import in_order
 from engine.rehearsal.copied_cluster import copy_of
 from engine.rehearsal.rehearsal import (
@@ -72,6 +72,7 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
     with connect(options) as client:
         read = read_cluster(client)
         settings_of_topics = topic_settings(client, {p.topic for p in read.model.partitions})
+    require_cluster(plan.cluster_id, read.cluster_id)
     changes = _changes(plan, read)
     named = {id_ for change in changes for id_ in change.new_replicas}
     copy = copy_of(read.model, settings_of_topics, named, total_bytes)

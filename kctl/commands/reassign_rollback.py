@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from engine.client.blocking import KafkaClient
 from engine.client.reassignments import list_reassignments
 from engine.planner.plan import PartitionChange
-from engine.reassign.execution import WrongCluster
-from engine.reassign.journal import Begun, JournalState
+from engine.reassign.execution import require_cluster
+from engine.reassign.journal_state import Begun, JournalState
 from engine.reassign.plan_reading import back_again
 from kctl import exits
 from kctl.asking import confirm, say
@@ -30,8 +30,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
     settings = settings_of(moves)
     with connect(options) as client:
         cluster_id = client.view([]).cluster_id
-        if state.begun.cluster_id not in (None, cluster_id):
-            raise WrongCluster(str(state.begun.cluster_id), cluster_id)
+        require_cluster(state.begun.cluster_id, cluster_id)
         if not state.is_over:
             say(f"{path} is not over: what moves is taken back first")
             if moves.dry_run:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.health import cluster_throttles
-from engine.client.reassignments import list_reassignments
+from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import TargetRow
+from engine.reassign.execution import require_cluster
 from engine.reassign.live_cluster import ClusterNow, LiveCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
 from engine.reassign.plan_reading import changes_under_way, in_order
@@ -33,6 +34,11 @@ STATUS_COLUMNS = (
     Column("leader", "LEADER", right=True, kind="integer?"),
     Column("copied_bytes", "COPIED", right=True, is_size=True),
     Column("total_bytes", "OF", right=True, is_size=True),
+)
+#: Said where replicas of before are shown by what the controller knows.
+ORDER_UNKNOWN = (
+    "note: the controller does not keep the order of ORIGINAL while replicas move: which of them"
+    " was preferred is known to the plan or journal alone"
 )
 #: Often enough to see the phases of a move that takes a while.
 _PERIOD_S = 0.1
@@ -67,6 +73,8 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
     writer.close()
     if not seen:
         say("nothing moves")
+    elif path is None and any(row["removing"] for row in seen.values()):
+        say(ORDER_UNKNOWN)
     return exits.OK
 
 
@@ -86,11 +94,17 @@ def _following(client: KafkaClient, watched: Watched) -> Watched:
 
 
 def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
-    """Return the changes of a plan or a journal; a plan of Kafka's tool does not say from where."""
+    """Return the changes of a plan or a journal; a plan of Kafka's tool does not say from where.
+
+    Errors: WrongCluster, those of the file.
+    """
     plan, journal = read_either(path)
+    cluster_id = client.view([]).cluster_id
     if journal is not None:
+        require_cluster(journal.begun.cluster_id, cluster_id)
         return list(journal.begun.changes)
     assert plan is not None
+    require_cluster(plan.cluster_id, cluster_id)
     if plan.plan is not None:
         return in_order(plan.plan)
     view = client.view({row.topic for row in plan.rows})
@@ -134,7 +148,7 @@ def _row(change: PartitionChange, now: ClusterNow) -> dict[str, Any]:
         "topic": key.topic,
         "partition": key.partition,
         "phase": phase_of(change, partition, ongoing, replicas).value,
-        "original": list(change.old_replicas if ongoing is None else ongoing.original),
+        "original": list(_original(change, ongoing)),
         "target": list(change.new_replicas),
         "adding": [] if ongoing is None else list(ongoing.adding),
         "removing": [] if ongoing is None else list(ongoing.removing),
@@ -143,6 +157,16 @@ def _row(change: PartitionChange, now: ClusterNow) -> dict[str, Any]:
         "copied_bytes": copied,
         "total_bytes": total,
     }
+
+
+def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
+    """Return the replicas of before, in the plan's order where it knows them.
+
+    The controller has them behind those of the target by then, and knows no order of before.
+    """
+    if ongoing is None or set(ongoing.original) == set(change.old_replicas):
+        return change.old_replicas
+    return ongoing.original
 
 
 def verify_plan(options: ClusterOptions, path: str, output: str) -> int:

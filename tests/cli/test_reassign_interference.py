@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ __all__ = ["three"]
 
 #: So slow that a move of 1 MB takes a minute.
 THROTTLE = ("--throttle", "20000")
+
+
+BEFORE = {0: [1, 3], 1: [2, 3], 2: [3, 1], 3: [3, 2]}
 
 
 def moving(shell: Shell) -> list[Any]:
@@ -112,7 +116,7 @@ def test_one_process_at_a_time_is_at_work_by_a_journal(
     assert 0 == rolled_back.returncode, rolled_back.stderr
     assert [] == moving(three)
     assert [] == throttles(three)
-    assert {0: [1, 3], 1: [2, 3], 2: [3, 1], 3: [3, 2]} == replicas(three)
+    assert BEFORE == replicas(three)
 
 
 def test_an_open_job_is_shown_and_not_touched_until_it_is_agreed_to(three: Shell) -> None:
@@ -132,3 +136,88 @@ def test_an_open_job_is_shown_and_not_touched_until_it_is_agreed_to(three: Shell
     refused = three.run(*drain)
     assert (2, True) == (refused.returncode, "needs a yes" in refused.stderr)
     assert ([], before) == (moving(three), replicas(three))
+
+
+def rates(shell: Shell) -> set[str]:
+    rows = json.loads(shell.ok("reassign", "throttles", "-o", "json"))
+    return {row["value"] for row in rows if row["setting"].endswith(".rate")}
+
+
+def test_a_move_at_work_gets_another_throttle_and_a_pause(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    journal = f"{plan}.journal"
+    assert {"20000"} == rates(three)
+    changed = three.run("reassign", "throttle", journal, "30000")
+    assert (0, "throttle 29.3 KiB/s, from now on\n") == (changed.returncode, changed.stderr)
+    assert {"30000"} == rates(three)
+    paused = three.run("reassign", "pause", journal)
+    assert (0, "nothing new begins, from now on\n") == (paused.returncode, paused.stderr)
+    resumed = three.run("reassign", "resume", journal, "--throttle", "none")
+    assert (0, "no throttle, what waits begins, from now on\n") == (
+        resumed.returncode,
+        resumed.stderr,
+    )
+    assert 0 == executing.wait()
+    assert executing.stderr is not None
+    assert "asked for a pause" in executing.stderr.read()
+    assert [] == throttles(three)
+    assert all(3 not in ids for ids in replicas(three).values())
+    assert 2 == three.run("reassign", "throttle", journal, "fast").returncode
+    over = three.run("reassign", "throttle", journal, "1MB")
+    assert (0, True) == (over.returncode, "over already" in over.stderr)
+
+
+def test_a_change_without_a_process_holds_for_the_next_one(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    journal = f"{plan}.journal"
+    executing.kill()
+    executing.wait()
+    later = three.run("reassign", "throttle", journal, "none")
+    assert (0, True) == (later.returncode, f"once `kctl reassign resume {journal}`" in later.stderr)
+    assert {"20000"} == rates(three)
+    three.ok("reassign", "resume", journal)
+    assert [] == throttles(three)
+    assert all(3 not in ids for ids in replicas(three).values())
+
+
+def test_throttles_that_no_move_needs_are_shown_and_taken_away(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    rows = json.loads(three.ok("reassign", "throttles", "-o", "json"))
+    assert all(row["moves"] and row["left"] == row["value"] for row in rows)
+    executing.kill()
+    executing.wait()
+    three.ok("reassign", "cancel", "--all", "-y")
+    shown = three.run("reassign", "throttles", "-o", "json")
+    assert "needed by no move: --clear" in shown.stderr
+    assert {(0, None)} == {(row["moves"], row["left"]) for row in json.loads(shown.stdout)}
+    assert 2 == three.run("reassign", "throttles", "--clear").returncode
+    assert 5 == three.run("reassign", "throttles", "--clear", "--dry-run").returncode
+    assert len(rows) == len(json.loads(three.ok("reassign", "throttles", "-o", "json")))
+    three.ok("reassign", "throttles", "--clear", "-y")
+    assert [] == json.loads(three.ok("reassign", "throttles", "-o", "json"))
+    assert [] == throttles(three)
+
+
+def test_the_order_of_before_is_the_plans(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    rows = json.loads(three.ok("reassign", "status", f"{plan}.journal", "-o", "json"))
+    assert {row["partition"]: row["original"] for row in rows} == BEFORE
+    known = three.run("reassign", "status")
+    assert "does not keep the order of ORIGINAL" in known.stderr
+    cancelled = three.run("reassign", "cancel", "--all", "-y")
+    assert "may prefer another leader now" in cancelled.stderr
+    assert 1 == executing.wait()
+
+
+@pytest.mark.parametrize("command", ["execute", "verify", "status", "explain", "rehearse"])
+def test_a_plan_of_another_cluster_is_refused(three: Shell, plan: str, command: str) -> None:
+    content = json.loads(Path(plan).read_text())
+    content["kctl"]["cluster_id"] = "elsewhere"
+    Path(plan).write_text(json.dumps(content))
+    refused = three.run("reassign", command, plan)
+    assert 1 == refused.returncode
+    assert "error: the plan is of cluster elsewhere, this is cluster " in refused.stderr

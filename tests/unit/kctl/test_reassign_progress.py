@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from engine.reassign.execution import ChangeNow, ExecutionNow
+from engine.reassign.looks import ChangeNow, ExecutionNow
 from engine.reassign.phases import MovePhase
 from kctl.commands.reassign_progress import MoveProgress
 from tests.unit.reassign.moved_cluster import change

@@ -17,15 +17,11 @@ from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
-from engine.reassign.journal import (
-    Begun,
-    ExecutionSettings,
-    JournalState,
-    MoveJournal,
-    read_journal,
-)
+from engine.reassign.execution import Execution, ExecutionEnd
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import Begun, ExecutionSettings, JournalState, read_journal
 from engine.reassign.live_cluster import LiveCluster, MovedCluster
+from engine.reassign.looks import ExecutionNow
 from engine.reassign.throttles import LISTS, RATES, ThrottleRates, ThrottleSetting
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of

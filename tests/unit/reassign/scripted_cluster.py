@@ -14,7 +14,8 @@ from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.execution import Execution
-from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import Begun, ExecutionSettings
 from engine.reassign.live_cluster import ClusterNow
 from engine.reassign.throttles import ThrottleSetting
 

@@ -15,16 +15,11 @@ from engine.client.topic_admin import delete_topics
 from engine.errors import api_error
 from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
-from engine.reassign.execution import (
-    ExecutionNow,
-    StalePlan,
-    TargetsMissing,
-    ThrottleNotSet,
-    ThrottleOfAnotherMove,
-    WrongCluster,
-)
-from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal
+from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import Begun, ExecutionSettings
 from engine.reassign.live_cluster import ClusterNow
+from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import MovePhase
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
@@ -33,6 +28,7 @@ from engine.reassign.throttles import (
     ThrottleRates,
     ThrottleSetting,
 )
+from engine.reassign.throttling import ThrottleNotSet, ThrottleOfAnotherMove
 from tests.unit.reassign.moved_cluster import (
     JOURNAL,
     RATE,

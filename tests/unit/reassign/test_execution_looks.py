@@ -9,7 +9,8 @@ from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.kafka_errors import REQUEST_TIMED_OUT
 from engine.model import TopicPartition
-from engine.reassign.execution import PATIENCE_MS, ExecutionNow
+from engine.reassign.execution import PATIENCE_MS
+from engine.reassign.looks import ExecutionNow
 from tests.unit.reassign.moved_cluster import T0, change
 from tests.unit.reassign.scripted_cluster import ScriptedCluster, execution_of, look
 

@@ -10,14 +10,10 @@ import pytest
 from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
-from engine.reassign.execution import CANCELLED, ExecutionNow
-from engine.reassign.journal import (
-    ExecutionSettings,
-    JournalHeld,
-    MoveJournal,
-    is_held,
-    request_cancel,
-)
+from engine.reassign.execution import CANCELLED
+from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_cancel
+from engine.reassign.journal_state import ExecutionSettings
+from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from tests.unit.reassign.moved_cluster import JOURNAL, T0, Died, Mortal, MovedTopic, change

@@ -9,15 +9,20 @@ from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.reassign.journal import (
-    Begun,
-    ExecutionSettings,
     JournalHeld,
     JournalThere,
     MoveJournal,
-    UnreadableJournal,
     is_held,
-    read_journal,
     request_cancel,
+    request_change,
+)
+from engine.reassign.journal_state import (
+    Begun,
+    ExecutionSettings,
+    JournalRequests,
+    SettingsChange,
+    UnreadableJournal,
+    read_journal,
 )
 from engine.reassign.throttles import LEADER_RATE, ThrottleRates, ThrottleSetting
 from tests.unit.reassign.moved_cluster import WRITER, change
@@ -211,15 +216,50 @@ def test_a_cancel_that_another_process_requests_is_seen_until_it_is_answered(
     files: MemoryHeldFiles,
 ) -> None:
     journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
-    assert journal.cancel_requested() is None
+    assert JournalRequests() == journal.requests()
     request_cancel(files, PATH, OTHER)
     journal.submit([T0])
-    assert OTHER == journal.cancel_requested()
+    assert OTHER == journal.requests().cancelled_by
     state = read_journal(files, PATH)
     assert (True, False, OTHER) == (state.is_cancelled, state.is_cancelling, state.cancelled_by)
     journal.cancelling()
-    assert journal.cancel_requested() is None
+    assert journal.requests().cancelled_by is None
     assert read_journal(files, PATH).is_cancelling
+
+
+def test_changes_that_others_ask_for_are_seen_until_they_are_answered(
+    files: MemoryHeldFiles,
+) -> None:
+    journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
+    rate, pause = SettingsChange(replication_rate=7), SettingsChange(is_paused=True)
+    assert [1, 2, 3] == [
+        request_change(files, PATH, change, by)
+        for change, by in ((rate, OTHER), (pause, WRITER), (SettingsChange(0, True, 9), OTHER))
+    ]
+    changes = journal.requests().changes
+    assert [(1, rate, OTHER), (2, pause, WRITER)] == list(changes[:2])
+    # Nothing new was written.
+    assert JournalRequests() == journal.requests()
+    journal.changed(changes[0], None)
+    journal.changed(changes[2], "no")
+    assert [2] == [request.number for request in journal.requests().changes]
+    state = read_journal(files, PATH)
+    # What was refused does not hold; what was not answered does, for the next process.
+    assert (7, 3, WRITER) == (
+        state.settings.rates.replication,
+        state.settings.moves_per_broker,
+        state.paused_by,
+    )
+    journal.change(SettingsChange(0, False, 9, is_paused=False), WRITER)
+    state = read_journal(files, PATH)
+    assert ((None, False, 9), None) == (
+        (
+            state.settings.rates.replication,
+            state.settings.is_adaptive,
+            state.settings.moves_per_broker,
+        ),
+        state.paused_by,
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import ApiError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
-from engine.reassign.journal import ExecutionSettings
+from engine.reassign.journal_state import ExecutionSettings
 from engine.reassign.producer_latency import ProducerLatency
 from engine.reassign.throttles import ThrottleRates
 from tests.unit.reassign.moved_cluster import MovedTopic

@@ -1,0 +1,294 @@
+"""What a journal tells: the plan, what was done of it, what other processes have asked for.
+
+A line that cannot be read is passed over and reported, but for the begin: all others say again what
+the cluster shows, or what is asked for again. The steps are those of `journal.py`. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from engine.client.config_admin import ConfigResourceType, Resource
+from engine.errors import EngineError
+from engine.host.process_identity import ProcessIdentity
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.reassign.scheduling import PlanOrder
+from engine.reassign.throttles import ThrottleRates, ThrottleSetting
+
+VERSIONS = (1,)
+STEP_START = b'{"step":'
+
+
+class ReadFiles(Protocol):
+    """Where journals are read."""
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole file; raises FileMissing."""
+        ...
+
+
+class JournalDamage(NamedTuple):
+    """A line of a journal that cannot be read; the first line is 1."""
+
+    line_number: int
+    reason: str
+
+
+class UnreadableJournal(EngineError):
+    """A file is no journal of an execution, or of a version that is not known here."""
+
+    def __init__(self, path: str, rule: str) -> None:
+        self.path = path
+        self.rule = rule
+        self.hint = "name the journal that `kctl reassign execute` told of"
+        super().__init__(f"{path} is no journal of a reassignment: {rule}")
+
+
+class ExecutionSettings(NamedTuple):
+    """How a plan is executed; `is_adaptive` raises and lowers the rate as the cluster bears it.
+
+    `latency_topic` is written to then, to see what a producer waits.
+    """
+
+    rates: ThrottleRates = ThrottleRates()
+    is_adaptive: bool = False
+    moves_per_broker: int = 5
+    is_paused_under_min_isr: bool = True
+    elects_leaders: bool = True
+    #: How many changes each batch of the plan has; empty for one batch of all.
+    batch_sizes: tuple[int, ...] = ()
+    #: Whether a batch waits for those before it.
+    has_barriers: bool = False
+    latency_topic: str | None = None
+
+    def order(self, count: int) -> PlanOrder:
+        """Return the order of so many changes."""
+        batches, start = [], 0
+        for size in self.batch_sizes or (count,):
+            batches.append(range(start, start + size))
+            start += size
+        return PlanOrder(batches, self.has_barriers)
+
+
+class SettingsChange(NamedTuple):
+    """Another way to execute what has begun; None leaves a setting as it is.
+
+    A rate of 0 takes the throttle away.
+    """
+
+    replication_rate: int | None = None
+    is_adaptive: bool | None = None
+    moves_per_broker: int | None = None
+    is_paused: bool | None = None
+
+    def applied_to(self, settings: ExecutionSettings) -> ExecutionSettings:
+        """Return the settings from now on; whether it is paused is none of them."""
+        rates = settings.rates
+        if self.replication_rate is not None:
+            rates = rates._replace(replication=self.replication_rate or None)
+        return settings._replace(
+            rates=rates,
+            is_adaptive=settings.is_adaptive if self.is_adaptive is None else self.is_adaptive,
+            moves_per_broker=self.moves_per_broker or settings.moves_per_broker,
+        )
+
+
+class ChangeRequest(NamedTuple):
+    """A change that a process has asked for; `number` counts those of one execution from 1."""
+
+    number: int
+    change: SettingsChange
+    by: ProcessIdentity
+
+
+class JournalRequests(NamedTuple):
+    """What other processes have asked of the writer, and it has not answered."""
+
+    cancelled_by: ProcessIdentity | None = None
+    changes: tuple[ChangeRequest, ...] = ()
+
+
+class Begun(NamedTuple):
+    """The begin of an execution."""
+
+    cluster_id: str | None
+    changes: tuple[PartitionChange, ...]
+    settings: ExecutionSettings
+
+
+class JournalState(NamedTuple):
+    """The content of a journal: all that a resume needs; `writer` is the process that wrote last.
+
+    `ours` are all values that each throttle was ever about to get, in order: which of them a broker
+    has is not known, since it may have been out of reach, or kctl killed between two brokers.
+    `cancelled_by` is the process that asked for a cancel, `is_cancelling` whether the writer has
+    read of it; `how_over` tells how the execution ended, None while it has not.
+    """
+
+    begun: Begun
+    before: dict[ThrottleSetting, str | None]
+    ours: dict[ThrottleSetting, list[str]]
+    submitted: set[TopicPartition]
+    ended: dict[TopicPartition, str]
+    is_cancelled: bool = False
+    cancelled_by: ProcessIdentity | None = None
+    is_cancelling: bool = False
+    is_returned: bool = False
+    how_over: str | None = None
+    writer: ProcessIdentity | None = None
+    #: All that were asked for, and the answers: None for one that was followed, else its refusal.
+    changes: tuple[ChangeRequest, ...] = ()
+    answers: Mapping[int, str | None] = MappingProxyType({})
+    damage: tuple[JournalDamage, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the execution has ended, and left nothing to be done."""
+        return self.how_over is not None
+
+    @property
+    def settings(self) -> ExecutionSettings:
+        """Return how to execute it from now on, with all changes that were not refused."""
+        settings = self.begun.settings
+        for request in self._heeded():
+            settings = request.change.applied_to(settings)
+        return settings
+
+    @property
+    def paused_by(self) -> ProcessIdentity | None:
+        """Return the process that has paused it, None while it is not paused."""
+        paused_by = None
+        for request in self._heeded():
+            if request.change.is_paused is not None:
+                paused_by = request.by if request.change.is_paused else None
+        return paused_by
+
+    def _heeded(self) -> list[ChangeRequest]:
+        return [request for request in self.changes if self.answers.get(request.number) is None]
+
+    @property
+    def has_changed_nothing(self) -> bool:
+        """Return True if the execution ended before it asked for its first change."""
+        return not (self.submitted or self.ours or self.ended or self.is_cancelled or self.damage)
+
+
+def read_journal(files: ReadFiles, path: str) -> JournalState:
+    """Return what a journal tells of its last execution; raises UnreadableJournal, FileMissing."""
+    rows: list[tuple[int, dict[str, Any]]] = []
+    damage: list[JournalDamage] = []
+    lines = files.read_bytes(path).split(b"\n")
+    for line_number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row, is_whole = _row(line)
+        if row is not None and row["step"] == "begin":
+            rows, damage = [], []
+        if row is not None:
+            rows.append((line_number, row))
+        # The last line of a writer that died is cut short: what it announces was not done.
+        if not is_whole and line_number < len(lines):
+            damage.append(JournalDamage(line_number, "it is no step of an execution"))
+    return _state(path, rows, damage)
+
+
+def _row(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """Return the step of a line, and whether it is all of the line.
+
+    Of a line in which another one begins, as two writers leave them, the last step is returned.
+    """
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        start = line.rfind(STEP_START)
+        return (_row(line[start:])[0] if start > 0 else None), False
+    is_step = isinstance(row, dict) and isinstance(row.get("step"), str)
+    return (row if is_step else None), is_step
+
+
+def _state(
+    path: str, rows: list[tuple[int, dict[str, Any]]], damage: list[JournalDamage]
+) -> JournalState:
+    if not rows or rows[0][1]["step"] != "begin":
+        raise UnreadableJournal(path, "it has no begin")
+    _, begin = rows[0]
+    if begin.get("version") not in VERSIONS:
+        raise UnreadableJournal(path, f"its version {begin.get('version')} is not known")
+    try:
+        state = JournalState(_begun(begin), {}, {}, set(), {})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnreadableJournal(path, f"its begin holds something else ({error})") from error
+    for line_number, row in rows[1:]:
+        try:
+            state = _after(state, row)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"its step {row['step']!r} holds something else ({error})"
+            damage.append(JournalDamage(line_number, reason))
+    return state._replace(damage=tuple(sorted(damage)))
+
+
+def _after(state: JournalState, row: dict[str, Any]) -> JournalState:
+    """Return the state after one more step; a step that is not known changes nothing."""
+    read = _STEPS.get(row["step"])
+    return state if read is None else state._replace(**read(state, row))
+
+
+def _after_throttle(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+    values = {s: [*state.ours.get(s, ()), v or ""] for s, v in _throttles(row).items()}
+    return {"ours": {**state.ours, **values}, "is_returned": False}
+
+
+def _after_change(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+    change = SettingsChange(**row["change"])
+    request = ChangeRequest(len(state.changes) + 1, change, _process(row))
+    return {"changes": (*state.changes, request)}
+
+
+#: What each step changes of the state.
+_STEPS: dict[str, Callable[[JournalState, dict[str, Any]], dict[str, Any]]] = {
+    "writer": lambda _, row: {"writer": _process(row)},
+    "before": lambda state, row: {"before": {**state.before, **_throttles(row)}},
+    "throttle": _after_throttle,
+    "submit": lambda state, row: {
+        "submitted": state.submitted | {TopicPartition(*key) for key in row["partitions"]}
+    },
+    "ended": lambda state, row: {
+        "ended": {**state.ended, TopicPartition(*row["partition"]): str(row["how"])}
+    },
+    "cancel": lambda _, row: {
+        "is_cancelled": True,
+        "cancelled_by": _process(row) if "pid" in row else None,
+    },
+    "cancelling": lambda _, row: {"is_cancelled": True, "is_cancelling": True},
+    "change": _after_change,
+    "changed": lambda state, row: {
+        "answers": {**state.answers, int(row["number"]): row["refusal"]}
+    },
+    "returned": lambda _, row: {"is_returned": True},
+    "over": lambda _, row: {"how_over": str(row["how"])},
+}
+
+
+def _process(row: dict[str, Any]) -> ProcessIdentity:
+    return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
+
+
+def _begun(row: dict[str, Any]) -> Begun:
+    settings = _tuples(row["settings"])
+    rates = ThrottleRates(**settings.pop("rates"))
+    changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
+    return Begun(row["cluster_id"], changes, ExecutionSettings(rates, **settings))
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+
+
+def _throttles(row: dict[str, Any]) -> dict[ThrottleSetting, str | None]:
+    return {
+        ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
+        for kind, name, setting, value in row["throttles"]
+    }

@@ -1,0 +1,204 @@
+"""The throttles of one execution: set before anything moves, changed on the way, brought back.
+
+1. What is there is read, and noted in the journal before anything is set.
+2. What is about to be set is noted, then set.
+3. In the end every value that was ever ours becomes what was there before.
+
+Source: KIP-73, REPL-17; which values is said in `throttles.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.reassign.adaptive_rate import AdaptiveRate, RateSeen
+from engine.reassign.journal import MoveJournal
+from engine.reassign.journal_state import JournalState
+from engine.reassign.live_cluster import ClusterNow, MovedCluster
+from engine.reassign.looks import ExecutionNow
+from engine.reassign.phases import AT_WORK
+from engine.reassign.throttles import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LISTS,
+    RATES,
+    ThrottleRates,
+    ThrottleSetting,
+    returning,
+    settings_for,
+    wanted,
+)
+
+
+class ThrottleNotSet(EngineError):
+    """A throttle could not be set before a plan began: nothing has been moved."""
+
+    def __init__(self, setting: ThrottleSetting, error: EngineError) -> None:
+        self.setting = setting
+        self.error = error
+        self.hint = "nothing moves yet: mend that, and execute again; or leave the throttle out"
+        super().__init__(f"{setting} cannot be set: {error}")
+
+
+class ThrottleOfAnotherMove(EngineError):
+    """A throttle would replace one that a move by somebody else needs: nothing has been moved.
+
+    Each of two executions takes the rates of the other for what was there before: the one that
+    ends last would bring back a rate that nobody removes.
+    """
+
+    def __init__(
+        self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
+    ) -> None:
+        self.settings = tuple(settings)
+        self.partitions = tuple(partitions)
+        self.hint = (
+            "wait until that move is over (`kctl reassign status`), or execute without a throttle:"
+            " the rates that are there hold for these moves too where topics list their replicas"
+        )
+        more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
+        moving = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+        super().__init__(
+            f"another move ({partitions[0]}{moving}) is throttled by {settings[0]}{more}"
+        )
+
+
+class Throttling:
+    """The throttles of an execution; `state` is what an earlier process has done with them."""
+
+    def __init__(self, cluster: MovedCluster, journal: MoveJournal, state: JournalState) -> None:
+        self._cluster = cluster
+        self._journal = journal
+        self._changes = state.begun.changes
+        self._before = dict(state.before)
+        #: All values that each throttle was ever about to get.
+        self._ours = {setting: list(values) for setting, values in state.ours.items()}
+        self._is_returned = state.is_returned
+        self._adaptive: AdaptiveRate | None = None
+        # Replicas that are not new and were out of an in-sync set: now, and how often in all.
+        self._out: set[tuple[TopicPartition, int]] = set()
+        self._left_count = 0
+        #: What somebody else changed meanwhile, known once it was brought back.
+        self.foreign: Sequence[ThrottleSetting] = ()
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether any throttle was ever about to be set."""
+        return bool(self._ours)
+
+    def set(self, now: ClusterNow, rates: ThrottleRates, moving: Iterable[PartitionChange]) -> None:
+        """Set throttles for what still moves (steps 1 and 2).
+
+        Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
+        """
+        settings = settings_for(self._changes, rates)
+        if not settings:
+            return
+        unknown = [setting for setting in settings if setting not in self._before]
+        there = self._cluster.throttles(unknown)
+        known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
+        self._require_own(known, now)
+        if known:
+            self._journal.before(known)
+            self._before |= known
+        reachable = {s: v for s, v in self._before.items() if s in set(settings)}
+        values = {
+            setting: value
+            for setting, value in wanted(moving, rates, self._before).items()
+            if setting in reachable
+        }
+        if not values:
+            return
+        self._note(values)
+        self._is_returned = False
+        for setting, error in self._cluster.set_throttles(values).items():
+            raise ThrottleNotSet(setting, error)
+
+    def _note(self, values: Mapping[ThrottleSetting, str]) -> None:
+        """Write values to the journal that are about to be set."""
+        self._journal.throttle(values)
+        for setting, value in values.items():
+            self._ours.setdefault(setting, []).append(value)
+
+    def _require_own(self, there: Mapping[ThrottleSetting, str | None], now: ClusterNow) -> None:
+        """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
+        plan = {change.name for change in self._changes}
+        rates = [s for s, value in there.items() if s.name in RATES and value is not None]
+        throttled = {int(setting.resource.name) for setting in rates}
+        others = [
+            key
+            for key, move in now.ongoing.items()
+            if key not in plan and throttled.intersection(move.replicas)
+        ]
+        if others:
+            raise ThrottleOfAnotherMove(rates, sorted(others))
+
+    def adapt(self, now: ExecutionNow, rates: ThrottleRates) -> ThrottleRates:
+        """Raise or lower the rate, noted before it is set as any other; returns the rates."""
+        assert rates.replication is not None
+        out = {
+            (c.change.name, id_)
+            for c in now.changes
+            for id_ in c.change.old_replicas
+            if c.phase in AT_WORK and id_ not in c.isr and id_ in c.change.new_replicas
+        }
+        self._left_count += len(out - self._out)
+        self._out = out
+        adaptive = self._adaptive
+        if adaptive is not None and not adaptive.is_due(now.now_ms):
+            return rates
+        copied = sum(change.copied_bytes for change in now.changes)
+        seen = RateSeen(now.now_ms, copied, self._cluster.answer_ms(), self._left_count)
+        if adaptive is None:
+            self._adaptive = AdaptiveRate.start(rates.replication, seen)
+            return rates
+        self._adaptive = adaptive.after(seen)
+        if self._adaptive.rate == adaptive.rate:
+            return rates
+        self._set_rate(self._adaptive.rate)
+        return rates._replace(replication=self._adaptive.rate)
+
+    def stop_adapting(self) -> None:
+        """Forget the rate that was arrived at: the next one is given, or begins again."""
+        self._adaptive = None
+
+    def _set_rate(self, rate: int) -> None:
+        ours = [s for s in self._ours if s.name in (LEADER_RATE, FOLLOWER_RATE)]
+        values = dict.fromkeys(ours, str(rate))
+        self._note(values)
+        # A broker that is not reached keeps the rate it has, and gets the next one.
+        self._cluster.set_throttles(values)
+
+    def bring_back(self) -> dict[ThrottleSetting, EngineError]:
+        """Bring back what was there before (step 3).
+
+        What could not be is returned, and the journal does not say that it was done.
+        """
+        if self._is_returned or not self._ours:
+            return {}
+        there = self._cluster.throttles(self._ours)
+        left: dict[ThrottleSetting, EngineError] = {}
+        now: dict[ThrottleSetting, str | None] = {}
+        for setting, value in there.items():
+            if not isinstance(value, EngineError):
+                now[setting] = value
+            else:
+                left[setting] = value
+        back = returning(self._before, self._ours, now)
+        self.foreign = back.foreign
+        left |= self._cluster.set_throttles(back.values)
+        left = {s: error for s, error in left.items() if not _is_deleted(s, error)}
+        if not left:
+            self._journal.returned()
+            self._is_returned = True
+        return left
+
+
+def _is_deleted(setting: ThrottleSetting, error: EngineError) -> bool:
+    """Return True if a throttle is gone with its topic."""
+    is_unknown = isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+    return is_unknown and setting.name in LISTS
