@@ -51,6 +51,7 @@ COMMANDS = {
     "reassign execute": ("{plan}", "--journal", "{plan}.new"),
     "reassign rollback": ("{plan}.journal",),
     "reassign cancel": ("{plan}.journal",),
+    "reassign throttles": ("--clear",),
 }
 #: Of the embedded cluster alone, which they ask by a file and not by the protocol.
 OF_EMBEDDED = {"compact run", "retention run"}
