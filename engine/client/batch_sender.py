@@ -88,8 +88,8 @@ class _Queue:
         self.waiting: list[OutgoingBatch] = []
         self.in_flight: list[OutgoingBatch] = []
         self.next_sequence = 0
-        #: A record was given up: from which sequence on the others are numbered anew.
-        self.rewind_to: int | None = None
+        #: The first record that was given up of those under way: its sequence is free again.
+        self.given_up: OutgoingBatch | None = None
         #: The leader has stored our last batch, so it takes none out of sequence.
         self.is_proven = False
         self.trouble_since_ms: int | None = None
@@ -103,11 +103,24 @@ class _Queue:
         """Queue a batch where it stood."""
         insort(self.waiting, batch, key=lambda b: b.order)
 
+    def give_up(self, batch: OutgoingBatch) -> None:
+        """Free the sequence of a batch of one record that is not stored and never will be."""
+        if batch.base_sequence is None:
+            return
+        if self.given_up is None or batch.order < self.given_up.order:
+            self.given_up = batch
+
     def renumber_if_due(self) -> None:
-        """Forget the sequences behind a record that was given up, once nothing is under way."""
-        if self.rewind_to is not None and not self.in_flight:
-            self.next_sequence, self.rewind_to = self.rewind_to, None
-            for batch in self.waiting:
+        """Forget the sequences after a record that was given up, once nothing is under way.
+
+        What waits before it keeps its own: the broker expects it, or has stored it already.
+        """
+        gap = self.given_up
+        if gap is None or gap.base_sequence is None or self.in_flight:
+            return
+        self.next_sequence, self.given_up = gap.base_sequence, None
+        for batch in self.waiting:
+            if batch.order > gap.order:
                 batch.base_sequence = None
 
 
@@ -210,7 +223,7 @@ class ProduceSender:
 
     def _may_send(self, queue: _Queue) -> bool:
         queue.renumber_if_due()
-        if queue.rewind_to is not None:
+        if queue.given_up is not None:
             return False
         is_steady = queue.is_proven and self._options.identity is not None
         return len(queue.in_flight) < (self._options.in_flight_max if is_steady else 1)
@@ -353,8 +366,7 @@ class ProduceSender:
             queue.put_back(batch)
             self._fail(queue, error)
             return
-        if batch.base_sequence is not None:
-            queue.rewind_to = batch.base_sequence
+        queue.give_up(batch)
         self._finish(BatchResult(batch, -1, error))
 
     def _finish(self, result: BatchResult) -> None:
@@ -415,7 +427,7 @@ def _is_stored_perhaps(error: EngineError) -> bool:
 
 def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
     """Tell whether a batch is out of sequence because one before it is not stored yet."""
-    if queue.rewind_to is not None:
+    if queue.given_up is not None:
         return True
     return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))
 

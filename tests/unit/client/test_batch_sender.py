@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.client.batch_sender import ProduceSender, SenderOptions
+from engine.client.outgoing_batch import OutgoingBatch
+from engine.client.produce_calls import ACKS_ALL
 from engine.client.producing import OutgoingValues, Producer, ProducerNotes, ProducerOptions
 from engine.errors import EngineError
 from engine.host.streams import StreamEvent
+from engine.records.builder import BatchSettings
 from engine.records.codec import Codec
 from engine.wire.structs import message_class
 from tests.unit.client.produce_log import (
@@ -79,6 +83,41 @@ def test_a_record_that_is_too_large_fails_alone_and_is_named(is_idempotent: bool
         (list(r.batch.places), seen([r])[0][3], r.is_doubtful) for r in failed
     ]
     assert [b"x" * 50] * 19 == log.values(P0)
+
+
+def test_records_that_are_too_large_fail_alone_also_one_behind_the_other() -> None:
+    log = ProduceLog(size_bytes_max=700)
+    values = [b"first", b"small 1", b"x" * 2_000, b"y" * 2_000, b"small 2", b"small 3"]
+    failed = sent_each_alone(values, log)
+    assert [(2, "MESSAGE_TOO_LARGE"), (3, "MESSAGE_TOO_LARGE")] == failed
+    assert [b"first", b"small 1", b"small 2", b"small 3"] == log.values(P0)
+
+
+@pytest.mark.parametrize("code", [NOT_LEADER, TIMED_OUT])
+def test_a_batch_that_is_sent_again_keeps_its_sequence_before_one_that_is_too_large(
+    code: int,
+) -> None:
+    log = ProduceLog(size_bytes_max=700)
+    log.codes = [0, 0, code]
+    failed = sent_each_alone([b"first", b"1", b"again", b"x" * 2_000, b"2", b"3"], log)
+    assert [(3, "MESSAGE_TOO_LARGE")] == failed
+    assert [b"first", b"1", b"again", b"2", b"3"] == log.values(P0)
+
+
+def sent_each_alone(values: list[bytes], log: ProduceLog) -> list[tuple[int, str | None]]:
+    """Send a batch for each value, as many under way as may be; return what failed, by place."""
+    sender = ProduceSender(log.client(), SenderOptions(ACKS_ALL, Codec.NONE, (7, 0)))
+    for place, value in enumerate(values):
+        batch = OutgoingBatch(P0, BatchSettings(), 0, (place,))
+        batch.builder.append(0, None, value, ())
+        batch.places.append(place)
+        sender.put(batch)
+    results = []
+    while not sender.is_idle:
+        results += sender.poll(1_000)
+    assert len(values) == len(results)
+    assert 0 == sender.pending_bytes
+    return [(next(iter(r.batch.places)), seen([r])[0][3]) for r in results if r.error is not None]
 
 
 # -- order
@@ -169,6 +208,31 @@ def test_whatever_happens_on_the_way_each_record_is_stored_once_in_order(
     failed = {place for r in results if r.error is not None for place in r.batch.places}
     # A record whose batch is "too large" by the script fails alone, and is left out.
     assert [line for place, line in enumerate(lines) if place not in failed] == log.values(P0)
+
+
+_VALUES = st.sampled_from((b"s", b"s", b"x" * 2_000))
+_ERRORS = st.sampled_from((0, 0, 0, 0, NOT_LEADER, TIMED_OUT, 2))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_VALUES, max_size=20), st.lists(_ERRORS, max_size=20))
+def test_of_a_full_window_just_the_records_that_are_too_large_fail(
+    values: list[bytes], script: list[int]
+) -> None:
+    log = ProduceLog(size_bytes_max=700)
+
+    def handler(body: Any, version: int, address: tuple[str, int]) -> Any:
+        code = script.pop() if script else 0
+        is_large = len(body.topic_data[0].partition_data[0].records) > log.size_bytes_max
+        # A timeout would leave open whether a record that is too large was stored.
+        log.codes = [] if is_large and code == TIMED_OUT else [code]
+        return log.produce(body, version, address)
+
+    log.handlers["Produce"] = handler
+    values = [b"first", *(b"%d" % n + value for n, value in enumerate(values))]
+    large = [place for place, value in enumerate(values) if len(value) > 700]
+    assert [(place, "MESSAGE_TOO_LARGE") for place in large] == sorted(sent_each_alone(values, log))
+    assert [value for value in values if len(value) <= 700] == log.values(P0)
 
 
 def test_a_record_that_may_be_stored_and_is_too_large_now_ends_its_partition() -> None:
