@@ -17,7 +17,7 @@ from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.bulk_reading import BulkReading
-from kctl.commands.offset_points import parse_point, resolve
+from kctl.commands.offset_points import OffsetLookup, parse_point
 from kctl.connect import ClusterOptions, connect
 from kctl.interrupts import HeldInterrupts, Terminated, held_interrupts
 from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
@@ -152,11 +152,12 @@ def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[Top
     _, partitions, errors = select_partitions(client, request.words)
     for error in errors:
         run.fail(error)
-    is_committed = request.fetch.read_committed
-    starts = run.without_errors(resolve(client, partitions, start, read_committed=is_committed))
+    lookup = OffsetLookup(client, partitions, read_committed=request.fetch.read_committed)
+    starts = run.without_errors(lookup.resolve(start))
     if until is None:
         return starts
-    run.ends = run.without_errors(resolve(client, list(starts), until, read_committed=is_committed))
+    ends = lookup.resolve(until)
+    run.ends = run.without_errors({partition: ends[partition] for partition in starts})
     return {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
 
 

@@ -7,11 +7,14 @@
 | `1234` | this offset |
 | `-100` | so many records before the end |
 | `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
-| `max-timestamp`, `earliest-local`, `latest-tiered` | as the broker means them |
+| `max-timestamp` | the record with the largest time |
+| `earliest-local` | the first record on the brokers' own disks |
+| `latest-tiered` | the last record in remote storage |
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -78,47 +81,76 @@ def parse_point(text: str, now_ms: int) -> Point:
         raise UnreadableWord("a point in a partition", text, _EXPECTED) from None
 
 
-def resolve(
-    client: KafkaClient,
-    partitions: list[TopicPartition],
-    point: Point,
-    *,
-    read_committed: bool = False,
-) -> dict[TopicPartition, int | EngineError]:
-    """Return the offset of a point in each partition.
+class OffsetLookup:
+    """Finds points in some partitions; each of the broker's answers is asked for once.
 
-    A time after the last record is the end. Offsets are not checked; the tail of a short
-    partition starts where the partition does.
+    So the points of one command fit together although the topic is written to meanwhile.
     """
-    if point.kind is PointKind.OFFSET:
-        return dict.fromkeys(partitions, point.number)
-    is_tail = point.kind is PointKind.TAIL
-    asked = LATEST if is_tail else point.number
-    offsets = _offsets(client, partitions, asked, read_committed=read_committed)
-    if is_tail:
-        starts = _offsets(client, partitions, EARLIEST)
-        for partition, end in offsets.items():
-            start = starts[partition]
-            if isinstance(end, int) and isinstance(start, int):
-                offsets[partition] = max(end - point.number, start)
-        return offsets
-    late = [p for p, offset in offsets.items() if isinstance(offset, int) and offset < 0]
-    if late:
-        offsets |= _offsets(client, late, LATEST, read_committed=read_committed)
-    return offsets
 
+    def __init__(
+        self,
+        client: KafkaClient,
+        partitions: Iterable[TopicPartition],
+        *,
+        read_committed: bool = False,
+    ) -> None:
+        self._client = client
+        self._partitions = list(partitions)
+        self._read_committed = read_committed
+        self._known: dict[int, dict[TopicPartition, int | EngineError]] = {}
 
-def _offsets(
-    client: KafkaClient,
-    partitions: list[TopicPartition],
-    timestamp: int,
-    *,
-    read_committed: bool = False,
-) -> dict[TopicPartition, int | EngineError]:
-    results = list_offsets(
-        client, dict.fromkeys(partitions, timestamp), read_committed=read_committed
-    )
-    return {
-        partition: result if isinstance(result, EngineError) else result.offset
-        for partition, result in results.items()
-    }
+    def resolve(self, point: Point) -> dict[TopicPartition, int | EngineError]:
+        """Return the offset of a point in each partition.
+
+        | point | where it is nowhere |
+        |---|---|
+        | a time | the end: no record is as late |
+        | `max-timestamp` | the start: there is no record |
+        | `latest-tiered` | the start: no record is in remote storage |
+        | `earliest-local` | the start |
+
+        Offsets are not checked; the tail of a short partition starts where the partition does.
+        Source: KIP-734, KIP-1005; `ReplicaManager.fetchOffset` for what −1 means.
+        """
+        return {
+            partition: self._asked(EARLIEST)[partition] if offset is None else offset
+            for partition, offset in self.look_up(point).items()
+        }
+
+    def look_up(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
+        """Return what `resolve` does, but None where a special point is nowhere."""
+        if point.kind is PointKind.OFFSET:
+            return dict.fromkeys(self._partitions, point.number)
+        if point.kind is PointKind.TAIL:
+            return {
+                partition: self._tail(partition, point.number) for partition in self._partitions
+            }
+        offsets = self._asked(point.number)
+        return {p: self._found(p, offset, point) for p, offset in offsets.items()}
+
+    def _found(
+        self, partition: TopicPartition, offset: int | EngineError, point: Point
+    ) -> int | EngineError | None:
+        if isinstance(offset, EngineError) or offset >= 0:
+            return offset
+        return self._asked(LATEST)[partition] if point.is_time else None
+
+    def _tail(self, partition: TopicPartition, count: int) -> int | EngineError:
+        end, start = self._asked(LATEST)[partition], self._asked(EARLIEST)[partition]
+        if isinstance(end, EngineError):
+            return end
+        return max(end - count, 0 if isinstance(start, EngineError) else start)
+
+    def _asked(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
+        """Return what the brokers answer to a time, or to one of the negative numbers."""
+        if timestamp not in self._known:
+            results = list_offsets(
+                self._client,
+                dict.fromkeys(self._partitions, timestamp),
+                read_committed=self._read_committed,
+            )
+            self._known[timestamp] = {
+                partition: result if isinstance(result, EngineError) else result.offset
+                for partition, result in results.items()
+            }
+        return self._known[timestamp]

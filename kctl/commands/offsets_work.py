@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from engine.client import topic_admin
@@ -11,7 +12,7 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
-from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
+from kctl.commands.offset_points import OffsetLookup, Point, PointKind, parse_point
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
@@ -31,7 +32,7 @@ RANGE_COLUMNS = (
 POINT_COLUMNS = (
     Column("topic", "TOPIC"),
     Column("partition", "PARTITION", right=True),
-    Column("offset", "OFFSET", right=True),
+    Column("offset", "OFFSET", right=True, kind="integer?"),
 )
 DELETE_COLUMNS = (
     Column("topic", "TOPIC"),
@@ -67,7 +68,6 @@ class DeleteRequest(NamedTuple):
 def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
     """Print a row for each partition; returns the exit code."""
     check_format(request.output)
-    is_committed = request.read_committed
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         point = None if request.at is None else parse_point(request.at, now_ms)
@@ -75,25 +75,22 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
         _, partitions, errors = select_partitions(client, words)
         for error in errors:
             report_error(error)
+        lookup = OffsetLookup(client, partitions, read_committed=request.read_committed)
         columns: tuple[Column, ...]
+        results_by_column: dict[str, dict[TopicPartition, int | EngineError | None]]
         if point is not None:
-            offsets = resolve(client, partitions, point, read_committed=is_committed)
-            columns, results_by_column = POINT_COLUMNS, {"offset": offsets}
+            columns, results_by_column = POINT_COLUMNS, {"offset": lookup.look_up(point)}
         else:
-            columns, results_by_column = (
-                RANGE_COLUMNS,
-                {
-                    "start_offset": resolve(client, partitions, _START),
-                    "end_offset": resolve(client, partitions, _END, read_committed=is_committed),
-                },
-            )
+            starts, ends = lookup.resolve(_START), lookup.resolve(_END)
+            columns = RANGE_COLUMNS
+            results_by_column = {"start_offset": {**starts}, "end_offset": {**ends}}
     rows, failures = _rows(partitions, results_by_column)
     return end_with(columns, rows, request.output, failures=failures + len(errors))
 
 
 def _rows(
     partitions: list[TopicPartition],
-    results_by_column: dict[str, dict[TopicPartition, int | EngineError]],
+    results_by_column: Mapping[str, Mapping[TopicPartition, int | EngineError | None]],
 ) -> tuple[list[dict[str, Any]], int]:
     """Return a row for each partition without an error, and how many had one (told)."""
     rows = []
@@ -125,10 +122,13 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
         _, partitions, errors = select_partitions(client, request.words)
         for error in errors:
             report_error(error)
+        lookup = OffsetLookup(client, partitions)
+        # The point first: what is found lies before an end that is looked at later.
+        before = lookup.resolve(point)
         results_by_column = {
-            "start_offset": resolve(client, partitions, _START),
-            "end_offset": resolve(client, partitions, _END),
-            "before_offset": resolve(client, partitions, point),
+            "start_offset": lookup.resolve(_START),
+            "end_offset": lookup.resolve(_END),
+            "before_offset": before,
         }
         rows, failures = _rows(partitions, results_by_column)
         rows, beyond = _within_logs(rows)

@@ -1,0 +1,57 @@
+"""Records of a running cluster: what commands do with points, sizes and names at the edge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    shell = Shell(tmp_path_factory.mktemp("records"))
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "three", "empty", "-p", "1")
+    shell.ok("produce", "three", stdin="a\nb\nc\n")
+    yield shell
+    shell.run("cluster", "stop")
+
+
+def test_records_that_are_too_large_fail_alone(shell: Shell) -> None:
+    shell.ok("topics", "create", "narrow", "-p", "1", "-c", "max.message.bytes=2000")
+    lines = ["small 1", "X" * 5_000, "Y" * 5_000, "small 2", "small 3"]
+    done = shell.run("produce", "narrow", stdin="\n".join(lines) + "\n")
+    assert 1 == done.returncode
+    assert ["line 2", "line 3"] == [w for w in ("line 2", "line 3", "line 4") if w in done.stderr]
+    assert "OUT_OF_ORDER" not in done.stderr
+    assert "small 1\nsmall 2\nsmall 3\n" == shell.ok("consume", "narrow", "-e")
+
+
+@pytest.mark.parametrize("point", ["latest-tiered", "earliest-local", "start"])
+def test_nothing_lies_before_a_point_that_is_nowhere(shell: Shell, point: str) -> None:
+    (row,) = json.loads(
+        shell.ok("records", "delete", "three", "--before", point, "--dry-run", "-o", "json")
+    )
+    assert (0, 0) == (row["before_offset"], row["offsets_lost"])
+    assert "a\nb\nc\n" == shell.ok("consume", "three", "-e", "--from", point)
+    assert "" == shell.ok("consume", "three", "--until", point)
+
+
+@pytest.mark.parametrize(
+    ("topic", "point", "expected"),
+    [
+        ("three", "latest-tiered", None),
+        ("three", "earliest-local", 0),
+        ("empty", "max-timestamp", None),
+        ("empty", "-1h", 0),
+        ("three", "@9000000000000", 3),
+    ],
+)
+def test_a_point_that_is_nowhere_has_no_offset(
+    shell: Shell, topic: str, point: str, expected: int | None
+) -> None:
+    (row,) = json.loads(shell.ok("offsets", "get", topic, "--at", point, "-o", "json"))
+    assert expected == row["offset"]
