@@ -402,6 +402,13 @@ COMPILE_BYTES_MIN = 64 << 20
 # A schema in a registry has tens of references where it has any; a ring of them must end.
 SCHEMA_REFERENCES_MAX = 1_000
 
+# -- json_text ---------------------------------------------------------------------------------
+
+# Documents that people made have tens of levels. Writers of YAML and tables take a few of
+# Python's 1,000 stack frames for a level, and must come to the bottom. JSONPath's own bound, 100,
+# is reached by recursive descent (RFC 9535 leaves it open).
+JSON_DEPTH_MAX = 200
+
 # -- analysis ----------------------------------------------------------------------------------
 
 # Spark's own size for file splits; the decode buffers of one task stay far below a worker's

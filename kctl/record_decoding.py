@@ -45,10 +45,10 @@ class Decoded(NamedTuple):
 
 
 def _json_column(said: Sequence[Any], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
-    import json
+    from engine.json_text import json_text
 
     return [
-        content if item is NOTHING else json.dumps(item, ensure_ascii=False).encode()
+        content if item is NOTHING else json_text(item).encode()
         for item, content in zip(said, raw, strict=True)
     ]
 

@@ -6,7 +6,7 @@
 | bytes | DefaultDecoder | `[B@` and a checksum of the bytes |
 | int, long | IntegerDecoder, LongDecoder | the first 4 or 8 bytes, big-endian |
 | hex | – | two digits a byte |
-| json | – | compact JSON; other bytes as `string` does |
+| json | – | compact JSON; other bytes, and JSON that `json_text` refuses, as `string` does |
 | schema-id | – | the id of a schema-registry envelope and the bytes behind it |
 
 Differs: Kafka's DefaultDecoder prints an identity hash, another one each time.
@@ -183,10 +183,10 @@ def _array_text(raw: bytes) -> bytes:
 
 
 def _json_text(raw: bytes) -> bytes:
-    import json
+    from engine.json_text import json_text, read_json
 
     try:
-        return json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")).encode()
+        return json_text(read_json(raw), separators=(",", ":")).encode()
     except ValueError:
         return printable(raw)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.dump.json_condition import JsonCondition, matches_json
+from engine.dump.json_condition import JsonCondition, TooDeepForPath, matches_json
 from engine.records.legacy import LegacyMessage
 from engine.records.record import Record
 from engine.records.record_run import RecordRun
@@ -16,7 +17,8 @@ class Filters(NamedTuple):
 
     `key` is the exact key, the patterns search anywhere in the bytes; a null key or value
     matches no pattern. `max_records` counts the records shown over all files. Each of
-    `json_conditions` must hold of the value.
+    `json_conditions` must hold of the value; `on_unjudged` hears of a record where that could not
+    be found out, and which is left out.
     """
 
     from_offset: int | None = None
@@ -30,6 +32,7 @@ class Filters(NamedTuple):
     header: str | None = None
     max_records: int | None = None
     json_conditions: tuple[JsonCondition, ...] = ()
+    on_unjudged: Callable[[TooDeepForPath], None] | None = None
 
     @property
     def any_set(self) -> bool:
@@ -94,7 +97,15 @@ class Filters(NamedTuple):
             return False
         if self.header is not None and all(name != self.header for name, _ in record.headers):
             return False
-        return not self.json_conditions or matches_json(record.value, self.json_conditions)
+        return not self.json_conditions or self._json_matches(record)
+
+    def _json_matches(self, record: Record | LegacyMessage) -> bool:
+        try:
+            return matches_json(record.value, self.json_conditions, record.offset)
+        except TooDeepForPath as error:
+            if self.on_unjudged is not None:
+                self.on_unjudged(error)
+            return False
 
     def places(self, run: RecordRun) -> list[int]:
         """Return which records of a run are wanted, counted from 0."""

@@ -6,14 +6,17 @@
 | `$.user.id=5` | … to this JSON value, or to this text |
 | `$.items[?@.price > 10]` | the filter of the path finds something |
 
-A value that is no JSON matches nothing.
+A value that is no JSON matches nothing. One that is too deep for a search is an error of its own.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError
+from engine.json_text import TOO_DEEP
+from engine.limits import JSON_DEPTH_MAX
 
 
 class WrongJsonPath(EngineError):
@@ -47,6 +50,11 @@ class JsonCondition(NamedTuple):
 
     def holds(self, document: Any) -> bool:
         """Tell whether a document has it."""
+        if isinstance(document, str):
+            import json
+
+            # The package reads a text as JSON, which this one was already.
+            document = json.dumps(document)
         seen = self.path.findall(document)
         if self.wanted is None:
             return bool(seen)
@@ -62,11 +70,12 @@ def json_condition(text: str) -> JsonCondition:
     """Return the condition of `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
     import jsonpath
 
+    environment = _environment()
     first: Exception | None = None
     # A path may have equality signs of its own, so the shortest that is one is not it.
     for place in (len(text), *(n for n in range(len(text) - 1, 0, -1) if text[n] == "=")):
         try:
-            path = jsonpath.compile(text[:place])
+            path = environment.compile(text[:place])
         except jsonpath.JSONPathError as error:
             first = first or error
             continue
@@ -83,14 +92,45 @@ def _wanted(text: str) -> tuple[Any, ...]:
         return (text,)
 
 
-def matches_json(raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...]) -> bool:
-    """Tell whether a record's value is JSON that has all of it."""
+@cache
+def _environment() -> Any:
+    """Return what compiles paths that go down as deep as documents are shown."""
+    from jsonpath import JSONPathEnvironment
+
+    class Environment(JSONPathEnvironment):
+        max_recursion_depth = JSON_DEPTH_MAX + 1
+
+    return Environment()
+
+
+class TooDeepForPath(EngineError):
+    """A record's value is nested too deeply to be searched."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"record at offset {offset}: left out by --json-path: {TOO_DEEP}")
+        self.offset = offset
+
+
+def matches_json(
+    raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...], offset: int
+) -> bool:
+    """Tell whether the value of the record at an offset is JSON that has all of it.
+
+    Errors: TooDeepForPath.
+    """
     if raw is None:
         return False
     import json
 
+    from jsonpath import JSONPathError
+
     try:
         document = json.loads(bytes(raw))
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
-    return all(condition.holds(document) for condition in conditions)
+    except RecursionError:
+        raise TooDeepForPath(offset) from None
+    try:
+        return all(condition.holds(document) for condition in conditions)
+    except (JSONPathError, RecursionError) as error:
+        raise TooDeepForPath(offset) from error

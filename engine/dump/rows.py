@@ -376,10 +376,10 @@ def decoded(text: bytes | None) -> Any:
     """Return what a decoder printed: as JSON where it is JSON, else as text."""
     if text is None:
         return None
-    import json
+    from engine.json_text import read_json
 
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return text.decode("utf-8", "replace")
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from engine.errors import EngineError
+from engine.json_text import TOO_DEEP, json_text, read_json
 from engine.schemas.envelope import open_envelope
 from engine.schemas.schema import Schema, SchemaKind, SchemaSource
 
@@ -82,11 +83,14 @@ class SchemaDecoder:
 
 def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:
     try:
-        return reader(content)
+        value = reader(content)
+        # All that shows it later writes what this does.
+        json_text(value)
+        return value
     except ValueError as error:
         raise Undecodable(what, str(error)) from error
     except RecursionError as error:
-        raise Undecodable(what, "it is nested too deeply to be shown") from error
+        raise Undecodable(what, TOO_DEEP) from error
 
 
 def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
@@ -105,15 +109,4 @@ def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[byt
         from engine.schemas.protobuf import protobuf_reader
 
         return protobuf_reader(schema, what, is_enveloped=is_enveloped)
-    return _json_value
-
-
-def _json_value(content: bytes) -> Any:
-    """Return a JSON value; raises ValueError for bytes that are none, as NaN is."""
-    import json
-
-    return json.loads(content, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    return read_json

@@ -129,7 +129,11 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
     )
     sink = _sink(request, is_decoded=decoder is not None)
     with connect(options) as client:
-        run = _Run(sink, request.max_messages, request.filters, interrupts)
+        run = _Run(sink, request.max_messages, interrupts)
+        if request.filters.json_conditions:
+            run.filters = request.filters._replace(on_unjudged=run.fail)
+        else:
+            run.filters = request.filters
         if decoder is not None:
             run.decoding = RecordDecoding(decoder, run.fail)
         with interrupts.allowed():
@@ -190,12 +194,11 @@ class _Run:
         self,
         sink: Sink,
         max_messages: int | None,
-        filters: Filters,
         interrupts: HeldInterrupts,
     ) -> None:
         self._sink = sink
         self._interrupts = interrupts
-        self._filters = filters
+        self.filters = Filters()
         self._is_waiting = False
         self.decoding: RecordDecoding | None = None
         self.rate_line: RateLine | None = None
@@ -271,8 +274,8 @@ class _Run:
             self._read_bytes += sum(map(len, filter(None, run.values)))
             self.rate_line.update(self._read_count, self._read_bytes)
         decoded = None if self.decoding is None else self.decoding.decoded(run)
-        if self._filters.picks_some:
-            places = self._filters.places(run if decoded is None else decoded.texts(run))
+        if self.filters.picks_some:
+            places = self.filters.places(run if decoded is None else decoded.texts(run))
             run = run.at_places(places)
             decoded = None if decoded is None else decoded.at_places(places)
         if self._left is not None:

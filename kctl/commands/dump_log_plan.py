@@ -15,6 +15,7 @@ from engine.errors import EngineError, StorageError
 from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
+from kctl.asking import report_error
 
 _NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
@@ -42,6 +43,7 @@ class DumpPlan:
         self._given = given
         self._version = kafka_version_named(given["kafka_version"])
         self._files: Files = RealFiles()
+        self._failures = 0
 
     def execute(self) -> int:
         """Dump; returns the exit code."""
@@ -125,6 +127,8 @@ class DumpPlan:
         return self._exit_code(dump.problem_count)
 
     def _exit_code(self, problem_count: int) -> int:
+        if self._failures:
+            return exits.FAILED
         if problem_count and self._given["check"]:
             return exits.PROBLEMS_FOUND
         return exits.OK
@@ -222,7 +226,13 @@ class DumpPlan:
             to_timestamp_ms=None if end is None else parse_time_ms(end),
             producer_id=given["producer_id"],
             max_records=given["max_records"],
+            on_unjudged=self._on_unjudged if given["json_path"] else None,
         )
+
+    def _on_unjudged(self, error: EngineError) -> None:
+        """Tell of a record that is left out because nobody knows whether it is wanted."""
+        report_error(error)
+        self._failures += 1
 
 
 def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:

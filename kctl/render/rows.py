@@ -96,8 +96,9 @@ class RowWriter:
 
         if self._table is None:
             self._table = StreamedTable(self._shown(), self._held, self._stream)
-        self._table.write(self._held)
-        self._held = []
+        # Forgotten before they are written: after an error none comes again.
+        rows, self._held = self._held, []
+        self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
         """Take many rows as columns: what they share, and one value a row for each other key."""

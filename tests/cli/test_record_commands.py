@@ -55,3 +55,17 @@ def test_a_point_that_is_nowhere_has_no_offset(
 ) -> None:
     (row,) = json.loads(shell.ok("offsets", "get", topic, "--at", point, "-o", "json"))
     assert expected == row["offset"]
+
+
+def test_a_poisonous_record_ends_no_command(shell: Shell) -> None:
+    shell.ok("topics", "create", "poison", "-p", "1")
+    deep = "[" * 100_000 + "]" * 100_000
+    shell.ok("produce", "poison", stdin=f'{deep}\n"\\ud800"\n{{"a": 1}}\n')
+    found = shell.run("consume", "poison", "-e", "--json-path", "$..a")
+    assert (1, '{"a": 1}\n') == (found.returncode, found.stdout)
+    assert "offset 0: left out by --json-path: it is nested more than" in found.stderr
+    folder = f"{shell.status()['data']}/broker-1/poison-0"
+    for words in (("--value-decoder-class", "json"), ("--json-path", "$..a")):
+        done = shell.run("dump-log", folder, "--print-data-log", "-o", "ndjson", *words)
+        assert '{"a": 1}' == json.loads(done.stdout.splitlines()[-1])["value"], done.stderr
+        assert "internal" not in done.stderr

@@ -1,0 +1,76 @@
+r"""JSON that anybody may have written: read, and checked before it is shown.
+
+Python's own reader and writer pass on what no strict parser reads, and stop in the middle of what
+is nested deeply. Here each of these is a ValueError that says why.
+
+| content | why |
+|---|---|
+| `NaN`, `Infinity`, `1e400` | no JSON number, or none that is finite |
+| `"\ud800"` | half of a surrogate pair, which has no form in UTF-8 |
+| lists and objects deeper than JSON_DEPTH_MAX | writers and searches go down level by level |
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, Final
+
+from engine.limits import JSON_DEPTH_MAX
+
+TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
+
+
+def read_json(raw: bytes | str) -> Any:
+    """Return a document that can be written again; raises ValueError with the reason."""
+    import json
+
+    try:
+        document = json.loads(raw, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    json_text(document)
+    return document
+
+
+def json_text(document: Any, *, separators: tuple[str, str] | None = None) -> str:
+    """Return the JSON of plain values, fit for UTF-8; raises ValueError with the reason."""
+    import json
+
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=separators)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    try:
+        # The cheapest look for half a pair; most texts are of ASCII.
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a surrogate pair") from None
+    if text.count("[") + text.count("{") > JSON_DEPTH_MAX and is_too_deep(document):
+        raise ValueError(TOO_DEEP)
+    return text
+
+
+def is_too_deep(document: Any) -> bool:
+    """Tell whether lists and objects lie in each other more than JSON_DEPTH_MAX deep."""
+    level = [document]
+    for _ in range(JSON_DEPTH_MAX + 1):
+        containers = [item for item in level if isinstance(item, dict | list | tuple)]
+        if not containers:
+            return False
+        level = [
+            child
+            for container in containers
+            for child in (container.values() if isinstance(container, dict) else container)
+        ]
+    return True
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text[:40]} is beyond the numbers of JSON's readers")
+    return number
