@@ -41,8 +41,16 @@ def complete(args: Sequence[str]) -> int:
     except Exception:
         values = []
     watchdog.cancel()
-    sys.stdout.write("".join(f"{value}\n" for value in values))
+    sys.stdout.write("".join(f"{value}\n" for value in values if can_be_offered(value)))
     return exits.OK
+
+
+def can_be_offered(value: str) -> bool:
+    """Tell whether a name is one line that steers no terminal, and is read as no option.
+
+    A server may have any names; what a shell shows is chosen here.
+    """
+    return value.isprintable() and not value.startswith("-")
 
 
 def _budget_s() -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kctl.completion_live import options_in
+from kctl.completion_live import can_be_offered, options_in
 from kctl.completions import all_commands
 from tests.cli.shell import KCTL, Shell
 
@@ -54,7 +54,7 @@ def environment(shell: Shell, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def _bash(line: str, environment: dict[str, str]) -> list[str]:
+def _bash(line: str, environment: dict[str, str], separator: str | None = None) -> list[str]:
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
@@ -69,7 +69,7 @@ def _bash(line: str, environment: dict[str, str]) -> list[str]:
         check=True,
     )
     assert "" == done.stderr
-    return done.stdout.split()
+    return done.stdout.strip().split(separator)
 
 
 def _fish(line: str, environment: dict[str, str]) -> list[str]:
@@ -210,3 +210,81 @@ def test_every_format_that_a_command_takes_is_offered() -> None:
     }
     assert len(kinds) > 20
     assert [] == [path for path, kind in kinds.items() if "json" not in kind.split()]
+
+
+HOSTILE = (
+    "$(touch ran)",
+    "`touch ran`",
+    "a;touch ran",
+    "a|touch ran",
+    "<(touch ran)",
+    "${HOME}",
+    "~root",
+    "*",
+    "two words",
+    "it's",
+    '"quoted',
+    "back\\slash",
+    "(touch ran)",
+    "%s%n",
+    "!!",
+)
+
+
+@pytest.fixture
+def hostile(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which every look-up of names gives hostile ones."""
+    (tmp_path / "names").write_text("".join(f"{name}\n" for name in HOSTILE))
+    (tmp_path / "bin" / "kctl").write_text(f'#!/bin/sh\nexec cat "{tmp_path}/names"\n')
+    return environment
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kctl topics describe ",
+        "kctl consume ",
+        "kctl context use ",
+        "kctl topics list --context ",
+        "kctl replay d --to t --topic ",
+        "kctl znode ls -z ",
+    ],
+)
+def test_names_are_data(
+    name: str, line: str, hostile: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    of_shell = {"bash": _bash_lines, "zsh": _zsh, "fish": _fish}[name]
+    offered = of_shell(line, hostile)
+    assert not (tmp_path / "ran").exists()
+    if name == "zsh":
+        # A list on a terminal, with backslashes before what is special, and taken apart.
+        words = {word.replace("\\", "") for text in HOSTILE for word in text.split()}
+        assert words <= {word.replace("\\", "") for word in offered}
+    elif name == "fish":
+        # It offers the commands beside them.
+        assert set(HOSTILE) <= set(offered)
+    else:
+        assert sorted(HOSTILE) == sorted(offered)
+
+
+def test_files_are_data(hostile: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in HOSTILE:
+        (folder / name).touch()
+    lines = _bash_lines(f"kctl topics list --command-config {folder}/", hostile)
+    assert sorted(f"{folder}/{name}" for name in HOSTILE) == sorted(lines)
+
+
+def _bash_lines(line: str, environment: dict[str, str]) -> list[str]:
+    return _bash(line, environment, separator="\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "\x1b[31m", "a\tb", "--yes", "-y", "\u202etxt", "\ud800", "\x7f"]
+)
+def test_a_name_that_steers_a_terminal_or_is_an_option_is_not_offered(name: str) -> None:
+    assert not can_be_offered(name)
+    assert can_be_offered("clicks é 日本")
