@@ -73,9 +73,12 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
     from typer.main import get_command
 
+    from kctl.numbers import with_ranges
     from kctl.verbosity import with_verbose
 
-    code = with_verbose(get_command(app)).main(args=args, prog_name=prog, standalone_mode=False)
+    code = with_ranges(with_verbose(get_command(app))).main(
+        args=args, prog_name=prog, standalone_mode=False
+    )
     return code if isinstance(code, int) else exits.OK
 
 
@@ -107,15 +110,10 @@ def _report(error: Exception) -> int:
 
 def _report_usage(error: Any) -> int:
     """Say what is wrong with the words of a command; returns the exit code."""
-    from re import sub
-
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{message}\n")
         return int(error.exit_code)
-    # Click names the types that it reads numbers by.
-    message = sub(r"is not a valid int(eger)?( range)?\.", "is not a whole number.", message)
-    message = sub(r"is not a valid float( range)?\.", "is not a number.", message)
     sys.stderr.write(f"error: {message}\n")
     if error.ctx is not None:
         sys.stderr.write(f"hint: `{error.ctx.command_path} --help` shows the usage\n")

@@ -12,6 +12,7 @@ from engine.client.settings import CLIENT_KEYS
 from engine.errors import EngineError
 from kctl import exits
 from kctl.hints import did_you_mean
+from kctl.numbers import INT32_MAX, whole_number
 from kctl.words import UnreadableWord
 
 
@@ -39,9 +40,7 @@ class ClientOverrides(NamedTuple):
         text = self.own.get(key)
         if text is None:
             return default_s
-        if not text.isdecimal() or int(text) == 0:
-            raise UnreadableWord(f"a value of {key}", text, "a number of milliseconds from 1")
-        return int(text) / 1000
+        return whole_number(text, f"a value of {key}", 1, INT32_MAX) / 1000
 
 
 def client_overrides(words: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:

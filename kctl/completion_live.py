@@ -55,7 +55,7 @@ def can_be_offered(value: str) -> bool:
 
 def _budget_s() -> float:
     text = os.environ.get(_BUDGET_VARIABLE, "")
-    return (int(text) if text.isdecimal() else _BUDGET_MS) / 1000
+    return (int(text) if text.isdecimal() and len(text) < 10 else _BUDGET_MS) / 1000
 
 
 def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:

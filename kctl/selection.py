@@ -22,6 +22,7 @@ from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.hints import did_you_mean
+from kctl.numbers import INT32_MAX, read_whole
 from kctl.words import UnreadableWord
 
 # More partitions than any cluster has; a typing error must not fill the memory.
@@ -178,8 +179,9 @@ def parse_numbers(text: str) -> set[int]:
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        is_number = first.isdecimal() and (last.isdecimal() or not dash)
-        low, high = (int(first), int(last or first)) if is_number else (1, 0)
+        low, high = read_whole(first), read_whole(last if dash else first)
+        if low is None or high is None or not 0 <= low <= high <= INT32_MAX:
+            low, high = 1, 0
         if high < low or high - low > _PARTITIONS_MAX:
             raise UnreadableWord("a list of partitions", text, "numbers such as 0,4-6")
         numbers.update(range(low, high + 1))

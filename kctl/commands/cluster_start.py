@@ -16,7 +16,7 @@ _FLAGS = {
 }
 #: Those with a whole number, and the least and the largest one.
 _NUMBERS = {
-    "--brokers": (1, 1 << 31),
+    "--brokers": (1, (1 << 31) - 1),
     "--port": (0, 65535),
     "--zookeeper-port": (0, 65535),
     "--log-dirs": (1, 100),
@@ -47,7 +47,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
             asked[_LISTS[word]].append(value)
         elif word in _TEXTS:
             asked[_TEXTS[word]] = value
-        elif word in _NUMBERS and value.isascii() and value.isdecimal():
+        elif word in _NUMBERS and value.isascii() and value.isdecimal() and len(value) < 19:
             least, largest = _NUMBERS[word]
             if not least <= int(value) <= largest:
                 return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.client.fetching import FetchOptions
+from kctl.numbers import INT32_MAX, whole_number
 from kctl.words import UnreadableWord
 
 _ISOLATION = {"read_committed": True, "read_uncommitted": False}
@@ -38,6 +39,4 @@ def _number(settings: Mapping[str, str], key: str, default: int) -> int:
     text = settings.get(key)
     if text is None:
         return default
-    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise UnreadableWord(f"a value of {key}", text, "a number from 1")
-    return int(text)
+    return whole_number(text, f"a value of {key}", 1, INT32_MAX)

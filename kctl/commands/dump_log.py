@@ -19,6 +19,7 @@ from kctl import exits
 
 _CLASS_DEFAULT = "org.apache.kafka.tools.api.StringDecoder"
 _OPTIONAL_ARGUMENT = ("--key-decoder-class", "--value-decoder-class")
+_DIGITS_MAX = 18
 _ONCE = ("--files", "--max-bytes", "--max-message-size", *_OPTIONAL_ARGUMENT)
 
 #: Options that are there or not.
@@ -66,7 +67,8 @@ def read_options_usual(args: list[str]) -> dict[str, Any] | None:
         is_option = name in TEXTS or name in NUMBERS
         if not is_option or name in seen or value is None or value.startswith("-"):
             return None
-        if name in NUMBERS and not value.isdecimal():
+        # Longer ones have a range to be told of.
+        if name in NUMBERS and not (value.isdecimal() and len(value) <= _DIGITS_MAX):
             return None
         seen.add(name)
         given[name] = int(value) if name in NUMBERS else value
@@ -120,8 +122,9 @@ def _command() -> Any:
     from typer.main import get_command
 
     from kctl.commands.dump_log_options import app
+    from kctl.numbers import with_ranges
 
-    return get_command(app)
+    return with_ranges(get_command(app))
 
 
 def _help(stream: Any, code: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +15,7 @@ from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.asking import report_error
+from kctl.numbers import read_whole
 
 _NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
@@ -247,8 +247,9 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
     """Return an int32, or what is wrong with the text."""
-    if re.fullmatch(r"[+-]?[0-9]+", text) and -(1 << 31) <= int(text) < 1 << 31:
-        return int(text), None
+    number = read_whole(text)
+    if number is not None and -(1 << 31) <= number < 1 << 31:
+        return number, None
     return 0, WrongUsage(f"{option} {text}: expected a whole number of 32 bits")
 
 

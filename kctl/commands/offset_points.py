@@ -30,6 +30,7 @@ from engine.client.offsets import (
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.commands.times import UnreadableTime, parse_time_ms
+from kctl.numbers import whole_number
 from kctl.words import UnreadableWord
 
 _WORDS = {
@@ -72,9 +73,9 @@ def parse_point(text: str, now_ms: int) -> Point:
     if text in _WORDS:
         return Point(PointKind.TIMESTAMP, _WORDS[text])
     if text.isdecimal():
-        return Point(PointKind.OFFSET, int(text))
+        return Point(PointKind.OFFSET, whole_number(text, "an offset"))
     if text.startswith("-") and text[1:].isdecimal():
-        return Point(PointKind.TAIL, int(text[1:]))
+        return Point(PointKind.TAIL, whole_number(text[1:], "a count of records"))
     try:
         return Point(PointKind.TIMESTAMP, max(parse_time_ms(text, now_ms), 0))
     except UnreadableTime:

@@ -10,6 +10,7 @@ from engine.client.produce_calls import ACKS_ALL, ACKS_LEADER, ACKS_NONE
 from engine.client.producing import ProducerOptions
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
+from kctl.numbers import INT32_MAX, whole_number
 from kctl.words import UnreadableWord
 
 _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
@@ -94,9 +95,7 @@ def _count(given: int | None, settings: Mapping[str, str], key: str, default: in
     text = settings.get(key)
     if text is None:
         return default
-    if not text.isdecimal():
-        raise UnreadableWord(f"a value of {key}", text, "a number from 0")
-    return int(text)
+    return whole_number(text, f"a value of {key}", highest=INT32_MAX)
 
 
 def _word(option: str, text: str, words: Mapping[str, Any]) -> Any:

@@ -30,11 +30,14 @@ from kctl.asking import report_error, say
 from kctl.commands.offset_points import PointKind, parse_point
 from kctl.connect import ClusterOptions, connect
 from kctl.interrupts import HeldInterrupts, held_interrupts
+from kctl.numbers import shortened
 from kctl.render.rate_line import RateLine
 from kctl.words import UnreadableWord, counted
 
 #: A wait is cut into such pieces, so that progress is shown and batches leave.
 _WAIT_MS = 200
+#: Slower than a second in eleven days, and faster than any machine, nobody means.
+_SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
 
 
 class ReplayRequest(NamedTuple):
@@ -93,8 +96,9 @@ def parse_speed(text: str) -> float | None:
         factor = float(text.removesuffix("x"))
     except ValueError:
         factor = 0.0
-    if not 0 < factor < float("inf"):
-        raise UnreadableWord("a value of --speed", text, "1x, 10x, 0.5x or max")
+    if not _SPEED_MIN <= factor <= _SPEED_MAX:
+        expected = f"1x, 10x, 0.5x or max; from {_SPEED_MIN}x to {_SPEED_MAX:.0f}x"
+        raise UnreadableWord("a value of --speed", shortened(text), expected)
     return factor
 
 

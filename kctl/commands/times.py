@@ -2,7 +2,7 @@
 
 | text | time |
 |---|---|
-| `1767225600000`, `@1767225600000` | ms since 1970 |
+| `1767225600000`, `@1767225600000` | ms since 1970, of 64 bits |
 | `-90s`, `-15m`, `-1h`, `-7d`, `-2w` | so long ago |
 | `now`, `today`, `yesterday` | this moment, the start of a day in UTC |
 | `2026-01-31`, `2026-01-31T12:00:00Z`, `2026-01-31T12:00+01:00` | ISO 8601, UTC without a zone |
@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from engine.errors import EngineError
+from kctl.numbers import INT64_MAX, read_whole
 
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DAY_MS = 86_400_000
@@ -34,16 +35,20 @@ def parse_time_ms(text: str, now_ms: int | None = None) -> int:
     """
     number = text.removeprefix("@")
     if number.removeprefix("-").isdecimal() and number.isascii():
-        return int(number)
+        time_ms = read_whole(number)
+        if time_ms is None or not -INT64_MAX <= time_ms <= INT64_MAX:
+            raise UnreadableTime(text)
+        return time_ms
     relative = _relative_ms(text.strip().lower(), now_ms)
     return _iso_ms(text) if relative is None else relative
 
 
 def age_ms(text: str) -> int | None:
     """Return how long ago `-1h` is, None for a text of another form."""
-    if text[:1] == "-" and text[1:-1].isdecimal() and text[-1] in _UNITS_MS:
-        return int(text[1:-1]) * _UNITS_MS[text[-1]]
-    return None
+    if text[:1] != "-" or not text[1:-1].isdecimal() or text[-1] not in _UNITS_MS:
+        return None
+    count = read_whole(text[1:-1])
+    return None if count is None else count * _UNITS_MS[text[-1]]
 
 
 def _relative_ms(text: str, now_ms: int | None) -> int | None:
@@ -76,7 +81,6 @@ def _iso_ms(text: str) -> int:
 
 def iso_time(time_ms: int) -> str:
     """Return a time in UTC as people read it: 2026-01-31T12:00:00.000Z."""
-    from datetime import UTC, datetime
+    from kctl.time_text import time_text
 
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time_text(time_ms)

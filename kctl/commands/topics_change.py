@@ -33,6 +33,7 @@ from kctl.commands.topics_settle import await_created, await_deleted, await_part
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
+from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord, counted
@@ -165,10 +166,13 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     """Return the brokers of each partition of `1:2,2:3`; none for None."""
     if text is None:
         return ()
-    try:
-        return tuple(tuple(int(b) for b in part.split(":")) for part in text.split(","))
-    except ValueError:
-        raise UnreadableWord("an assignment", text, "broker ids such as 1:2,2:3") from None
+    assigned = [[read_whole(id_) for id_ in part.split(":")] for part in text.split(",")]
+    known = tuple(
+        tuple(id_ for id_ in ids if id_ is not None and 0 <= id_ <= INT32_MAX) for ids in assigned
+    )
+    if list(map(len, known)) != list(map(len, assigned)):
+        raise UnreadableWord("an assignment", text, "broker ids such as 1:2,2:3")
+    return known
 
 
 def _settings(words: Sequence[str]) -> list[ConfigChange]:

@@ -1,0 +1,107 @@
+"""Numbers on the command line: each within what the cluster or the file can hold.
+
+| number | from | to |
+|---|---|---|
+| an offset, a count of records, a seed, a producer's id | 0 | 2^63 − 1 |
+| a replication factor | 1 | 2^15 − 1 |
+| any other whole number | what its option says, else 0 | what its option says, else 2^31 − 1 |
+| seconds | what its option says | 2^31 − 1 ms |
+
+Texts that are no such number are refused with this range, and exit code 2: `nan`, `inf`, what is
+beyond it, the empty text. The ranges are put on every command by `with_ranges`, so that none can
+be without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, Final
+
+from kctl.words import UnreadableWord
+
+INT16_MAX: Final = (1 << 15) - 1
+INT32_MAX: Final = (1 << 31) - 1
+INT64_MAX: Final = (1 << 63) - 1
+
+_LONG_NAMES: Final = frozenset(
+    ("from_offset", "to_offset", "producer_id", "max_records", "max_messages", "from_line", "seed")
+)
+_FACTOR_NAMES: Final = frozenset(("factor", "rf", "replication_factor"))
+#: How many ms one of a float's units has.
+_UNITS_MS: Final = {"minutes": 60_000}
+_SHOWN_CHARACTERS: Final = 40
+
+
+def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
+    """Return a text's number; raises UnreadableWord with the range, `what` in front."""
+    number = read_whole(text)
+    if number is None or not lowest <= number <= highest:
+        raise UnreadableWord(what, shortened(text), f"a whole number from {lowest} to {highest}")
+    return number
+
+
+def read_whole(text: str) -> int | None:
+    """Return the number of ASCII digits, None for any other text and for hundreds of them."""
+    # Python reads no number of more than some thousand digits, and no option takes one.
+    is_number = re.fullmatch(r"[+-]?0*[0-9]{1,30}", text, re.ASCII)
+    return int(text) if is_number else None
+
+
+def shortened(text: str) -> str:
+    """Return a text for a message, which hundreds of digits would fill."""
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def with_ranges(command: Any) -> Any:
+    """Return a Typer command whose numbers, and those of its children, have their ranges."""
+    for child in getattr(command, "commands", {}).values():
+        with_ranges(child)
+    for parameter in command.params:
+        name = getattr(parameter.type, "name", "")
+        if name.startswith(("int", "float")):
+            kind = copy(parameter.type)
+            lowest, highest = _range_of(parameter, is_whole=name.startswith("int"))
+            read = read_whole if name.startswith("int") else _read_float
+            kind.convert = partial(_convert, kind.fail, read, lowest, highest)
+            parameter.type = kind
+    return command
+
+
+def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
+    lowest, highest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
+    if highest is None and is_whole:
+        is_long, is_factor = parameter.name in _LONG_NAMES, parameter.name in _FACTOR_NAMES
+        highest = INT64_MAX if is_long else INT16_MAX if is_factor else INT32_MAX
+    elif highest is None:
+        highest = INT32_MAX // _UNITS_MS.get(parameter.name, 1_000)
+    return 0 if lowest is None else lowest, highest
+
+
+def _convert(
+    fail: Callable[..., Any],
+    read: Callable[[str], float | None],
+    lowest: float,
+    highest: float,
+    value: Any,
+    parameter: Any,
+    context: Any,
+) -> Any:
+    number = read(value) if isinstance(value, str) else value
+    kind = "number" if read is _read_float else "whole number"
+    wanted = f"expected one from {lowest} to {highest}"
+    shown = shortened(str(value))
+    if number is None or number != number:  # noqa: PLR0124 (a NaN)
+        fail(f"{shown!r} is not a {kind}. {wanted.capitalize()}", parameter, context)
+    elif not lowest <= number <= highest:
+        fail(f"{shown} is not in the range; {wanted}", parameter, context)
+    return number
+
+
+def _read_float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
