@@ -12,6 +12,8 @@ class HttpUnreachable(EngineError):
     """A server gave no response."""
 
     exit_code = 3
+    #: Another try may go well.
+    may_pass = True
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url}: {reason}")

@@ -6,9 +6,9 @@ partition 1   ── t=2 ───── t=5              merged by the largest 
 due           first time + (time − first time) ÷ speed
 ```
 
-A record that is older than one before it in its partition goes with that one. Control records, and
-those of transactions that the index of aborted ones names, are left out; those of a transaction
-that is open at the log's end are not.
+A record that is older than one before it in its partition, or has no time, goes with that one.
+Control records, and those of transactions that the index of aborted ones names, are left out; those
+of a transaction that is open at the log's end are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.log.log_dir import HoldsPartitions, LogDir, PartitionFolder
 from engine.log.segment_files import SegmentFiles
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import DirectoryKind, FileKind
-from engine.records.record import Header
+from engine.records.record import NO_TIMESTAMP, Header
 from engine.records.view import RecordBatch
 
 
@@ -62,7 +62,10 @@ class SourceRecord(NamedTuple):
 
 
 class Pace:
-    """When records are due: as far apart as their times, `speed` times as fast; None is at once."""
+    """When records are due: as far apart as their times, `speed` times as fast; None is at once.
+
+    Those without a time, before any that has one, are due now.
+    """
 
     def __init__(self, speed: float | None) -> None:
         self._speed = speed
@@ -71,7 +74,7 @@ class Pace:
 
     def due_ms(self, order_ms: int, now_ms: int) -> int:
         """Return when a record is due, on the clock of `now_ms`; the first one is due now."""
-        if self._speed is None:
+        if self._speed is None or order_ms == NO_TIMESTAMP:
             return now_ms
         if self._first_ms is None:
             self._first_ms, self._began_ms = order_ms, now_ms
@@ -140,7 +143,7 @@ def _partition_records(
     bounds: ReplayBounds,
     on_read: Callable[[int], object] | None,
 ) -> Iterator[SourceRecord]:
-    number, order_ms = number_of(folder), 0
+    number, order_ms = number_of(folder), NO_TIMESTAMP
     topic = folder.directory.topic if folder.directory else folder.name
     aborted = _aborted(files, folder)
     for segment in _wanted_segments(folder.files.segments, bounds):

@@ -41,14 +41,27 @@ class Undecodable(EngineError):
         self.reason = reason
 
 
+class _PassingFailure:
+    """A failure to get a schema that may pass, and for how many values it was one."""
+
+    def __init__(self, error: EngineError) -> None:
+        self.error = error
+        self.use_count = 1
+
+
 class SchemaDecoder:
-    """Decodes keys and values; each schema is read once, also one that cannot be used."""
+    """Decodes keys and values; each schema is read once, also one that cannot be used.
+
+    After a failure that may pass, as a registry's status 503, it is asked for again: at once, then
+    at the second, fourth, eighth value and so on.
+    """
 
     def __init__(self, source: SchemaSource | None, one: Schema | None = None) -> None:
         """`source` has schemas by id; `one` is for all bytes without an envelope."""
         self._source = source
         self._one = None if one is None else reader_of(one, "the schema", is_enveloped=False)
         self._readers: dict[int, Callable[[bytes], Any] | EngineError] = {}
+        self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:
         """Tell whether there is a schema for some bytes."""
@@ -70,15 +83,37 @@ class SchemaDecoder:
     def _reader(self, schema_id: int, what: str) -> Callable[[bytes], Any]:
         reader = self._readers.get(schema_id)
         if reader is None:
-            assert self._source is not None
-            try:
-                reader = reader_of(self._source.schema(schema_id), what, is_enveloped=True)
-            except EngineError as error:
-                reader = error
-            self._readers[schema_id] = reader
+            reader = self._new_reader(schema_id, what)
         if isinstance(reader, EngineError):
             raise reader
         return reader
+
+    def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], Any] | EngineError:
+        """Ask for a schema; a failure that may pass is kept for some values only."""
+        failure = self._passing.get(schema_id)
+        if failure is not None:
+            failure.use_count += 1
+            # At each power of two: a source that is down is not asked for every value.
+            if failure.use_count & (failure.use_count - 1):
+                return failure.error
+        assert self._source is not None
+        for is_last in (False, True):
+            try:
+                reader = reader_of(self._source.schema(schema_id), what, is_enveloped=True)
+            except EngineError as error:
+                if not getattr(error, "may_pass", False):
+                    self._readers[schema_id] = error
+                    return error
+                if is_last:
+                    if failure is None:
+                        self._passing[schema_id] = _PassingFailure(error)
+                    else:
+                        failure.error = error
+                    return error
+            else:
+                self._readers[schema_id] = reader
+                return reader
+        raise AssertionError("the last try returns")
 
 
 def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:

@@ -21,6 +21,9 @@ from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSche
 _OK = 200
 _NOT_FOUND = 404
 _REFUSED = (401, 403)
+#: Request Timeout, Too Early, Too Many Requests.
+_PASSING = (408, 425, 429)
+_SERVER_ERRORS = 500
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
 
@@ -31,6 +34,8 @@ class RegistryRefused(EngineError):
         super().__init__(f"{url}: status {status}: {reason}")
         self.url = url
         self.status = status
+        #: Another try may go well.
+        self.may_pass = status in _PASSING or status >= _SERVER_ERRORS
         self.reason = reason
         if status in _REFUSED:
             self.hint = "KCTL_SCHEMA_REGISTRY_AUTH=USER:PASSWORD says who asks"

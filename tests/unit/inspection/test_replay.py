@@ -21,9 +21,11 @@ from engine.inspection.replay import (
 )
 from engine.log.log_dir import HoldsPartitions, find_log_dir
 from engine.records.control import ControlType
+from engine.records.record import NO_TIMESTAMP
 from tests.golden_cases import GOLDEN, case_dir, truth_files, truth_rows
 from tests.unit.log.logs import (
     DIR,
+    TIME_MS,
     batch,
     data_of,
     get,
@@ -165,3 +167,18 @@ def test_records_are_due_as_far_apart_as_their_times(speed: float, expected: lis
 def test_without_a_pace_all_is_due_at_once() -> None:
     pace = Pace(None)
     assert [pace.due_ms(order_ms, 7) for order_ms in (1000, 99_000)] == [7, 7]
+
+
+def test_a_record_without_a_time_is_due_now_and_sets_no_pace() -> None:
+    pace = Pace(1.0)
+    assert [7, 8, 9] == [pace.due_ms(NO_TIMESTAMP, now_ms) for now_ms in (7, 8, 9)]
+    assert [10, 110] == [pace.due_ms(order_ms, 10) for order_ms in (TIME_MS, TIME_MS + 100)]
+
+
+def test_a_log_that_begins_without_a_time_goes_on_at_the_pace_of_those_that_have_one() -> None:
+    times = (NO_TIMESTAMP, TIME_MS, NO_TIMESTAMP, TIME_MS + 50)
+    log = b"".join(batch(offset, at_ms=time_ms) for offset, time_ms in enumerate(times))
+    files = log_of({0: log})
+    found = list(source_records(files, [partition_of(files)], ALL))
+    orders = [record.order_ms for record in found]
+    assert [NO_TIMESTAMP, TIME_MS, TIME_MS, TIME_MS + 50] == orders

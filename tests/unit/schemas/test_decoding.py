@@ -9,12 +9,15 @@ from typing import Any
 import fastavro
 import pytest
 
+from engine.errors import EngineError
+from engine.host.http import HttpUnreachable
 from engine.host.memory import MemoryFiles
 from engine.records.varint import write_varint
 from engine.schemas import decoding
 from engine.schemas.decoding import SchemaDecoder, SchemaPackageMissing, Undecodable
 from engine.schemas.envelope import WrongEnvelope, message_indexes, open_envelope
 from engine.schemas.folder import SchemaFolder, schema_in_file
+from engine.schemas.registry import RegistryRefused
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
 
 USER = """{"type": "record", "name": "User", "namespace": "n", "fields": [
@@ -241,3 +244,56 @@ def test_indexes_are_read_to_their_end() -> None:
     for wrong in (b"", indexes(-1), indexes(33), indexes(2, 1)):
         with pytest.raises(WrongEnvelope):
             message_indexes(wrong)
+
+
+class Failing(Schemas):
+    """Schemas of a registry that fails so many times first."""
+
+    def __init__(self, failures: int, error: EngineError) -> None:
+        super().__init__({7: Schema(SchemaKind.JSON, "{}")})
+        self.failures = failures
+        self.error = error
+
+    def schema(self, schema_id: int) -> Schema:
+        found = super().schema(schema_id)
+        if self.asked <= self.failures:
+            raise self.error
+        return found
+
+
+BUSY = RegistryRefused("http://r", 503, "busy")
+
+
+@pytest.mark.parametrize("error", [BUSY, HttpUnreachable("http://r", "reset")])
+def test_one_failure_that_passes_costs_no_value(error: EngineError) -> None:
+    decoder = SchemaDecoder(Failing(1, error))
+    assert 1 == decoder.value(enveloped(7, b"1"))
+
+
+def test_a_registry_that_comes_back_is_heard_and_one_that_is_down_not_asked_each_time() -> None:
+    source = Failing(6, BUSY)
+    decoder = SchemaDecoder(source)
+    failed = 0
+    for _ in range(20):
+        try:
+            decoder.value(enveloped(7, b"1"))
+        except RegistryRefused:
+            failed += 1
+    # Two tries each at the first, second and fourth value.
+    assert (7, 7) == (failed, source.asked)
+    down = Failing(10_000, BUSY)
+    decoder = SchemaDecoder(down)
+    for _ in range(1_000):
+        with pytest.raises(RegistryRefused):
+            decoder.value(enveloped(7, b"1"))
+    assert 20 == down.asked
+
+
+def test_a_failure_that_lasts_is_asked_for_once() -> None:
+    for status in (401, 403, 422):
+        source = Failing(10, RegistryRefused("http://r", status, "no"))
+        decoder = SchemaDecoder(source)
+        for _ in range(5):
+            with pytest.raises(RegistryRefused):
+                decoder.value(enveloped(7, b"1"))
+        assert 1 == source.asked
