@@ -33,6 +33,7 @@ from kctl.commands.compact_rows import (
 )
 from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
 from kctl.commands.run_where import RunWhere
+from kctl.destinations import check_destination
 from kctl.ending import end_with
 from kctl.render import check_format
 from kctl.render.table import size_text
@@ -182,9 +183,14 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
         raise RunWhere(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
+    check_destination(request.out, [directory])
     log_dir = find_log_dir(RealFiles(), directory)
     chosen = _choose(log_dir, request.topics, request.match, request.settings)
     _tell_settings()
+    present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
+    if request.topics and not chosen.topics & present:
+        missing = _tell_missing(request.topics, present)
+        return end_with(RUN_COLUMNS, [], request.output, failures=missing)
     target = directory
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -18,6 +17,7 @@ from kctl.asking import confirm, report_error, say
 from kctl.commands.logs_progress import Progress
 from kctl.commands.logs_rows import ACTION_COLUMNS, action_row
 from kctl.commands.logs_work import log_bytes
+from kctl.destinations import check_destination
 from kctl.render import RowWriter
 from kctl.words import counted
 
@@ -30,18 +30,6 @@ class ChooseTarget(EngineError):
 
     def __init__(self) -> None:
         super().__init__("choose one of --to DIR, --in-place and --dry-run")
-
-
-class TargetInsideSource(EngineError):
-    """The repaired copy would lie in the directory it is made of."""
-
-    exit_code = exits.USAGE
-    hint = "name a directory beside it"
-
-    def __init__(self, target: str, source: str) -> None:
-        super().__init__(f"{target}: lies inside {source}, which is to be repaired")
-        self.target = target
-        self.source = source
 
 
 class DirectoryInUse(EngineError):
@@ -76,8 +64,7 @@ def repair_dir(path: str, request: RepairRequest) -> int:
         raise ChooseTarget
     writer = RowWriter(ACTION_COLUMNS, request.output)
     log_dir = find_log_dir(RealFiles(), path)
-    if request.into is not None and _is_inside(request.into, path):
-        raise TargetInsideSource(request.into, path)
+    check_destination(request.into, [path])
     lock = f"{log_dir.path or '.'}/{LOCK_FILE}"
     if request.in_place and not request.dry_run and lock_file.is_held(lock):
         raise DirectoryInUse(log_dir.path)
@@ -94,12 +81,6 @@ def repair_dir(path: str, request: RepairRequest) -> int:
         confirm("Cut these records", yes=request.yes)
     failures += _perform(plans, request, log_dir)
     return exits.FAILED if failures else exits.OK
-
-
-def _is_inside(target: str, source: str) -> bool:
-    """Tell whether a path is the source or lies in it, whatever links lead there."""
-    real_target, real_source = os.path.realpath(target), os.path.realpath(source)
-    return os.path.commonpath((real_target, real_source)) == real_source
 
 
 def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:

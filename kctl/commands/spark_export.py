@@ -74,10 +74,12 @@ def spark_export(
     from engine.host.real import RealEntropy, RealFiles
     from kctl.commands.spark_input import UnknownFileFormat, quiet_py4j
     from kctl.commands.spark_summary import SUMMARY_COLUMNS
+    from kctl.destinations import check_destination
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
     check_format(output)
+    check_destination(out, logdirs)
     if file_format != "parquet":
         raise UnknownFileFormat(file_format)
     require_spark()

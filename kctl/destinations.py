@@ -1,0 +1,34 @@
+"""Where a copy or an export goes: never into what it is made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from engine.errors import EngineError
+from kctl import exits
+
+
+class TargetInsideSource(EngineError):
+    """What is written would lie in the directory that it is made of."""
+
+    exit_code = exits.USAGE
+    hint = "name a directory beside it"
+
+    def __init__(self, target: str, source: str) -> None:
+        super().__init__(f"{target}: lies inside {source}, which is read")
+        self.target = target
+        self.source = source
+
+
+def check_destination(target: str | None, sources: Iterable[str]) -> None:
+    """Refuse a target that is a source or lies in one; raises TargetInsideSource."""
+    for source in sources:
+        if target is not None and _is_inside(target, source):
+            raise TargetInsideSource(target, source)
+
+
+def _is_inside(target: str, source: str) -> bool:
+    """Tell whether a path is the source or lies in it, whatever links lead there."""
+    real_target, real_source = os.path.realpath(target), os.path.realpath(source)
+    return os.path.commonpath((real_target, real_source)) == real_source
