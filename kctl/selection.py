@@ -102,7 +102,12 @@ def select_topics(
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
         raise NoneMatches(pattern, view.topics)
-    return view, topics, []
+    # A name that was typed is an error where it is not there, also beside a pattern.
+    absent: list[EngineError] = [
+        failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
+    ]
+    name_alike(client, absent, names)
+    return view, topics, absent
 
 
 def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]) -> None:

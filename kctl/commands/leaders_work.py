@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from engine.client.blocking import KafkaClient
+from engine.client.blocking import KafkaClient, leader_of
 from engine.client.leader_admin import Election
 from engine.client.leader_admin import elect_leaders as ask_to_elect
 from engine.client.metadata import ClusterView, PartitionView
@@ -105,7 +105,15 @@ def _chosen(
             TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
         ]
         return view, sorted(keys), []
-    return select_partitions(client, matching_topics(client, words, match))
+    view, keys, errors = select_partitions(client, matching_topics(client, words, match))
+    there, absent = [], []
+    for key in keys:
+        found = leader_of(view, key)
+        if view.partition(key) is None and isinstance(found, EngineError):
+            absent.append(found)
+        else:
+            there.append(key)
+    return view, there, [*errors, *absent]
 
 
 def _views(

@@ -6,11 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.errors import EngineError
+from engine.host.ports import Files
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from kctl.asking import confirm, say
-from kctl.commands.retention_settings import log_config, overrides_of
+from engine.log.log_dir import find_log_dir
+from kctl.asking import confirm, report_error, say
+from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
 from kctl.commands.run_where import RunWhere, embedded_cluster
 from kctl.connect import ClusterOptions, connect
+from kctl.destinations import check_destination
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.render.table import size_text
@@ -73,9 +76,14 @@ def _run_directory(directory: str, request: RunRequest) -> int:
     from engine.forecast.retention_run import run_retention
     from engine.host import lock_file
 
+    check_destination(request.out, [directory])
     files = RealFiles()
     config = log_config(overrides_of(request.settings))
-    wanted = set(request.topics)
+    wanted, absent = _named(files, directory, request.topics)
+    for topic in absent:
+        report_error(TopicNotInDirs(topic))
+    if absent and not wanted:
+        return end_with(RUN_COLUMNS, [], request.output, failures=len(absent))
     what = "all topics" if not wanted else counted(len(wanted), "topic")
     if request.out is None:
         question = f"delete what is due of {what} in {os.path.abspath(directory)}"
@@ -96,7 +104,14 @@ def _run_directory(directory: str, request: RunRequest) -> int:
     )
     freed = sum(row["freed_bytes"] for row in rows)
     say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
-    return end_with(RUN_COLUMNS, rows, request.output)
+    return end_with(RUN_COLUMNS, rows, request.output, failures=len(absent))
+
+
+def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
+    """Return the topics that are named and have a log there, and those that have none."""
+    found = find_log_dir(files, directory).partitions
+    present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
+    return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
 
 
 def _row(log: RetainedLog) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +71,72 @@ def test_a_poisonous_record_ends_no_command(shell: Shell) -> None:
         done = shell.run("dump-log", folder, "--print-data-log", "-o", "ndjson", *words)
         assert '{"a": 1}' == json.loads(done.stdout.splitlines()[-1])["value"], done.stderr
         assert "internal" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "topics describe nosuch --match three",
+        "topics alter nosuch --match three -c retention.ms=1 --dry-run",
+        "topics delete nosuch --match three --dry-run",
+        "topics configs nosuch --match three",
+        "topics list nosuch --match three",
+        "leaders list nosuch",
+        "leaders list three:99",
+        "leaders elect preferred three:99",
+        "leaders elect preferred nosuch",
+        "leaders list nosuch --match three",
+        "offsets get three:99",
+        "offsets get nosuch --match three",
+        "records delete three:99 --before end --dry-run",
+        "consume nosuch -e",
+        "consume three:99 -e",
+        "retention plan nosuch three",
+        "compact plan nosuch",
+        "configs describe --topic nosuch",
+        "configs describe --topic three no.such.key",
+        "configs describe --broker 99",
+        "brokers describe 99",
+        "brokers log-dirs 99",
+        "brokers log-dirs --topic nosuch",
+        "explain partition three:99",
+        "explain partition nosuch:0",
+        "check --ignore nosuch",
+        "context delete nosuch",
+        "cluster kill 99",
+    ],
+)
+def test_a_name_that_is_not_there_is_an_error(shell: Shell, words: str) -> None:
+    done = shell.run(*words.split())
+    assert done.returncode in (1, 2), done.stdout
+    assert any(name in done.stderr for name in ("nosuch", "99", "no.such.key"))
+
+
+def test_a_name_that_is_not_in_a_directory_is_an_error(shell: Shell, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(f"{shell.status()['data']}/broker-1", copy)
+    (copy / ".lock").unlink(missing_ok=True)
+    before = sorted(str(path) for path in copy.rglob("*"))
+    for words in (
+        "retention run nosuch --in-place -y --set retention.ms=1",
+        "retention plan nosuch",
+        "compact run nosuch --in-place -y",
+        "compact plan nosuch",
+    ):
+        done = shell.run(*words.split(), "--dir", str(copy))
+        assert (1, True) == (done.returncode, "nosuch" in done.stderr), words
+    # Nothing was meant, so nothing was touched.
+    assert before == sorted(str(path) for path in copy.rglob("*"))
+    done = shell.run("retention", "run", "nosuch", "three", "--in-place", "-y", "--dir", str(copy))
+    assert (1, True) == (done.returncode, "of 1 partition" in done.stderr)
+
+
+@pytest.mark.parametrize("noun", ["retention", "compact"])
+def test_a_copy_goes_beside_what_it_is_made_of(shell: Shell, tmp_path: Path, noun: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(f"{shell.status()['data']}/broker-1", copy)
+    (tmp_path / "link").symlink_to(copy)
+    for target in (copy, copy / "sub", tmp_path / "link" / "sub"):
+        done = shell.run(noun, "run", "three", "--dir", str(copy), "--out", str(target))
+        assert (2, True) == (done.returncode, "lies inside" in done.stderr), done.stderr
+    assert not (copy / "sub").exists()
