@@ -15,6 +15,7 @@ written by one template of bytes: a record costs one call of C.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -110,6 +111,7 @@ def _parse(template: str) -> list[bytes | _Letter]:
             raw, position = read_escape(template, position, "a record format")
             parts.append(raw)
         else:
-            parts.append(sign.encode())
+            # What the shell passed on as bytes that are not UTF-8 stays these bytes.
+            parts.append(os.fsencode(sign))
             position += 1
     return parts

@@ -214,6 +214,10 @@ def _headers_of(row: Mapping[str, Any]) -> tuple[Header, ...]:
         name = header.get("key", header.get("name")) if isinstance(header, dict) else None
         if not isinstance(name, str):
             raise _Wrong("a header must be an object with a `key` (or `name`)")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise _Wrong("a header's key has half of a surrogate pair") from None
         _check_fields(header, _HEADER_FIELDS, "a header")
         encoding_name = "value_encoding" if "value_encoding" in header else "encoding"
         headers.append((name, _bytes_of(header, "value", encoding_name)))

@@ -17,6 +17,15 @@ class UnreadableWord(EngineError):
         self.expected = expected
 
 
+def is_utf8(text: str) -> bool:
+    """Tell whether a word of the command line was UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, in the plural unless it is one."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

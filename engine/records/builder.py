@@ -413,8 +413,19 @@ def usual_run(
 def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
     write_varint(out, len(headers))
     for name, value in headers:
-        _write_sized(out, name.encode(errors="replace"))
+        _write_sized(out, _header_name(name))
         _write_sized(out, value)
+
+
+def _header_name(name: str) -> bytes:
+    """Return a name's bytes; those that are not UTF-8 came as halves of surrogate pairs (PEP 383).
+
+    Any other half is a question mark, as Java has it.
+    """
+    try:
+        return name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return name.encode(errors="replace")
 
 
 def _write_sized(out: bytearray, content: Buffer | None) -> None:
@@ -452,7 +463,7 @@ def _contents_size_bytes(
     header_list = tuple(headers)
     size = _sized_bytes(key) + _sized_bytes(value) + size_of_varint(len(header_list))
     for name, header_value in header_list:
-        size += _sized_bytes(name.encode(errors="replace")) + _sized_bytes(header_value)
+        size += _sized_bytes(_header_name(name)) + _sized_bytes(header_value)
     return size
 
 

@@ -11,13 +11,14 @@ from typing import NamedTuple, Protocol
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.dump.filters import Filters
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.bulk_reading import BulkReading
-from kctl.commands.offset_points import OffsetLookup, parse_point
+from kctl.commands.offset_points import OffsetLookup, PointKind, parse_point
 from kctl.connect import ClusterOptions, connect
 from kctl.interrupts import HeldInterrupts, Terminated, held_interrupts
 from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
@@ -162,7 +163,20 @@ def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[Top
         return starts
     ends = lookup.resolve(until)
     run.ends = run.without_errors({partition: ends[partition] for partition in starts})
-    return {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
+    left = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
+    if start.kind is PointKind.OFFSET and len(left) < len(starts):
+        _tell_beyond(run, lookup, {p: o for p, o in starts.items() if p not in left})
+    return left
+
+
+def _tell_beyond(run: _Run, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]) -> None:
+    """Tell of offsets that no record of their partition has had yet, and the next has not."""
+    log_ends = lookup.resolve(parse_point("end", 0))
+    for partition, offset in offsets.items():
+        end = log_ends[partition]
+        if isinstance(end, int) and offset > end:
+            detail = f"{offset} lies beyond the end, {end}"
+            run.fail(api_error(OFFSET_OUT_OF_RANGE, detail), str(partition))
 
 
 def _rate_line(

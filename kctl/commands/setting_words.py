@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from kctl.words import UnreadableWord
+from kctl.words import UnreadableWord, is_utf8
 
 _SECOND, _DAY = 1000, 86_400_000
 _UNITS = {
@@ -38,6 +38,8 @@ def parse_setting(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     if not key.strip() or not equals:
         raise UnreadableWord("a setting", word, "KEY=VALUE, as in num.partitions=3")
+    if not is_utf8(word):
+        raise UnreadableWord("a setting", word, "a text of UTF-8")
     return key.strip(), value.strip()
 
 

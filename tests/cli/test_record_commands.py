@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import KCTL, Shell
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +141,32 @@ def test_a_copy_goes_beside_what_it_is_made_of(shell: Shell, tmp_path: Path, nou
         done = shell.run(noun, "run", "three", "--dir", str(copy), "--out", str(target))
         assert (2, True) == (done.returncode, "lies inside" in done.stderr), done.stderr
     assert not (copy / "sub").exists()
+
+
+def test_bytes_that_are_not_utf8_stay_what_they_are(shell: Shell) -> None:
+    shell.ok("topics", "create", "bytes", "-p", "1")
+    shell.ok("produce", "bytes", "-H", "\udcffname=\udcfe", stdin="value\n")
+    folder = f"{shell.status()['data']}/broker-1/bytes-0"
+    assert b"\xffname" in (Path(folder) / "00000000000000000000.log").read_bytes()
+    done = subprocess.run(
+        [*KCTL, "consume", "bytes", "-e", "-f", b"\xff%s\\n"],
+        env=shell.environment,
+        capture_output=True,
+        check=True,
+    )
+    assert b"\xffvalue\n" == done.stdout
+    row = '{"value": "x", "headers": [{"key": "\\ud800", "value": "y"}]}\n'
+    refused = shell.run("produce", "bytes", "--input", "ndjson", stdin=row)
+    assert (1, True) == (refused.returncode, "line 1: a header's key has half" in refused.stderr)
+    for line in ("cluster start --set \udcff=1", "configs set --topic bytes \udcff=1"):
+        done_text = shell.run(*line.split())
+        assert "internal" not in done_text.stderr
+        assert done_text.returncode in (1, 2)
+
+
+def test_offsets_at_the_edge_are_told_of(shell: Shell) -> None:
+    refused = shell.run("consume", "three", "--from", "9" * 20, "-e")
+    assert (2, True) == (refused.returncode, "0 to 9223372036854775807" in refused.stderr)
+    beyond = shell.run("consume", "three", "--from", "4", "-e")
+    assert (1, True) == (beyond.returncode, "OFFSET_OUT_OF_RANGE" in beyond.stderr)
+    assert "" == shell.ok("consume", "three", "--from", "3", "-e")
