@@ -33,13 +33,6 @@ def running_servers(environment: Mapping[str, str]) -> str | None:
     return None if running is None else running.bootstrap_servers
 
 
-def store_of(environment: Mapping[str, str], servers: str) -> str | None:
-    """Return where the metadata store of the embedded cluster is, if it has these addresses."""
-    running = _running(environment)
-    is_meant = running is not None and running.bootstrap_servers == servers
-    return running.znode_address if running is not None and is_meant else None
-
-
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles

@@ -23,6 +23,8 @@ from engine.log.log_config import LogConfig
 
 #: A segment is at most this part of an even share.
 _SEGMENTS_A_SHARE: Final = 8
+#: Both kinds of retention are a `long` of Java.
+_LONG_MAX: Final = (1 << 63) - 1
 #: The least that Kafka takes for segment.bytes that anybody would want.
 SEGMENT_BYTES_MIN: Final = 1 << 20
 
@@ -112,11 +114,12 @@ def _advise_topic(
     share = budget_bytes * fastest / growth if growth else budget_bytes / len(logs)
     even_part = budget_bytes // len(logs) // _SEGMENTS_A_SHARE
     segment_bytes = min(config.segment_bytes, max(SEGMENT_BYTES_MIN, even_part))
-    retention_bytes = max(0, int(share) - segment_bytes)
+    retention_bytes = min(max(0, int(share) - segment_bytes), _LONG_MAX)
     retention_ms = None
     if growth:
         # All partitions keep records for as long, and are a segment larger each.
-        retention_ms = int((budget_bytes - segment_bytes * len(logs)) * 1000 / growth)
+        lasting_ms = int((budget_bytes - segment_bytes * len(logs)) * 1000 / growth)
+        retention_ms = min(lasting_ms, _LONG_MAX)
     advised = config._replace(
         is_deleting=True,
         segment_bytes=segment_bytes,

@@ -44,15 +44,16 @@ def check(
     ] = None,
     output: Output = "table",
 ) -> int:
-    r"""Look for what is wrong, the worst first; exit code 4 if there is more than notices.
+    """Look for what is wrong, the worst first; exit code 4 if there is more than notices.
 
-    \b
-    critical  offline, under-min-isr, no-controller, unreachable, log-dir
-    warning   at-min-isr, under-replicated, impossible-min-isr
-    notice    not-preferred, throttle
+    Critical: offline, under-min-isr, no-controller, unreachable, log-dir.
 
-    Since when a set is as it is stands in the metadata store: that of an embedded cluster is asked
-    without being told, any other with --zookeeper.
+    Warning: at-min-isr, under-replicated, impossible-min-isr.
+
+    Notice: not-preferred, throttle.
+
+    The metadata store tells since when a set is as it is: that of an embedded cluster is found by
+    its brokers, any other is named by --zookeeper.
     """
     from kctl.commands.check_work import CheckRequest, check_cluster
 

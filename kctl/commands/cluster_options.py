@@ -30,10 +30,15 @@ Context = Annotated[
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
 ]
+#: What `kctl.render.FORMATS` has, in words; a test keeps it so.
+FORMATS_HELP = "table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv."
 Output = Annotated[
     str,
     typer.Option(
-        "-o", "--output", metavar="FORMAT", help="table, wide, json, ndjson, yaml, csv or name."
+        "-o",
+        "--output",
+        metavar="FORMAT",
+        help=FORMATS_HELP,
     ),
 ]
 Documentation = Annotated[

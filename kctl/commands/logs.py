@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from kctl.commands.cluster_options import FORMATS_HELP
+
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
@@ -18,8 +20,7 @@ _Paths = Annotated[
     list[str],
     typer.Argument(metavar="DIR...", help="Log directories, or partition directories in them."),
 ]
-_FORMATS = "table, wide, json, ndjson, yaml, csv or name."
-_Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help=_FORMATS)]
+_Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)]
 
 
 @app.command("dirs")
@@ -123,7 +124,7 @@ def repair(
         bool, typer.Option("-y", "--yes", help="Do not ask before records are cut.")
     ] = False,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FORMAT", help=_FORMATS)
+        str, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
     ] = "table",
 ) -> int:
     """Cut damaged tails, rebuild wrong indexes, finish or remove what a crash left.

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
+    FORMATS_HELP,
     TIMEOUT_S,
     Bootstrap,
     CommandConfig,
@@ -124,7 +125,7 @@ def produce(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="Print a row for each batch stored: table, json, ndjson, yaml or csv.",
+            help=f"Print a row for each batch stored: {FORMATS_HELP}",
         ),
     ] = None,
     settings: Annotated[

@@ -50,8 +50,8 @@ class ForeignCluster(EngineError):
     """A cluster that is not the embedded one decides itself when it deletes."""
 
     hint = (
-        "its brokers look every log.retention.check.interval.ms; `kctl configs set topic NAME "
-        "retention.ms=…` says what goes then, `kctl records delete` takes records at once"
+        "its brokers look every log.retention.check.interval.ms; `kctl configs set --topic "
+        "NAME retention.ms=…` says what goes then, `kctl records delete` takes records at once"
     )
 
     def __init__(self) -> None:

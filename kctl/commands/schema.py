@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import one_command
+from kctl.commands.cluster_options import FORMATS_HELP, one_command
 
 app = one_command()
 
@@ -25,7 +25,7 @@ def schema(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="A schema: json, yaml; the list: table, wide, json, ndjson, yaml, csv or name.",
+            help=f"A schema: json, yaml; the list: {FORMATS_HELP}",
         ),
     ] = None,
 ) -> int:

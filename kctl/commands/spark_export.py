@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kctl import exits
-from kctl.commands.cluster_options import one_command
+from kctl.commands.cluster_options import FORMATS_HELP, one_command
 from kctl.commands.spark_input import Inputs, column_names, partition_numbers
 
 app = one_command()
@@ -58,7 +58,7 @@ def spark_export(
     output: Annotated[
         str,
         typer.Option(
-            "-o", "--output", metavar="FORMAT", help="Form of the summary: table, json, yaml, csv."
+            "-o", "--output", metavar="FORMAT", help=f"Form of the summary: {FORMATS_HELP}"
         ),
     ] = "table",
 ) -> int:

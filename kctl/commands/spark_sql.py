@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from kctl import exits
-from kctl.commands.cluster_options import one_command
+from kctl.commands.cluster_options import FORMATS_HELP, one_command
 from kctl.commands.spark_input import Inputs, partition_numbers, quiet_py4j
 
 app = one_command()
@@ -43,7 +43,7 @@ def spark_sql(
     ] = 1000,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FORMAT", help="table, json, yaml, csv or ndjson."),
+        typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP),
     ] = "table",
 ) -> int:
     """Ask SQL of log directories, such as

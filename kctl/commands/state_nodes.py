@@ -5,7 +5,6 @@ That of the embedded cluster is found by itself; that of any other is a ZooKeepe
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from engine.znode.errors import NoNode
 from engine.znode.model import Stat
 from engine.znode.paths import partition_state_path
 from engine.znode.values import PartitionStateNode, decode_partition_state
+from kctl.commands.run_where import embedded_cluster
 from kctl.commands.times import iso_time
-from kctl.embedded import store_of
 
 
 class StoredState(NamedTuple):
@@ -67,4 +66,6 @@ class StateNodes(NamedTuple):
 
 def _embedded_address(client: KafkaClient) -> str | None:
     """Return where the store of the embedded cluster is, None if the client talks to another."""
-    return store_of(os.environ, ",".join(map(str, client.bootstrap)))
+    data = embedded_cluster(client)
+    running = None if data is None else data.running()
+    return None if running is None else running.znode_address

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import Output, Timeout, Yes, noun
+from kctl.commands.cluster_options import FORMATS_HELP, Output, Timeout, Yes, noun
 
 app = noun("Nodes of a metadata store: list, read, watch, change.")
 
@@ -48,7 +48,7 @@ def get(
     output: Annotated[
         str,
         typer.Option(
-            "-o", "--output", metavar="FORMAT", help="raw (the bytes as they are), json, yaml, …"
+            "-o", "--output", metavar="FORMAT", help=f"raw (the bytes as they are), {FORMATS_HELP}"
         ),
     ] = "raw",
 ) -> int:

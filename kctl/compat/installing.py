@@ -44,7 +44,10 @@ def install_scripts(directory: str, *, is_forced: bool) -> list[str]:
         for path in paths.values():
             if not is_forced and os.path.exists(path) and not _is_ours(path):
                 raise ScriptInTheWay(path)
+        made = _first_missing(directory)
         os.makedirs(directory, exist_ok=True)
+        if made is not None:
+            sys.stderr.write(f"made {made}, which was not there\n")
         for tool, path in paths.items():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(script_of(tool))
@@ -52,6 +55,14 @@ def install_scripts(directory: str, *, is_forced: bool) -> list[str]:
     except OSError as error:
         raise CannotInstall(error.filename or directory, error.strerror or str(error)) from error
     return list(paths.values())
+
+
+def _first_missing(directory: str) -> str | None:
+    """Return the folder on the way to a directory that is to be made first, None without one."""
+    missing, path = None, os.path.abspath(directory)
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        missing, path = path, os.path.dirname(path)
+    return missing
 
 
 def _is_ours(path: str) -> bool:

@@ -26,6 +26,8 @@ _TEXT_INDENT = 4
 _MARKUPS = {"markdown": "pipe", "html": "html", "tsv": "tsv"}
 _BETWEEN = "  "
 _UNIT = 1024
+#: What rich has between two columns without borders.
+_RICH_GAP = 2
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -73,9 +75,8 @@ def write_table(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
 ) -> None:
     """Write a table; colours and borders only on a terminal without NO_COLOR."""
-    if stream.isatty() and not os.environ.get("NO_COLOR") and not any(c.beneath for c in columns):
-        _write_rich(columns, rows, stream)
-    else:
+    is_plain = not stream.isatty() or os.environ.get("NO_COLOR") or any(c.beneath for c in columns)
+    if is_plain or not _write_rich(columns, rows, stream):
         _write_aligned(columns, rows, stream)
 
 
@@ -106,18 +107,52 @@ def _alignment(columns: Sequence[Column]) -> list[str]:
 
 def _write_rich(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
-) -> None:
+) -> bool:
+    """Write a table by rich; False, and nothing, where a terminal is narrower than headings."""
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(file=stream, markup=False, highlight=False)
+    cells = [_cells(columns, row) for row in rows]
+    headings = [column.heading for column in columns]
+    widest = [max(map(width_of, column)) for column in zip(headings, *cells, strict=True)]
+    widths = fitted_widths(headings, widest, console.width - _RICH_GAP * (len(columns) - 1))
+    if widths is None:
+        return False
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
+    for column, width in zip(columns, widths, strict=True):
         # Folded rather than cut: a path or an offset must be there whole to be copied.
         justify: Literal["left", "right"] = "right" if column.right else "left"
-        table.add_column(column.heading, justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*_cells(columns, row))
-    Console(file=stream, markup=False, highlight=False).print(table)
+        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+    return True
+
+
+def fitted_widths(
+    headings: Sequence[str], widest: Sequence[int], available: int
+) -> list[int] | None:
+    """Return how wide columns are in so much room, None where not even headings fit.
+
+    Each is as wide as its widest cell if it can be, and never narrower than its heading's longest
+    word; the widest ones give room first.
+    """
+    least = [max(map(width_of, heading.split()), default=0) for heading in headings]
+    if sum(least) > available:
+        return None
+    low, high = 0, max(widest, default=0)
+    while low < high:
+        level = (low + high + 1) // 2
+        if sum(_levelled(least, widest, level)) <= available:
+            low = level
+        else:
+            high = level - 1
+    return _levelled(least, widest, low)
+
+
+def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[int]:
+    return [max(low, min(high, level)) for low, high in zip(least, widest, strict=True)]
 
 
 def _write_aligned(

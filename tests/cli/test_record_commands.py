@@ -170,3 +170,33 @@ def test_offsets_at_the_edge_are_told_of(shell: Shell) -> None:
     beyond = shell.run("consume", "three", "--from", "4", "-e")
     assert (1, True) == (beyond.returncode, "OFFSET_OUT_OF_RANGE" in beyond.stderr)
     assert "" == shell.ok("consume", "three", "--from", "3", "-e")
+
+
+def test_what_check_finds_says_since_when_by_an_address_too(shell: Shell) -> None:
+    shell.ok("topics", "create", "unsafe", "-p", "1")
+    shell.ok("configs", "set", "--topic", "unsafe", "min.insync.replicas=2")
+    address = shell.status()["bootstrap_servers"].replace("127.0.0.1", "localhost")
+    rows = json.loads(shell.run("check", "unsafe", "-o", "json", "-b", address).stdout)
+    assert rows
+    assert [] == [row for row in rows if "-0" in row["subject"] and row["since"] is None]
+
+
+def test_folders_that_an_installation_makes_are_told(shell: Shell, tmp_path: Path) -> None:
+    target = tmp_path / "some" / "bin"
+    first = shell.run("compat", "install", str(target))
+    assert (0, f"made {tmp_path / 'some'}, which was not there\n") == (
+        first.returncode,
+        first.stderr,
+    )
+    assert "" == shell.run("compat", "install", str(target)).stderr
+
+
+def test_advice_beyond_64_bits_is_refused_and_stays_within_them(shell: Shell) -> None:
+    refused = shell.run("retention", "plan", "three", "--advise", "9" * 30)
+    assert (2, True) == (refused.returncode, "at most 9223372036854775807" in refused.stderr)
+    rows = json.loads(
+        shell.ok("retention", "plan", "three", "--advise", f"{(1 << 63) - 1}", "-o", "json")
+    )
+    for row in rows:
+        assert row["retention_bytes"] < 1 << 63
+        assert row["retention_ms"] is None or row["retention_ms"] < 1 << 63

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
 
 from kctl.render import Column, RowWriter, write_rows
 from kctl.render.rows import STREAMED_ROWS_HELD_MAX
-from kctl.render.table import size_text
+from kctl.render.table import fitted_widths, size_text, write_table
 from kctl.render.visible import VisibleStream, visible_cell, visible_lines
 
 COLUMNS = (Column("name", "NAME"), Column("size", "SIZE", right=True), Column("x", "X", wide=True))
@@ -146,3 +147,40 @@ def test_bytes_that_come_in_pieces_are_made_visible_as_a_whole() -> None:
     assert ["a漢\\x1b\n"] == [block.decode() for block in shown if block]
     stream.close()
     assert "a漢\\x1b\n\\x07end\\xff" == b"".join(shown).decode()
+
+
+@pytest.mark.parametrize(
+    ("headings", "widest", "available", "expected"),
+    [
+        (["A", "B"], [5, 9], 40, [5, 9]),
+        (["A", "B"], [50, 30], 40, [20, 20]),
+        (["PARTITION", "B"], [9, 90], 20, [9, 11]),
+        (["PARTITION", "B"], [90, 3], 14, [11, 3]),
+        (["DECODED VALUE", "B"], [13, 8], 14, [7, 7]),
+        (["PARTITION"] * 4, [9] * 4, 35, None),
+        ([], [], 0, []),
+    ],
+)
+def test_columns_are_never_narrower_than_the_words_of_their_headings(
+    headings: list[str], widest: list[int], available: int, expected: list[int] | None
+) -> None:
+    assert expected == fitted_widths(headings, widest, available)
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60])
+def test_no_heading_is_broken_on_a_narrow_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    names = ("TOPIC", "PARTITION", "START-OFFSET", "RESULT")
+    shown = tuple(Column(name, name) for name in names)
+    write_table(shown, [dict.fromkeys(names, "a-long-value-of-a-cell")], stream)
+    text = re.sub("\x1b\\[[0-9;]*m", "", stream.getvalue())
+    assert [] == [name for name in names if name not in text]
