@@ -40,6 +40,21 @@ class RetentionForecast(NamedTuple):
     bytes_per_s: float | None
     steady_bytes: int | None
     is_estimated: bool
+    #: How far what goes may lie from the estimate; 0 and 0 where segments are known.
+    freed_less_bytes: int = 0
+    freed_more_bytes: int = 0
+    #: The newest record's time where that is yet to come: it keeps its segment and later ones.
+    future_ms: int | None = None
+
+    @property
+    def freed_least_bytes(self) -> int:
+        """Return the least that goes now."""
+        return max(0, self.freed_bytes - self.freed_less_bytes)
+
+    @property
+    def freed_most_bytes(self) -> int:
+        """Return the most that goes now."""
+        return min(self.size_bytes, self.freed_bytes + self.freed_more_bytes)
 
     @property
     def freed_bytes(self) -> int:
@@ -60,6 +75,8 @@ def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> Reten
         gone = log.segments[at : at + step.segment_count]
         freed[step.reason] = sum(segment.size_bytes for segment in gone)
         at += step.segment_count
+    less_bytes, more_bytes = _doubt(log, config, freed, log.segments[at:])
+    newest_ms = log.last_timestamp_ms
     return RetentionForecast(
         log.topic_partition,
         log.size_bytes,
@@ -70,7 +87,28 @@ def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> Reten
         log.bytes_per_s,
         steady_bytes(log.bytes_per_s, config),
         log.is_estimated,
+        less_bytes,
+        more_bytes,
+        newest_ms if newest_ms is not None and newest_ms > now_ms else None,
     )
+
+
+def _doubt(
+    log: LogHistory,
+    config: LogConfig,
+    freed: dict[RetentionReason, int],
+    left: Sequence[SegmentFacts],
+) -> tuple[int, int]:
+    """Return how much less and more may go than an estimate says.
+
+    Only whole segments go: up to one stays of what is due, unless all of the log is. And where
+    sizes decide, the parts that the log was taken into are as coarse.
+    """
+    if not log.is_estimated or not left or not config.is_deleting:
+        return 0, 0
+    coarse = config.retention_bytes >= 0
+    more_bytes = max(segment.size_bytes for segment in left) if coarse else 0
+    return (config.segment_bytes if freed else 0), more_bytes
 
 
 def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:

@@ -62,7 +62,7 @@ def plan(
 ) -> int:
     """Show what retention frees now, when more goes, and how large logs become.
 
-    Of a directory it is exact, by names and indexes of segments. Of a cluster it is an estimate,
+    Of a directory and of the embedded cluster it is exact, by segments. Of any other it is a range,
     as brokers do not tell where segments begin. Sizes are of one copy of each partition.
     """
     from kctl.commands.retention_work import PlanRequest, show_plan

@@ -16,7 +16,7 @@ from engine.log.log_dir import find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
-from kctl.commands.times import parse_time_ms
+from kctl.commands.times import iso_time, parse_time_ms
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
@@ -28,12 +28,18 @@ from kctl.words import counted
 
 _DAY_S = 86_400
 _BAR_CELLS = 24
+_SUMMED = (
+    *("segments", "size_bytes", "freed_segments", "freed_bytes", "freed_least_bytes"),
+    *("freed_most_bytes", "left_bytes", "bytes_per_day", "steady_bytes"),
+)
 
 _FORECAST: tuple[Column, ...] = (
     Column("segments", "SEGMENTS", right=True, kind="integer?"),
     Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("freed_segments", "FREED-SEGMENTS", right=True, wide=True, kind="integer?"),
     Column("freed_bytes", "FREED", right=True, is_size=True),
+    Column("freed_least_bytes", "AT-LEAST", right=True, wide=True, is_size=True),
+    Column("freed_most_bytes", "AT-MOST", right=True, wide=True, is_size=True),
     Column("left_bytes", "LEFT", right=True, is_size=True),
     Column("reasons", "BY", kind="string[]"),
     Column("next_at_ms", "NEXT", is_time=True, kind="integer?"),
@@ -189,6 +195,8 @@ def _of_cluster(
 ) -> _Seen:
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
     from engine.forecast.cluster_history import cluster_histories
+    from engine.forecast.local_history import local_histories
+    from kctl.commands.run_where import embedded_cluster
 
     with connect(options) as client:
         names = matching_topics(client, request.topics, request.match)
@@ -205,6 +213,8 @@ def _of_cluster(
         cuts = [now_ms - config.retention_ms for config in configs.values()]
         topics: dict[str, list[LogHistory]] = {}
         found = cluster_histories(client, list(configs), set(cuts)) if configs else {}
+        if configs and embedded_cluster(client) is not None:
+            found |= local_histories(client, RealFiles(), list(configs))
         for key, log in found.items():
             if isinstance(log, EngineError):
                 report_error(log, str(key))
@@ -217,10 +227,19 @@ def _of_cluster(
 def _tell_sum(forecasts: Sequence[RetentionForecast]) -> None:
     freed = sum(forecast.freed_bytes for forecast in forecasts)
     size = sum(forecast.size_bytes for forecast in forecasts)
-    about = "about " if any(forecast.is_estimated for forecast in forecasts) else ""
+    least = sum(forecast.freed_least_bytes for forecast in forecasts)
+    most = sum(forecast.freed_most_bytes for forecast in forecasts)
     share = f" ({freed * 100 / size:.1f} %)" if size else ""
     logs = counted(len(forecasts), "partition")
-    say(f"{about}{size_text(freed)} of {size_text(size)}{share} go now, of {logs}")
+    gone = f"{size_text(freed)} of {size_text(size)}{share}"
+    if least != most:
+        # Where segments begin is not told: whole ones go, and none in part.
+        gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
+    say(f"{gone} go now, of {logs}")
+    for forecast in forecasts:
+        if forecast.future_ms is not None:
+            dated = f"{forecast.topic_partition}: a record is dated {iso_time(forecast.future_ms)}"
+            say(f"warning: {dated}, in the future: its segment and all after it stay until then")
 
 
 def _tell_compacted(configs: Mapping[str, LogConfig]) -> None:
@@ -240,6 +259,8 @@ def _row(forecast: RetentionForecast) -> dict[str, Any]:
         "size_bytes": forecast.size_bytes,
         "freed_segments": None if forecast.is_estimated else forecast.freed_segments,
         "freed_bytes": forecast.freed_bytes,
+        "freed_least_bytes": forecast.freed_least_bytes,
+        "freed_most_bytes": forecast.freed_most_bytes,
         "left_bytes": forecast.left_bytes,
         "reasons": [reason.value for reason in forecast.freed],
         "next_at_ms": None if following is None else following.when_ms,
@@ -261,9 +282,7 @@ def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[dict[str, Any]]:
             rows[row["topic"]] = {"partitions": 1, **row}
             continue
         known["partitions"] += 1
-        for key in ("segments", "size_bytes", "freed_segments", "freed_bytes", "left_bytes"):
-            known[key] = _sum(known[key], row[key])
-        for key in ("bytes_per_day", "steady_bytes"):
+        for key in _SUMMED:
             known[key] = _sum(known[key], row[key])
         known["reasons"] = sorted({*known["reasons"], *row["reasons"]})
         times = [at for at in (known["next_at_ms"], row["next_at_ms"]) if at is not None]

@@ -93,3 +93,20 @@ def test_growth_is_told_by_a_second_and_more() -> None:
     # Times far from zero are no span.
     assert None is log((100, 10**12), first_ms=10**12).bytes_per_s
     assert None is log((100, 5000), first_ms=None).bytes_per_s
+
+
+def test_an_estimate_has_a_range_and_what_is_known_has_none() -> None:
+    config = LogConfig(retention_ms=-1, retention_bytes=1_000, segment_bytes=300)
+    key = TopicPartition("t", 0)
+    parts = [SegmentFacts(n * 10, n * 10 + 10, 100, 50, n == 19) for n in range(20)]
+    known = forecast_retention(LogHistory(key, parts, 0, 200, 1), config, 60)
+    guess = forecast_retention(LogHistory(key, parts, 0, 200, 1, True), config, 60)
+    assert (1_000, 1_000) == (known.freed_least_bytes, known.freed_most_bytes)
+    assert (700, 1_100) == (guess.freed_least_bytes, guess.freed_most_bytes)
+
+
+def test_a_record_of_the_future_is_told() -> None:
+    parts = [SegmentFacts(0, 10, 100, 9_000, True)]
+    log = LogHistory(TopicPartition("t", 0), parts, 0, 10, 1)
+    assert 9_000 == forecast_retention(log, LogConfig(), 60).future_ms
+    assert forecast_retention(log, LogConfig(), 9_000).future_ms is None
