@@ -46,7 +46,12 @@ def cluster_histories(
         bounds[what] = _found(client, dict.fromkeys(asked, what), failures)
         asked = [key for key in asked if key not in failures]
     times = {
-        key: _times(bounds[0][key].timestamp_ms, bounds[MAX_TIMESTAMP][key].timestamp_ms, cuts_ms)
+        key: _times(
+            bounds[0][key].timestamp_ms,
+            bounds[MAX_TIMESTAMP][key].timestamp_ms,
+            cuts_ms,
+            client.clock.wall_ms(),
+        )
         for key in asked
     }
     cuts: dict[TopicPartition, list[tuple[int, int]]] = {key: [] for key in asked}
@@ -138,11 +143,21 @@ def _found(
     return found
 
 
-def _times(oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int]) -> list[int]:
-    """Return the times at which a log is taken apart, rising."""
+def _times(
+    oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
+) -> list[int]:
+    """Return the times at which a log is taken apart, rising.
+
+    One record of the future must not leave all others in one part: these are taken apart too.
+    """
     if oldest_ms < 0 or newest_ms <= oldest_ms:
         return []
-    even = {oldest_ms + (newest_ms - oldest_ms) * part // _PARTS for part in range(1, _PARTS)}
+    ends_ms = {newest_ms, newest_ms if now_ms is None else min(newest_ms, max(now_ms, oldest_ms))}
+    even = {
+        oldest_ms + (end_ms - oldest_ms) * part // _PARTS
+        for end_ms in ends_ms
+        for part in range(1, _PARTS)
+    } - {oldest_ms}
     return sorted(even | {cut for cut in cuts_ms if oldest_ms < cut <= newest_ms})
 
 

@@ -154,3 +154,18 @@ def test_sizes_are_those_of_leaders_that_answer() -> None:
     told: dict[int, Sequence[LogDirView] | EngineError] = {1: dirs, 2: silent}
     # Broker 1 leads the first and follows the second.
     assert ({first: 50}, {second: silent}) == leaders_sizes({first: 1, second: 2, third: 3}, told)
+
+
+def test_one_record_of_the_future_leaves_the_others_apart() -> None:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic(replicas=[(1, 2)])
+    producer = Producer(client_of(cluster, MemoryStreams(cluster)))
+    for number in range(40):
+        cluster.pass_time(1000)
+        time_ms = FIRST_MS * 2 if number == 39 else None
+        producer.add(OutgoingRecord("t", None, b"value", timestamp_ms=time_ms, partition=0))
+        producer.flush()
+    cluster.pass_time(1000)
+    parts = history(cluster).segments
+    assert FIRST_MS * 2 == parts[-1].largest_timestamp_ms
+    assert 20 <= len({part.largest_timestamp_ms for part in parts})
