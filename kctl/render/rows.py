@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from engine.errors import EngineError
@@ -150,15 +151,11 @@ class RowWriter:
         return {column.key: row.get(column.key) for column in self._columns}
 
     def _write_json(self, row: Row) -> None:
-        import json
-
         self._stream.write(",\n " if self._count else "[\n ")
-        self._stream.write(json.dumps(self._plain(row), ensure_ascii=False))
+        self._stream.write(_json(self._plain(row)))
 
     def _write_ndjson(self, row: Row) -> None:
-        import json
-
-        self._stream.write(json.dumps(self._plain(row), ensure_ascii=False) + "\n")
+        self._stream.write(_json(self._plain(row)) + "\n")
 
     def _write_yaml(self, row: Row) -> None:
         import yaml
@@ -225,9 +222,7 @@ def write_object(
     stream = stream or sys.stdout
     plain = {column.key: row.get(column.key) for column in columns}
     if output == "json":
-        import json
-
-        stream.write(json.dumps(plain, ensure_ascii=False, indent=1) + "\n")
+        stream.write(_json(plain, indent=1) + "\n")
     elif output == "yaml":
         import yaml
 
@@ -236,11 +231,29 @@ def write_object(
         write_rows(columns, [row], output, stream)
 
 
+def _json(value: Any, indent: int | None = None) -> str:
+    """Return JSON that strict parsers read: numbers that are none are texts, as Protobuf's."""
+    import json
+
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, list | dict):
-        import json
-
-        return json.dumps(value, ensure_ascii=False)
+        return _json(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return value

@@ -86,3 +86,21 @@ def test_an_unknown_format_is_wrong_usage() -> None:
     with pytest.raises(UnknownFormat) as caught:
         _written("xml")
     assert 2 == caught.value.exit_code
+
+
+@pytest.mark.parametrize("output", ["json", "ndjson"])
+def test_json_is_what_strict_parsers_read(output: str) -> None:
+    stream = io.StringIO()
+    values = (float("nan"), float("inf"), -float("inf"), 1.5, [float("nan")], {"a": float("inf")})
+    columns = (Column("a", "A"), Column("b", "B"))
+    write_rows(columns, [{"a": value, "b": 1} for value in values], output, stream)
+    text = stream.getvalue()
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    lines = [text] if output == "json" else text.splitlines()
+    rows = [json.loads(line, parse_constant=refuse) for line in lines]
+    rows = rows[0] if output == "json" else rows
+    expected = ["NaN", "Infinity", "-Infinity", 1.5, ["NaN"], {"a": "Infinity"}]
+    assert expected == [row["a"] for row in rows]
