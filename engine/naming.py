@@ -45,6 +45,9 @@ _INT_MAX = (1 << 31) - 1
 #: Topics that brokers themselves write.
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 
+#: The client id by which Kafka's own admin tools write to internal topics.
+ADMIN_CLIENT_ID = "__admin_client"
+
 #: Those of them that are compacted whatever a broker's default is.
 COMPACTED_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
 

@@ -43,6 +43,7 @@ from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import ROWS_PER_SHARE
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition, new_tuple
+from engine.naming import ADMIN_CLIENT_ID
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
@@ -57,8 +58,6 @@ from engine.wire.produce_bytes import (
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
 
-#: The client id by which Kafka's own admin tools write to internal topics.
-ADMIN_CLIENT_ID = "__admin_client"
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10

@@ -18,9 +18,10 @@ from typing import TypeAlias
 from engine.api.admission import Session
 from engine.api.dispatch import UsualResponse
 from engine.api.exchange import Exchange
-from engine.api.produce import ADMIN_CLIENT_ID, Produce
+from engine.api.produce import Produce
 from engine.host.ports import Clock
 from engine.host.promise import Promise
+from engine.naming import ADMIN_CLIENT_ID
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import ACKS_ALL

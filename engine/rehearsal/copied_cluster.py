@@ -21,6 +21,21 @@ _FIRST_ID: Final = 1
 _LEAST_BYTES: Final = 1000
 
 
+#: Settings that the copy does without. Its records are of now, of kctl's own size, and stay while
+#: the plan is tried; sizes are those of what is stored, compressed as it is; nothing is tiered.
+_LEFT_OUT: Final = (
+    *LISTS,
+    "compression.",
+    "local.retention.",
+    "message.format.version",
+    "message.timestamp.",
+    "remote.",
+    "retention.",
+)
+#: The least of a setting at which the copy's records can be written.
+_AT_LEAST: Final = {"max.message.bytes": 1 << 20, "segment.bytes": 1 << 20}
+
+
 class CopiedCluster(NamedTuple):
     """A copy: `ids` are its brokers by the cluster's, `racks` in the order of its brokers.
 
@@ -89,9 +104,18 @@ def _topics(
             ids[id_] for id_ in replicas
         )
     for name, assignment in sorted(by_topic.items()):
-        kept = {key: text for key, text in configs.get(name, {}).items() if key not in LISTS}
+        kept = {
+            key: _large_enough(key, text)
+            for key, text in configs.get(name, {}).items()
+            if not key.startswith(_LEFT_OUT)
+        }
         replicas_in_order = tuple(assignment[number] for number in sorted(assignment))
         yield NewTopic(name, assignment=replicas_in_order, configs=kept)
+
+
+def _large_enough(key: str, text: str) -> str:
+    least = _AT_LEAST.get(key)
+    return text if least is None or int(text) >= least else str(least)
 
 
 def _sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:

@@ -17,14 +17,14 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.cluster_admin import LogDirView, describe_log_dirs
 from engine.client.config_admin import (
     ConfigResourceType,
     ConfigSource,
     Resource,
     describe_configs,
 )
-from engine.client.producing import OutgoingRecord, Producer
+from engine.client.offsets import LATEST, list_offsets
+from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.cluster import daemon
 from engine.cluster.broker_processes import kill_broker
@@ -76,6 +76,17 @@ class RehearsalEnd(NamedTuple):
     leader_changes: int
     lost: list[TopicPartition]
     warnings: list[str]
+
+
+class RecordsNotWritten(EngineError):
+    """A partition of the copy did not take the records that stand for its data."""
+
+    hint = "the settings of its topic may be why: `kctl configs describe --topic` shows them"
+
+    def __init__(self, partition: TopicPartition, error: EngineError) -> None:
+        self.partition = partition
+        self.error = error
+        super().__init__(f"the copy of {partition} cannot be filled: {error}")
 
 
 class RehearsalPorts(NamedTuple):
@@ -196,7 +207,7 @@ class Rehearsal:
         elif self._killed is not None and not self._is_back:
             self._ask(Action.RESTART, self._killed)
         took_ms = self._ports.clock.monotonic_ms() - self._began_ms
-        lost = [key for key, end_bytes in self._sizes(client).items() if end_bytes < ends[key]]
+        lost = self._lost(client, ends)
         return RehearsalEnd(end, took_ms, self._leader_changes, lost, self._warnings)
 
     # 3. Topics and records
@@ -221,27 +232,39 @@ class Rehearsal:
                 raise result
 
     def _fill(self, client: KafkaClient) -> dict[TopicPartition, int]:
-        """Write records; returns the bytes of each partition's leader."""
-        producer = Producer(client)
+        """Write records; returns the end of each partition.
+
+        Each has a key of its own: compacted topics take no other, and a cleaner removes none. The
+        leader's acknowledgement is enough, for followers may be missing in the cluster, too.
+        """
+        producer = Producer(client, ProducerOptions(acks=1))
         value = bytes(_VALUE_BYTES)
         for key, size_bytes in self._copy.size_bytes.items():
-            for _ in range(max(1, size_bytes // _VALUE_BYTES)):
-                record = OutgoingRecord(key.topic, None, value, partition=key.partition)
+            for number in range(max(1, size_bytes // _VALUE_BYTES)):
+                record_key = f"{number}".encode()
+                record = OutgoingRecord(key.topic, record_key, value, partition=key.partition)
                 producer.add(record)
         for result in producer.flush():
             if result.error is not None:
-                raise result.error
-        return self._sizes(client)
+                raise RecordsNotWritten(result.batch.partition, result.error)
+        return {key: end for key, end in self._ends(client).items() if isinstance(end, int)}
 
-    def _sizes(self, client: KafkaClient) -> dict[TopicPartition, int]:
-        view = client.view(None)
-        dirs = describe_log_dirs(client, view.brokers)
-        by_replica = dict(_replica_sizes(dirs))
+    def _lost(
+        self, client: KafkaClient, ends: Mapping[TopicPartition, int]
+    ) -> list[TopicPartition]:
+        """Return the partitions that end before they did; one without a leader is warned of."""
+        lost = []
+        for key, end in self._ends(client).items():
+            if isinstance(end, EngineError):
+                self._warnings.append(f"{key} cannot be read in the end: {end}")
+            elif end < ends.get(key, 0):
+                lost.append(key)
+        return lost
+
+    def _ends(self, client: KafkaClient) -> dict[TopicPartition, int | EngineError]:
+        found = list_offsets(client, dict.fromkeys(self._copy.size_bytes, LATEST))
         return {
-            key: by_replica.get((key, partition.leader), 0)
-            for topic in view.topics.values()
-            for partition in topic.partitions
-            if (key := TopicPartition(topic.name, partition.partition)) in self._copy.size_bytes
+            key: end if isinstance(end, EngineError) else end.offset for key, end in found.items()
         }
 
     def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
@@ -292,14 +315,3 @@ class Rehearsal:
         ports = self._ports
         with self._turn():
             ask(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
-
-
-def _replica_sizes(
-    dirs: Mapping[int, list[LogDirView] | EngineError],
-) -> Iterable[tuple[tuple[TopicPartition, int], int]]:
-    for broker_id, found in dirs.items():
-        if isinstance(found, EngineError):
-            continue
-        for log_dir in found:
-            for replica in log_dir.replicas:
-                yield (replica.partition, broker_id), replica.size_bytes

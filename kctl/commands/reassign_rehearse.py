@@ -7,9 +7,10 @@ import time
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.settings import parse_addresses
+from engine.client.settings import ClientSettings, parse_addresses
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
+from engine.naming import ADMIN_CLIENT_ID
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
@@ -111,6 +112,8 @@ def _ports() -> RehearsalPorts:
             streams=host.streams,
             clock=host.clock,
             entropy=host.entropy,
+            # By this name Kafka takes records for internal topics.
+            settings=ClientSettings(client_id=ADMIN_CLIENT_ID),
             timeout_ms=60_000,
         )
 

@@ -116,6 +116,30 @@ def test_a_plan_is_rehearsed_on_a_copy_and_nothing_is_changed(three: Shell) -> N
     assert 1 == three.run("reassign", "rehearse", path, "--kill", "9").returncode
 
 
+def test_a_cluster_with_topics_of_every_kind_is_rehearsed(three: Shell) -> None:
+    kinds = {
+        "__consumer_offsets": ("cleanup.policy=compact", "segment.bytes=104857600"),
+        "both": ("cleanup.policy=compact,delete", "retention.ms=1", "max.compaction.lag.ms=1"),
+        "gone": ("retention.ms=1", "retention.bytes=1", "segment.ms=1", "file.delete.delay.ms=1"),
+        "late": ("message.timestamp.before.max.ms=0", "message.timestamp.after.max.ms=0"),
+        "needy": ("min.insync.replicas=3", "unclean.leader.election.enable=true"),
+        "small": ("max.message.bytes=10", "segment.bytes=1048576", "index.interval.bytes=0"),
+        "tight": ("compression.type=zstd", "preallocate=true", "flush.messages=1"),
+    }
+    for name, settings in kinds.items():
+        words = [word for setting in settings for word in ("--config", setting)]
+        three.ok("topics", "create", name, "--replica-assignment", "1:3,3:2", *words)
+    lines = "".join(f"{number}:{number:0100}\n" for number in range(200))
+    for name in ("both", "gone", "needy", "tight"):
+        three.ok("produce", name, "-k", ":", "--acks", "1", stdin=lines)
+    path = str(three.home / "plan.json")
+    three.ok("reassign", "plan", "--drain", "3", "--out", path)
+    done = three.run("reassign", "rehearse", path, "-o", "json")
+    assert 0 == done.returncode, done.stderr
+    assert "warning" not in done.stderr
+    assert "as planned" in done.stderr
+
+
 def test_a_rehearsal_with_a_death_ends_as_planned(three: Shell) -> None:
     path = str(three.home / "plan.json")
     three.ok("reassign", "plan", "--drain", "3", "--out", path)
