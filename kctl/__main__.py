@@ -151,10 +151,28 @@ def _reader_gone() -> int:
 
 def entry() -> None:
     """Run as a program."""
-    from kctl.standard_streams import prepare_streams
+    try:
+        from kctl.standard_streams import prepare_streams
 
-    prepare_streams()
-    sys.exit(main())
+        prepare_streams()
+        code = main()
+    except KeyboardInterrupt:
+        code = exits.INTERRUPTED
+    if code == exits.INTERRUPTED:
+        _hear_no_more()
+    sys.exit(code)
+
+
+def _hear_no_more() -> None:
+    """Ignore Ctrl-C from here on: the interpreter would print where a second one met it."""
+    import signal
+
+    while True:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            return
+        except KeyboardInterrupt:
+            continue
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from engine.host.ports import Clock
+from engine.host.worker_processes import WorkerProcesses
 from engine.sim.plan import plan_of
 from engine.sim.simulation import RunResult, run_plan
 
@@ -34,25 +35,5 @@ def run_seeds(
     if jobs == 1:
         yield from map(run, in_time())
     else:
-        yield from _in_processes(in_time(), run, jobs)
-
-
-def _in_processes(seeds: Iterator[int], run: partial[RunResult], jobs: int) -> Iterator[RunResult]:
-    """Run seeds in processes, each with a few waiting so that none is idle."""
-    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        running: set[Future[RunResult]] = set()
-        is_over = False
-        while running or not is_over:
-            while not is_over and len(running) < 2 * jobs:
-                seed = next(seeds, None)
-                if seed is None:
-                    is_over = True
-                else:
-                    running.add(pool.submit(run, seed))
-            if running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda each: each.result().plan.seed):
-                    yield future.result()
+        with WorkerProcesses(run, jobs) as workers:
+            yield from workers.run(in_time())
