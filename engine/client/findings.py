@@ -11,14 +11,18 @@
 | under-replicated | warning | a replica is out of the in-sync set |
 | impossible-min-isr | warning | min.insync.replicas is above the number of replicas |
 | not-preferred | notice | another replica leads than the preferred one, which is in sync |
+| move | notice | a reassignment brings replicas that are not in sync yet |
 | throttle | notice | replication is throttled, which a finished move should have undone |
 
-A partition has one of offline, under-min-isr, under-replicated and at-min-isr: the worst.
+What a reassignment brings is not missing: a partition is under-replicated where fewer are in sync
+than it has without that, as Kafka's own tool counts. A partition has one of offline, under-min-isr,
+under-replicated and at-min-isr: the worst.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -27,6 +31,7 @@ from engine.client.config_admin import ConfigResourceType, Resource, describe_co
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.health import Throttle, cluster_throttles
 from engine.client.metadata import ClusterView, PartitionView
+from engine.client.reassignments import OngoingReassignment, with_moves
 from engine.client.replica_ends import replica_offsets
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -45,6 +50,7 @@ KINDS: Final = (
     "under-replicated",
     "impossible-min-isr",
     "not-preferred",
+    "move",
     "throttle",
 )
 _MIN_ISR: Final = "min.insync.replicas"
@@ -74,11 +80,12 @@ class ClusterFacts(NamedTuple):
     log_dirs: Mapping[int, list[LogDirView] | EngineError]
     ends: Mapping[tuple[TopicPartition, int], int | EngineError]
     throttles: Sequence[Throttle]
+    moves: Mapping[TopicPartition, OngoingReassignment] = MappingProxyType({})
 
 
 def ask_facts(client: KafkaClient, topics: Sequence[str] | None) -> ClusterFacts:
     """Ask a cluster for all of it, or for some topics. Errors: those of asking for metadata."""
-    view = client.view(topics)
+    view, moves = with_moves(client, client.view(topics))
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
     min_isr = {}
     for resource, entries in describe_configs(client, resources, names=(_MIN_ISR,)).items():
@@ -92,6 +99,7 @@ def ask_facts(client: KafkaClient, topics: Sequence[str] | None) -> ClusterFacts
         describe_log_dirs(client, brokers),
         replica_offsets(client, _asked_replicas(view)),
         cluster_throttles(client, sorted(view.topics), brokers),
+        moves,
     )
 
 
@@ -153,7 +161,8 @@ def _of_partition(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
-    missing = [id_ for id_ in partition.replicas if id_ not in partition.isr]
+    awaited = {*partition.isr, *partition.adding}
+    missing = [id_ for id_ in partition.replicas if id_ not in awaited]
     causes = "; ".join(_why_out(key, partition, id_, facts) for id_ in missing)
     in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
     if not partition.has_leader:
@@ -167,10 +176,42 @@ def _of_partition(
         yield HealthFinding(WARNING, "at-min-isr", subject, cause, key)
     elif partition.is_under_replicated:
         yield HealthFinding(WARNING, "under-replicated", subject, f"{in_sync}; {causes}", key)
+    if key in facts.moves:
+        yield HealthFinding(NOTICE, "move", subject, _how_far(key, partition, facts))
+        return
     preferred = partition.replicas[0] if partition.replicas else None
     if partition.has_leader and partition.leader != preferred and preferred in partition.isr:
         cause = f"broker {partition.leader} leads, {preferred} is preferred and in sync"
         yield HealthFinding(NOTICE, "not-preferred", subject, cause)
+
+
+def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
+    """Tell where a reassignment goes, and how much of it is there."""
+    move = facts.moves[key]
+    whole = _size_bytes(key, partition.leader, facts)
+    copies = []
+    for broker_id in move.adding:
+        if broker_id in partition.isr:
+            copies.append(f"broker {broker_id} is in sync")
+            continue
+        size_bytes = _size_bytes(key, broker_id, facts)
+        of = "" if whole is None else f" of {whole}"
+        copies.append(f"broker {broker_id} has {size_bytes or 0}{of} bytes")
+    return f"{_ids(move.original)} become {_ids(move.target)}; {', '.join(copies)}"
+
+
+def _size_bytes(key: TopicPartition, broker_id: int, facts: ClusterFacts) -> int | None:
+    """Return the bytes of a replica, None where its broker does not tell."""
+    dirs = facts.log_dirs.get(broker_id)
+    if dirs is None or isinstance(dirs, EngineError):
+        return None
+    sizes = [
+        replica.size_bytes
+        for log_dir in dirs
+        for replica in log_dir.replicas
+        if replica.partition == key and not replica.is_future
+    ]
+    return sizes[0] if sizes else None
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> str:

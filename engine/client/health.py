@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.client.reassignments import with_moves
 from engine.errors import EngineError
 
 _TOPIC_THROTTLES = (
@@ -44,7 +45,7 @@ def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHea
 
     The errors are those of asking for metadata; what has no answer on throttles has none.
     """
-    view = client.view(None)
+    view, _ = with_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
     alive = [broker_id for broker_id in broker_ids if broker_id in view.brokers]
     return ClusterHealth(

@@ -22,7 +22,11 @@ class BrokerView(NamedTuple):
 
 
 class PartitionView(NamedTuple):
-    """One partition as its brokers see it; `leader` is −1 without one."""
+    """One partition as its brokers see it; `leader` is −1 without one.
+
+    `adding` are the replicas that a reassignment under way brings, where that was asked for
+    (`with_moves`): metadata does not say.
+    """
 
     partition: int
     leader: int
@@ -31,11 +35,15 @@ class PartitionView(NamedTuple):
     isr: tuple[int, ...]
     offline_replicas: tuple[int, ...]
     error_code: int = NONE
+    adding: tuple[int, ...] = ()
 
     @property
     def is_under_replicated(self) -> bool:
-        """Tell whether a replica is missing from the in-sync set."""
-        return len(self.isr) < len(self.replicas)
+        """Tell whether fewer replicas are in sync than there are without those of a reassignment.
+
+        Source: kafka.admin.TopicCommand's count of a partition that is moved.
+        """
+        return len(self.isr) < len(self.replicas) - len(self.adding)
 
     @property
     def has_leader(self) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
 from engine.client.connection import Call
+from engine.client.metadata import ClusterView, TopicView
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import BROKER_NOT_AVAILABLE, NONE
@@ -145,3 +146,42 @@ def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
         ]
         dirs.append(request.AlterReplicaLogDir(path=path, topics=topics))
     return Call("AlterReplicaLogDirs", request(dirs=dirs))
+
+
+def with_moves(
+    client: KafkaClient, view: ClusterView
+) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
+    """Return metadata that knows which replicas reassignments bring, and these reassignments.
+
+    The controller is asked where replicas are missing from an in-sync set. One that does not say,
+    as it is too old or does not allow it, leaves the metadata as it is.
+    """
+    lacking = [
+        TopicPartition(topic.name, partition.partition)
+        for topic in view.topics.values()
+        for partition in topic.partitions
+        if partition.is_under_replicated
+    ]
+    if not lacking:
+        return view, {}
+    try:
+        ongoing = list_reassignments(client, lacking)
+    except EngineError:
+        return view, {}
+    topics = {name: _with_adding(topic, ongoing) for name, topic in view.topics.items()}
+    return view._replace(topics=topics), ongoing
+
+
+def _with_adding(
+    topic: TopicView, ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> TopicView:
+    partitions = tuple(
+        partition
+        if (move := ongoing.get(TopicPartition(topic.name, partition.partition))) is None
+        # A broker may be asked that has not heard of the move: its replicas say how far it is.
+        else partition._replace(
+            adding=tuple(id_ for id_ in move.adding if id_ in partition.replicas)
+        )
+        for partition in topic.partitions
+    )
+    return topic._replace(partitions=partitions)

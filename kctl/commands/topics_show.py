@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import PartitionView, TopicView
+from engine.client.reassignments import with_moves
 from engine.errors import EngineError
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
@@ -97,7 +98,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
     matcher = None if request.match is None else name_matcher(request.match)
     failures = 0
     with connect(options) as client:
-        view = client.view(request.names or None)
+        view, _ = with_moves(client, client.view(request.names or None))
         topics = []
         for name in sorted(view.topics):
             topic = view.topics[name]
@@ -212,6 +213,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
         _, topics, errors = select_topics(
             client, request.names, request.match, else_all=is_filtered or request.check
         )
+        topics = _known_moves(client, topics)
         facts, failures = _facts(client, topics, request)
     for error in errors:
         report_error(error)
@@ -226,6 +228,13 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
         for row in of_topic
     )
     return exits.PROBLEMS_FOUND if request.check and has_problems else exits.OK
+
+
+def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView]:
+    """Return topics that know which replicas reassignments bring."""
+    view = client.brokers_view()._replace(topics={topic.name: topic for topic in topics})
+    known, _ = with_moves(client, view)
+    return list(known.topics.values())
 
 
 def _facts(

@@ -221,3 +221,19 @@ def test_a_plan_of_another_cluster_is_refused(three: Shell, plan: str, command: 
     refused = three.run("reassign", command, plan)
     assert 1 == refused.returncode
     assert "error: the plan is of cluster elsewhere, this is cluster " in refused.stderr
+
+
+def test_a_move_is_no_fault(three: Shell, plan: str, executing: subprocess.Popen[str]) -> None:
+    rows = json.loads(three.ok("check", "-o", "json"))
+    moves = [row for row in rows if row["finding"] == "move"]
+    assert {row["subject"] for row in moves} == {
+        f"{row['topic']}-{row['partition']}" for row in moving(three)
+    }
+    assert all(" of " in row["cause"] and "become" in row["cause"] for row in moves)
+    assert {"move", "throttle"} == {row["finding"] for row in rows} - {"not-preferred"}
+    assert [] == json.loads(three.ok("topics", "list", "--under-replicated", "-o", "json"))
+    described = json.loads(three.ok("topics", "describe", "t", "--check", "-o", "json"))
+    assert not any(row["under_replicated"] for row in described[0]["partitions"])
+    # Nor is one waited for.
+    three.ok("check", "--wait", "--timeout", "5")
+    executing.kill()

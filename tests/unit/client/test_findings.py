@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from engine.client.cluster_admin import LogDirView
+from engine.client.cluster_admin import LogDirView, ReplicaSize
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.findings import KINDS, ClusterFacts, HealthFinding, findings_of
 from engine.client.health import Throttle
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
+from engine.client.reassignments import OngoingReassignment
 from engine.client.settings import Address
 from engine.errors import api_error
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR
@@ -93,6 +94,40 @@ def test_too_few_in_sync_are_critical_and_just_enough_a_warning() -> None:
         == (just[3])
     )
     assert [] == findings_of(facts(min_isr=1, replicas=(1,), isr=(1,), alive=(1,)))
+
+
+def copies(sizes: dict[int, int]) -> dict[int, list[LogDirView]]:
+    """Return what brokers tell of their replicas of t-0."""
+    return {
+        id_: [LogDirView("/data", None, (ReplicaSize(T0, size_bytes, 0, False),), None, None)]
+        for id_, size_bytes in sizes.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("isr", "kinds", "cause"),
+    [
+        ((1, 2), ["move"], "2,1 become 2,3; broker 3 has 40 of 100 bytes"),
+        ((1, 2, 3), ["move"], "2,1 become 2,3; broker 3 is in sync"),
+        # As many as there are without the one that is brought, whichever they are.
+        ((1, 3), ["move"], "2,1 become 2,3; broker 3 is in sync"),
+        ((1,), ["under-replicated", "move"], "2,1 become 2,3; broker 3 has 40 of 100 bytes"),
+    ],
+)
+def test_what_a_reassignment_brings_is_not_missing(
+    isr: tuple[int, ...], kinds: list[str], cause: str
+) -> None:
+    moved = facts(replicas=(2, 3, 1), isr=isr, log_dirs=copies({1: 100, 2: 100, 3: 40}))
+    partition = moved.view.topics["t"].partitions[0]._replace(adding=(3,))
+    topic = moved.view.topics["t"]._replace(partitions=(partition,))
+    move = OngoingReassignment((2, 3, 1), (3,), (1,))
+    moved = moved._replace(view=moved.view._replace(topics={"t": topic}), moves={T0: move})
+    found = findings_of(moved)
+    assert kinds == [finding.kind for finding in found]
+    assert ("notice", cause) == (found[-1].severity, found[-1].cause)
+    if len(found) > 1:
+        assert "broker 2 has all 10 records" in found[0].cause
+        assert "broker 3" not in found[0].cause
 
 
 def test_a_partition_without_a_leader_says_who_could_help() -> None:
