@@ -111,7 +111,7 @@ def copies(sizes: dict[int, int]) -> dict[int, list[LogDirView]]:
         ((1, 2, 3), ["move"], "2,1 become 2,3; broker 3 is in sync"),
         # As many as there are without the one that is brought, whichever they are.
         ((1, 3), ["move"], "2,1 become 2,3; broker 3 is in sync"),
-        ((1,), ["under-replicated", "move"], "2,1 become 2,3; broker 3 has 40 of 100 bytes"),
+        ((1,), ["at-min-isr", "move"], "2,1 become 2,3; broker 3 has 40 of 100 bytes"),
     ],
 )
 def test_what_a_reassignment_brings_is_not_missing(
