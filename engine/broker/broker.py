@@ -9,7 +9,8 @@ stop   7 leaders moved to other brokers, as far as there are any (`controlled_sh
        8 listeners and connections closed   9 the controller module resigns
       10 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
          written, logs closed, .kafka_cleanshutdown, locks released
-      11 settings heard no more, timers cancelled, levels of loggers given back
+      11 settings heard no more, timers cancelled, brokers of this process told that what they wait
+         for does not come, levels of loggers given back
       12 the session ends: others see it go
 ```
 
@@ -49,6 +50,7 @@ from engine.broker.identity import known_broker_id
 from engine.broker.listeners import BrokerListeners
 from engine.broker.loggers import PythonLoggers
 from engine.broker.near_messages import request_for, response_of
+from engine.broker.near_requests import NearRequests
 from engine.broker.peers import Peers, Serve
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
@@ -105,6 +107,7 @@ class Broker:
         self.ports: dict[str, int] = {}
         self._process_timers = host.timers
         self._peers = peers
+        self._near_requests = NearRequests(lambda: self.broker_id)
         self._settings = settings
         self._on_fatal = on_fatal
         self._epoch = -1
@@ -148,6 +151,7 @@ class Broker:
         """Open in Kafka's order; each step first notes what undoes it, or cleans up by itself."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
+        self._closing.add("what is owed to brokers nearby", self._near_requests.end)
         self._closing.add("the timers", self._timers.stop)
         await self.znodes.connect()
         await create_persistent_paths(self.znodes)
@@ -376,7 +380,8 @@ class Broker:
             if isinstance(handled, Promise):
                 if row.is_inter_broker:
                     handled.watch(lambda: self._tell_fault(row, handled.error))
-                return handled.then(lambda response: response_of(row, version, response))
+                owed = self._near_requests.owe(handled)
+                return owed.then(lambda response: response_of(row, version, response))
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
             self.server.events.on_broken(row, error)

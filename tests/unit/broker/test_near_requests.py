@@ -1,0 +1,93 @@
+"""What a broker owes to brokers of its process when it stops: nobody waits for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.broker.near_requests import NearRequests
+from engine.client.errors import Unreachable
+from engine.errors import ConfigError
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.wire import messages
+from tests.unit.broker.memory_cluster import MemoryCluster
+
+
+@pytest.mark.parametrize("is_one_process", [True, False])
+def test_what_a_stopping_controller_had_begun_is_asked_of_the_next_one(
+    is_one_process: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = MemoryCluster(is_one_process=is_one_process)
+    stopping = cluster.brokers[1]
+    assert stopping.controller.is_active
+    stopped: list[Promise[None]] = []
+
+    async def stopped_between_two_turns(*_request: Any) -> Any:
+        stopped.append(drive(stopping.stop(moves_leaders=False)))
+        await stopping.controller._turns.await_turn()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping.controller._alter_partition, "handle", stopped_between_two_turns)
+        asking = cluster.brokers[2]
+        asked = asking.isr_link.ask(
+            "AlterPartition",
+            lambda _version: messages.AlterPartitionRequest(
+                broker_id=2, broker_epoch=asking.epoch, topics=[]
+            ),
+        )
+        cluster.timers.run_until_idle()
+    assert [True] == [each.is_kept for each in stopped]
+    del cluster.brokers[1]
+    cluster.pass_time(5000)
+    assert asked.is_kept
+    assert 0 == asked.result().error_code
+
+
+class Owing:
+    """What a handler promised, and what is owed of it."""
+
+    def __init__(self) -> None:
+        self.near = NearRequests(lambda: 4)
+        self.response: Promise[int] = Promise()
+        self.owed = self.near.owe(self.response)
+
+
+def test_a_response_is_owed_until_it_is_there() -> None:
+    owing = Owing()
+    assert (1, False) == (len(owing.near), owing.owed.is_kept)
+    owing.response.keep(7)
+    assert (0, 7) == (len(owing.near), owing.owed.result())
+
+
+def test_a_failure_is_passed_on() -> None:
+    owing = Owing()
+    error = ConfigError("a", 1, "is wrong")
+    owing.response.fail(error)
+    assert (0, error) == (len(owing.near), owing.owed.error)
+
+
+def test_what_is_there_at_once_is_not_owed() -> None:
+    near, response = NearRequests(lambda: 4), Promise.of(7)
+    assert response is near.owe(response)
+    assert 0 == len(near)
+
+
+def test_the_end_fails_what_is_owed_and_what_comes_later_is_for_nobody() -> None:
+    owing = Owing()
+    owing.near.end()
+    assert isinstance(owing.owed.error, Unreachable)
+    assert 0 == len(owing.near)
+    owing.response.keep(7)
+    assert isinstance(owing.owed.error, Unreachable)
+
+
+def test_what_is_given_up_is_not_owed() -> None:
+    owing = Owing()
+    owing.owed.abandon()
+    assert (0, True) == (len(owing.near), owing.response.is_abandoned)
+    owing.near.end()
+    assert not owing.owed.is_kept
+    owing.response.keep(7)
+    assert not owing.owed.is_kept
