@@ -184,24 +184,23 @@ class Produce:
         ends nothing: what it sent is appended, as in Kafka.
         """
         share = self._turns.begin()
-        found = _Judged({}, {})
         try:
-            for topic, partitions in pieces(request.topics):
-                if share.is_over():
-                    await share.next()
-                self._judge(request, topic, partitions, exchange, found)
+            batches, refused = await self._judged_in_turns(request, exchange, share)
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
-        batches, refused = found
+        acks, timeout_ms = request.acks, request.timeout_ms
+        # Its records, too, are not kept while followers are waited for.
+        del request
         results: Results = {}
         if batches:
             appended = await self.replica_manager.large_appends.append(
                 batches,
-                request.acks,
-                request.timeout_ms,
+                acks,
+                timeout_ms,
                 share,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
+            batches.clear()
             if isinstance(appended, Promise):
                 over.keep(None)
                 results = await appended
@@ -211,9 +210,20 @@ class Produce:
         if exchange.api_version < _FIRST_WITH_BATCHES:
             results = _written_nothing(results)
         results = {**results, **refused}
-        if request.acks == 0:
+        if acks == 0:
             return self._owed(results, 0, exchange)
         return await self._encoded_in_turns(results, exchange, share)
+
+    async def _judged_in_turns(
+        self, request: ProduceRequest, exchange: Exchange, share: Share
+    ) -> _Judged:
+        """Judge all partitions of a request; raises what refuses all of it, as `_judge` does."""
+        found = _Judged({}, {})
+        for topic, partitions in pieces(request.topics):
+            if share.is_over():
+                await share.next()
+            self._judge(request, topic, partitions, exchange, found)
+        return found
 
     def _judge(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -256,3 +257,21 @@ def test_a_watermark_is_a_look_at_its_partition_alone(monkeypatch: pytest.Monkey
     found = stage.answer("Produce", 11).responses[0].partition_responses
     assert {0} == {row.error_code for row in found}
     assert COUNT == looks
+
+
+def test_records_that_were_appended_are_not_kept_while_followers_are_waited_for() -> None:
+    stage = Stage((1, 2))
+    size = 64 << 10
+    request = produce_request({"t": [(n, sent(value=b"v" * size)) for n in range(COUNT)]})
+    frame = message_codec("ProduceRequest", 11).encode(request)
+    del request
+    row = stage.table.row(0)
+    assert row is not None
+    exchange = Exchange(Session("peer", allow_all()), 0, 11, 1, None, 0)
+    handled = row.handler(decode_produce_request(memoryview(bytearray(frame)), 11), exchange)
+    stage.timers.run_until_idle()
+    assert isinstance(handled, Promise)
+    assert (False, 1) == (handled.is_kept, stage.manager.delayed_produce_count)
+    # Each batch is a little longer than its record; buffers of the process are much larger.
+    views = [each for each in gc.get_objects() if type(each) is memoryview]
+    assert [] == [len(view) for view in views if size <= len(view) < 2 * size]
