@@ -202,7 +202,7 @@ class StandingSession:
         self._client.parked[self] = self.end
         self.first_response.source = self
         promise = fetch.promise
-        promise.watch(lambda: self._is_over(promise.result()))
+        promise.watch(lambda: self._is_over(promise))
         return fetch
 
     def _is_untold(self, key: TopicPartition, here: Partition) -> bool:
@@ -286,21 +286,25 @@ class StandingSession:
         response.keep(_joined(head, sent))
         return True
 
-    def _is_over(self, results: FetchResults) -> None:
+    def _is_over(self, read: Promise[FetchResults]) -> None:
         """Respond with all of the session that was read, if there is a request to respond to."""
         self._forget()
         response, self._response = self._response, None
         if response is None:
-            release_results(results)
+            if read.error is None:
+                release_results(read.result())
             return
         response.source = None
+        response.keep_with(lambda: self._whole(read.result()))
+
+    def _whole(self, results: FetchResults) -> EncodedResponse:
         partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
         body = self._answer_all(self.session, self.epoch, partitions, results)
-        if self._correlation_id is not None:
-            version, *_ = self.limits
-            head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
-            body = EncodedResponse([head, *body.parts], body.on_sent)
-        response.keep(body)
+        if self._correlation_id is None:
+            return body
+        version, *_ = self.limits
+        head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
+        return EncodedResponse([head, *body.parts], body.on_sent)
 
     def _forget(self) -> None:
         self.fetch = None

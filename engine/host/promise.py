@@ -14,10 +14,12 @@ A caller that does not want it any more abandons it, and so what it comes from:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from engine.errors import EngineError
+from engine.errors import ApiError, EngineError
 from engine.host.each import do_each
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -29,6 +31,14 @@ class Abandonable(Protocol):
     def abandon(self) -> object:
         """Give it up; without effect once it is done."""
         ...
+
+
+class StepFailed(ApiError):
+    """What was to make a promised value has a fault; it is told to the one who took the step."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(UNKNOWN_SERVER_ERROR, f"a step failed: {fault!r}")
+        self.fault = fault
 
 
 class Promise(Generic[T]):
@@ -76,6 +86,24 @@ class Promise(Generic[T]):
         self._value = value
         self._settle()
 
+    def keep_with(self, make: Callable[[], T]) -> None:
+        """Give what is made now; an EngineError of that fails the promise.
+
+        A fault fails it with StepFailed, so that nobody waits for ever, and is raised here.
+        Nothing goes on after an assertion that failed.
+        """
+        try:
+            value = make()
+        except EngineError as error:
+            self.fail(error)
+            return
+        except AssertionError:
+            raise
+        except Exception as fault:
+            do_each((partial(_raise, fault), partial(self.fail, StepFailed(fault))), _run)
+            return
+        self.keep(value)
+
     def fail(self, error: EngineError) -> None:
         """Give an error in place of a value: it is raised where the promise is awaited."""
         assert not self.is_kept, "a promise is kept once"
@@ -102,17 +130,15 @@ class Promise(Generic[T]):
             self._watchers.append(watcher)
 
     def then(self, step: Callable[[T], U]) -> Promise[U]:
-        """Return the promise of what a step makes of the value; an EngineError of it fails that."""
+        """Return the promise of what a step makes of the value; an EngineError of it fails that.
+
+        A fault of it does, too, and goes to the one who keeps this promise.
+        """
         following: Promise[U] = Promise()
         following.source = self
 
         def go_on() -> None:
-            try:
-                value = step(self.result())
-            except EngineError as error:
-                following.fail(error)
-                return
-            following.keep(value)
+            following.keep_with(lambda: step(self.result()))
 
         self.watch(go_on)
         return following
@@ -141,6 +167,10 @@ class Promise(Generic[T]):
         if not self.is_kept:
             yield self
         return self.result()
+
+
+def _raise(fault: Exception) -> None:
+    raise fault
 
 
 def _run(watcher: Callable[[], None]) -> None:

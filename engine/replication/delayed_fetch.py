@@ -102,7 +102,7 @@ class DelayedFetch(DelayedOperation):
         promise = self.promise
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.drop()
-        promise.keep(read(self.params, specs))
+        promise.keep_with(lambda: read(self.params, specs))
 
     def drop(self) -> None:
         """Let go of the partitions and the promise."""
@@ -159,7 +159,7 @@ class UsualDelayedFetch(DelayedOperation):
         """Keep the promise with what is there now."""
         promise, read = self.promise, self._read
         self.drop()
-        promise.keep(read())
+        promise.keep_with(read)
 
     def drop(self) -> None:
         """Let go of the reader and the promise."""

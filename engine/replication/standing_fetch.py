@@ -81,7 +81,7 @@ class StandingFetch(DelayedOperation):
         promise = self.promise
         specs = [(key, spec) for key, (_, spec) in self._waiting.items()]
         self.drop()
-        promise.keep(read(self.params, specs))
+        promise.keep_with(lambda: read(self.params, specs))
 
     def drop(self) -> None:
         """Let go of the partitions and the promise."""

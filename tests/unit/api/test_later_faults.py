@@ -10,16 +10,25 @@ import pytest
 from engine.admin import topic_admin
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
+from engine.api.delete_records import DeleteRecords
 from engine.api.delete_topics import DeleteTopics
 from engine.api.elect_leaders import ElectLeaders
+from engine.api.fetch import Fetch
 from engine.api.metadata import Metadata
+from engine.api.produce import Produce
 from engine.api.promised import HandlerFailed
+from engine.api.usual_fetch import UsualFetch
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
+from engine.replication.partition import Partition
 from engine.wire.structs import message_class
 from tests.unit.api.configuring import TOPIC, Stage
+from tests.unit.api.data_stage import DataStage, fetch_request
+from tests.unit.api.follower import Follower
+from tests.unit.api.test_delete_records import delete
 from tests.unit.controller.admin import AdminBench, exchange
+from tests.unit.log.writing import sent
 
 Handle = Callable[[Any, Any], Any]
 
@@ -141,3 +150,75 @@ def _resource(request: Any, name: str) -> Any:
     if name == "DescribeConfigs":
         return request.DescribeConfigsResource(resource_type=TOPIC, resource_name="clicks")
     return request.AlterConfigsResource(resource_type=TOPIC, resource_name="clicks", configs=[])
+
+
+def _waiting_produce(stage: DataStage, count: int) -> None:
+    assert stage.produce(*[sent()] * count) is None
+
+
+def _waiting_fetch(stage: DataStage, count: int) -> None:
+    request = fetch_request(17, dict.fromkeys(range(count), 0), max_wait_ms=1000)
+    assert stage.ask("Fetch", 17, request) is None
+
+
+def _waiting_deletion(stage: DataStage, _count: int) -> None:
+    assert stage.produce(sent(), acks=1)
+    stage.follow(1)
+    assert delete(stage, {0: 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("begin", "count", "owner", "name"),
+    [
+        (_waiting_produce, 1, Produce, "_add_rows"),
+        (_waiting_produce, 2, Produce, "_add_rows"),
+        (_waiting_fetch, 1, Partition, "read"),
+        (_waiting_fetch, 2, Partition, "read"),
+        (_waiting_fetch, 2, Fetch, "_whole"),
+        (_waiting_deletion, 1, DeleteRecords, "_response"),
+    ],
+)
+@pytest.mark.parametrize("is_usual", [True, False])
+def test_a_fault_at_the_end_of_a_wait_ends_the_request(
+    is_usual: bool,
+    begin: Callable[[DataStage, int], None],
+    count: int,
+    owner: type,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if is_usual and (count, owner) == (1, Partition):
+        owner, name = UsualFetch, "_after"
+    stage = DataStage((1, 2), is_usual=is_usual)
+    begin(stage, count)
+
+    def fail(*_given: object, **_named: object) -> None:
+        raise KeyError("later")
+
+    monkeypatch.setattr(owner, name, fail)
+    with pytest.raises(KeyError):
+        stage.pass_time(2000)
+    (fault,) = stage.faults
+    assert "a step failed: KeyError('later')" in fault
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Partition, "read"), (Fetch, "_whole")])
+def test_a_fault_at_the_end_of_a_standing_fetch_ends_the_request(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = DataStage((1, 2))
+    follower = Follower(stage)
+    follower.ask("all")
+    # The first response begins the session.
+    stage.pass_time(600)
+    follower.ask("usual")
+    assert 1 == stage.followers.standing_count
+
+    def fail(*_given: object, **_named: object) -> None:
+        raise KeyError("later")
+
+    monkeypatch.setattr(owner, name, fail)
+    with pytest.raises(KeyError):
+        stage.pass_time(2000)
+    (fault,) = stage.faults
+    assert "a step failed: KeyError('later')" in fault

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.host.promise import Promise
+from engine.errors import ConfigError, InvariantBroken
+from engine.host.promise import Promise, StepFailed
 
 
 def _error() -> ConfigError:
@@ -119,3 +119,42 @@ def test_a_fault_of_one_watcher_leaves_no_other_waiting() -> None:
     with pytest.raises(KeyError):
         number.keep(4)
     assert [4] == seen
+
+
+def test_a_fault_of_the_step_also_fails_what_follows() -> None:
+    fault = ZeroDivisionError()
+
+    def step(_number: int) -> int:
+        raise fault
+
+    number: Promise[int] = Promise()
+    following = number.then(step)
+    later = following.then(str)
+    with pytest.raises(ZeroDivisionError):
+        number.keep(1)
+    assert isinstance(later.error, StepFailed)
+    assert (following.error, later.error.fault) == (later.error, fault)
+
+
+def test_a_fault_of_those_who_are_told_of_a_fault_hides_it_not() -> None:
+    def step(_number: int) -> int:
+        raise ZeroDivisionError
+
+    def told() -> None:
+        raise KeyError
+
+    number: Promise[int] = Promise()
+    number.then(step).watch(told)
+    with pytest.raises(ZeroDivisionError):
+        number.keep(1)
+
+
+def test_a_broken_rule_of_the_step_is_for_the_one_who_keeps_the_promise_alone() -> None:
+    def step(_number: int) -> int:
+        raise InvariantBroken("an epoch went back")
+
+    number: Promise[int] = Promise()
+    following = number.then(step)
+    with pytest.raises(InvariantBroken):
+        number.keep(1)
+    assert not following.is_kept
