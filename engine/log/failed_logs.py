@@ -25,10 +25,14 @@ class FailedLogs:
         """Return that of a partition, None if there is none."""
         return self._failed.get((topic_partition, is_future))
 
+    def in_reach(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
+        """Return that of a partition, None if it is in a directory that is left as it is now."""
+        failed = self.get(topic_partition, is_future=is_future)
+        return failed if failed is not None and self.home(failed).is_online else None
+
     def is_damaged(self, topic_partition: TopicPartition) -> bool:
         """Tell whether the log of a partition could not be opened, in a directory that works."""
-        failed = self._failed.get((topic_partition, False))
-        return failed is not None and self.home(failed).is_online
+        return self.in_reach(topic_partition, is_future=False) is not None
 
     def home(self, failed: FailedLog) -> LogDirectory:
         """Return the log directory that one lies in."""

@@ -306,7 +306,7 @@ class LogManager:
         """
         is_deleted = False
         for is_future in (True,) if only_future else (False, True):
-            failed = self.failed.get(topic_partition, is_future=is_future)
+            failed = self.failed.in_reach(topic_partition, is_future=is_future)
             if failed is not None:
                 is_deleted = True
                 home = self.failed.home(failed)
@@ -385,23 +385,23 @@ class LogManager:
     def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
         """Set a log aside and note that; returns its new path."""
         path = self._set_aside(log, home, kind)
-        self._note_renames(home)
+        for write in self._notes_of_renames(home):
+            write()
         return path
 
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
         """Rename a log that is out of the maps already, and forget it; returns its new path."""
         path = f"{home.path}/{self._name(log.topic_partition, kind)}"
         directory = log.directory
-        log.rename_directory(path)
+        try:
+            log.rename_directory(path)
+        finally:
+            # Nobody else knows it any more, also where that failed.
+            log.close_files()
         del self._home[directory]
         home.cleaner_points.forget(log.topic_partition)
         home.forget_high_watermark(log.topic_partition)
-        log.close_files()
         return path
-
-    def _note_renames(self, home: LogDirectory) -> None:
-        for write in self._notes_of_renames(home):
-            write()
 
     def _notes_of_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
         return partial(self._files.sync_dir, home.path), *self._checkpoints(home)

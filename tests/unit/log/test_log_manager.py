@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 
 import pytest
 
 from engine.errors import ConfigError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
+from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
@@ -658,3 +661,29 @@ def test_a_task_in_steps_passes_over_what_is_gone_meanwhile(task: str, change: s
     known = (gone.log_start_offset, gone.recovery_point, len(host.files.list_dir(A)))
     take_all(steps)
     assert known == (gone.log_start_offset, gone.recovery_point, len(host.files.list_dir(A)))
+
+
+def test_a_damaged_log_of_a_failed_directory_stays_as_it_is() -> None:
+    host, manager, folder = with_damaged(is_future=False)
+    manager.take_offline(A, LogDirOffline(A, "sync", "a fault", errno.EIO))
+    before = host.files.operations
+    assert [] == manager.delete([T0])
+    assert (before, True) == (host.files.operations, host.files.exists(folder))
+
+
+@pytest.mark.parametrize("is_stray", [False, True])
+def test_a_log_whose_folder_cannot_be_renamed_is_not_kept_open(
+    is_stray: bool, tmp_path: Path
+) -> None:
+    host = Host(RealFiles())  # type: ignore[arg-type]
+    manager = host.started(dirs=(str(tmp_path),))
+    before = os.listdir("/proc/self/fd")
+    manager.get_or_create(T0, is_new=True)
+    assert before != os.listdir("/proc/self/fd")
+    (tmp_path / str(T0)).rename(tmp_path / "elsewhere")
+    if is_stray:
+        assert manager.mark_stray(T0, "it is of another topic")
+    else:
+        assert [T0] == manager.delete([T0])
+    assert [str(tmp_path)] == [path for path, _, _ in host.offline]
+    assert before == os.listdir("/proc/self/fd")
