@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from engine.host.each import do_each
 from engine.model import TopicPartition
 
 _NO_LEADER = -1
@@ -170,8 +171,7 @@ class MetadataCache:
                 self._forget(topic)
         self.version += 1
         topics = frozenset(staged.topics)
-        for listener in self._listeners:
-            listener(topics)
+        do_each(self._listeners, lambda listener: listener(topics))
         return staged.gone
 
     def _forget(self, topic: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
 
@@ -109,3 +111,17 @@ def test_listeners_run_after_an_update_with_its_topics() -> None:
     cache.on_update(lambda topics: seen.append((cache.version, topics)))
     cache.update(1, [NODE], {TopicPartition("u", 3): STATE}, {})
     assert seen == [(cache.version, frozenset(["u"]))]
+
+
+def test_a_fault_of_one_who_hears_of_updates_leaves_none_of_the_others_out() -> None:
+    cache = MetadataCache(1, "cluster")
+    heard: list[frozenset[str]] = []
+
+    def fail(_topics: frozenset[str]) -> None:
+        raise KeyError("a fault")
+
+    cache.on_update(fail)
+    cache.on_update(heard.append)
+    with pytest.raises(KeyError):
+        cache.update(1, [], {}, {})
+    assert [frozenset()] == heard
