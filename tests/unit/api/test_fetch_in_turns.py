@@ -9,6 +9,7 @@ import pytest
 
 from engine.limits import PARTITIONS_AT_ONCE_MAX, SENDFILE_BYTES_MIN
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
@@ -278,3 +279,63 @@ def test_a_followers_fetch_of_all_is_noted() -> None:
     request = fetch_request(12, caught_up, topic="t", replica_id=2, asked=asked)
     assert COUNT == len(_rows(stage.ask("Fetch", 12, request)))
     assert 1 == partition.high_watermark
+
+
+def _counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the partitions that are read from now on."""
+    reads: list[int] = []
+    read = Partition.read
+
+    def counted(partition: Partition, *given: Any, **named: Any) -> Any:
+        reads.append(partition.topic_partition.partition)
+        return read(partition, *given, **named)
+
+    monkeypatch.setattr(Partition, "read", counted)
+    return reads
+
+
+def test_as_many_bytes_as_are_wanted_are_enough_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    stage.append(3)
+    size = len(sent(value=b"v"))
+    assert stage.fetch_all(max_wait_ms=FOR_EVER_MS, min_bytes=size + 1) is None
+    other = Stage()
+    other.append(3)
+    reads = _counted_reads(monkeypatch)
+    rows = _rows(other.fetch_all(max_wait_ms=FOR_EVER_MS, min_bytes=size))
+    assert [3] == [row.partition_index for row in rows if row.records]
+    assert list(range(COUNT)) == reads
+
+
+@pytest.mark.parametrize("number", TURNS)
+@pytest.mark.parametrize("max_wait_ms", [0, FOR_EVER_MS])
+def test_nothing_is_read_once_the_broker_has_stopped(
+    number: int, max_wait_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage()
+    reads = _counted_reads(monkeypatch)
+
+    def stop() -> None:
+        stage.manager.stop()
+        reads.clear()
+
+    stage.in_turn(number, stop)
+    # The one without a wait may have its response before.
+    assert stage.fetch_all(max_wait_ms=max_wait_ms) is None or not max_wait_ms
+    assert [] == reads
+    assert stage.fetch_all(max_wait_ms=max_wait_ms) is None
+    assert ([], 0) == (reads, stage.manager.large_fetches.reading_count)
+
+
+def test_nothing_is_read_for_a_client_that_has_gone_amid_its_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    reads = _counted_reads(monkeypatch)
+    assert stage.fetch_all(max_wait_ms=FOR_EVER_MS) is None
+    assert list(range(COUNT)) == reads
+    stage.client.close("gone")
+    stage.timers.run_until_idle()
+    assert (COUNT, 0) == (len(reads), stage.manager.large_fetches.reading_count)

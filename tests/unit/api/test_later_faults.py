@@ -54,6 +54,8 @@ def told(later: Later, handled: Any) -> HandlerFailed:
     assert not handled.is_kept
     later.promise.keep(None)
     assert isinstance(handled.error, HandlerFailed)
+    assert -1 == handled.error.code
+    assert "a handler failed: KeyError('later')" in str(handled.error)
     return handled.error
 
 

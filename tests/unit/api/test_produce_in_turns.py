@@ -275,3 +275,22 @@ def test_records_that_were_appended_are_not_kept_while_followers_are_waited_for(
     # Each batch is a little longer than its record; buffers of the process are much larger.
     views = [each for each in gc.get_objects() if type(each) is memoryview]
     assert [] == [len(view) for view in views if size <= len(view) < 2 * size]
+
+
+def test_what_is_left_when_the_broker_stops_is_led_elsewhere() -> None:
+    stage = Stage()
+    stage.amid(stage.manager.stop)
+    codes = stage.codes(acks=1)
+    assert [0] * ROWS_PER_SHARE + [6] * (COUNT - ROWS_PER_SHARE) == codes
+    assert [1] * ROWS_PER_SHARE + [0] * (COUNT - ROWS_PER_SHARE) == stage.ends()
+
+
+@pytest.mark.parametrize(("client_id", "code"), [("tester", 17), ("__admin_client", 0)])
+def test_internal_topics_are_for_the_tools_of_kafka_alone(client_id: str, code: int) -> None:
+    stage = Stage()
+    stage.add("__consumer_offsets", 0)
+    rows = {"t": [(n, sent()) for n in range(COUNT)], "__consumer_offsets": [(0, sent())]}
+    answer = stage.ask("Produce", 11, produce_request(rows, acks=1), client_id)
+    found = {topic.name: topic.partition_responses for topic in answer.responses}
+    assert [code] == [row.error_code for row in found["__consumer_offsets"]]
+    assert {0} == {row.error_code for row in found["t"]}

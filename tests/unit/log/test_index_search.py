@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
+from engine.host.real import RealFiles
 from engine.log.index_search import READ_ENTRIES, search_offset_index
 from engine.log.offset_index import OffsetPosition, parse_offset_index
 
@@ -76,8 +79,10 @@ def test_a_full_index_takes_a_dozen_reads_of_which_one_is_of_a_page() -> None:
         encoded([*rising(2000)[:999], (0, 0), *rising(2000)[1000:]]),
         encoded([*rising(2000)[:999], (1 << 30, 9994), *rising(2000)[1000:]]),
         encoded([*rising(2000)[:999], (2999, 1 << 30), *rising(2000)[1000:]]),
+        # Met in the last read alone, which is of the entries from 750 on.
+        encoded([*rising(2000)[:1000], (3002, 1 << 30), *rising(2000)[1001:]]),
     ],
-    ids=["empty", "leftover", "preallocated", "negative", "zeros", "offset", "position"],
+    ids=["empty", "leftover", "preallocated", "negative", "zeros", "offset", "position", "last"],
 )
 def test_what_cannot_be_told_by_these_reads_is_left_to_who_reads_all(content: bytes) -> None:
     assert None is search(file_of(content), BASE + 3002)
@@ -88,3 +93,12 @@ def test_one_that_is_missing_or_read_whole_anyway_is_not_searched() -> None:
     assert None is search(files, BASE + 4, is_whole=True)
     files.remove(PATH)
     assert None is search(files, BASE + 4)
+
+
+@pytest.mark.parametrize("content", [b"", encoded(rising(9)), encoded([(5, 4), (-1, 9)])])
+def test_the_file_is_closed_behind_the_look(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "i.index"
+    path.write_bytes(content)
+    before = os.listdir("/proc/self/fd")
+    search_offset_index(RealFiles(), str(path), BASE, BASE + 4, is_read_whole=lambda _size: False)
+    assert before == os.listdir("/proc/self/fd")
