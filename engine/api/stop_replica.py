@@ -16,6 +16,7 @@ Source: KafkaApis.handleStopReplicaRequest; PART-7; KIP-570.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
@@ -34,6 +35,13 @@ from engine.wire import messages
 
 _BY_TOPIC = 1
 _BY_PARTITION = 3
+
+
+class _Stopped(NamedTuple):
+    """What has become of the replicas so far, and where some were deleted."""
+
+    results: dict[TopicPartition, ApiError | None]
+    deleted: DeletedIn
 
 
 class StopReplica:
@@ -75,25 +83,40 @@ class StopReplica:
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         share = self._turns.begin()
-        deleted: DeletedIn = {}
-        results: dict[TopicPartition, ApiError | None] = {}
-        code = self._refusal(request)
+        stopped = _Stopped({}, {})
+        code, fault = 0, None
         try:
-            for key, order in _orders(request, exchange.api_version).items():
-                if not code and share.is_over():
-                    await share.next()
-                    code = self._refusal(request)
-                if code:
-                    return messages.StopReplicaResponse(error_code=code)
-                results[key] = self._leadership.stop_one(key, order, deleted)
-        finally:
-            # Of those that were deleted, whoever is the controller now.
-            for _ in self._leadership.note_deletions(deleted):
-                if share.is_over():
-                    await share.next()
+            code = await self._stop_all(request, exchange.api_version, share, stopped)
+        except Exception as error:
+            fault = error
+        # Of those that were deleted, whoever is the controller now, and also behind a fault; but
+        # not where a stop has cut the order off, which is then only let go.
+        for _ in self._leadership.note_deletions(stopped.deleted):
+            if share.is_over():
+                await share.next()
+        if fault is not None:
+            raise fault
         if code:
             return messages.StopReplicaResponse(error_code=code)
-        return await _response(results, share)
+        return await _response(stopped.results, share)
+
+    async def _stop_all(
+        self,
+        request: messages.StopReplicaRequest,
+        version: int,
+        share: Share,
+        stopped: _Stopped,
+    ) -> int:
+        """Stop replicas one after the other; returns what refuses those that are left, or 0."""
+        code = self._refusal(request)
+        for key, order in _orders(request, version).items():
+            if not code and share.is_over():
+                await share.next()
+                code = self._refusal(request)
+            if code:
+                break
+            stopped.results[key] = self._leadership.stop_one(key, order, stopped.deleted)
+        return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +15,7 @@ from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.promised import HandlerFailed
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
+from engine.broker.broker_timers import BrokerTimers
 from engine.errors import ConfigError
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
@@ -560,3 +563,39 @@ def test_logs_that_are_closed_amid_an_order_leave_their_checkpoints_alone() -> N
     close()
     handlers.timers.run_until_idle()
     assert {T1} == set(written_points(handlers))
+
+
+def _cut_off_amid_a_deletion(handlers: Handlers) -> int:
+    """Let the broker stop with one of two replicas deleted; return how often its disk changed."""
+    stage, timers = handlers.stage, BrokerTimers(handlers.timers)
+    stage.lead(T0, T1)
+    turns = LoopTurns(timers, handlers.clock)
+    handlers.stop = StopReplica(stage.leadership, lambda: EPOCH, turns, turns.line())
+    handlers.clock.step_ms = SHARE_MS_MAX
+    request = stopping()
+    for state in request.topic_states[0].partition_states:
+        state.delete_partition = True
+    reply = handlers.begin("StopReplica", 3, request)
+
+    def cut_off() -> None:
+        if stage.leadership.has(T0):
+            handlers.timers.call_soon(cut_off)
+        else:
+            timers.stop()
+
+    cut_off()
+    handlers.timers.run_until_idle()
+    assert (False, [T1]) == (reply.is_kept, list(stage.replicas.partitions))
+    return stage.files.operations
+
+
+def test_an_order_that_a_stop_has_cut_off_is_let_go_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    untold: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", untold.append)
+    handlers = Handlers()
+    stage, before = handlers.stage, _cut_off_amid_a_deletion(handlers)
+    del handlers
+    gc.collect()
+    assert (before, []) == (stage.files.operations, untold)
