@@ -146,3 +146,19 @@ def test_the_response_to_very_many_topics_is_made_in_several_turns(version: int)
 
 def vars_of(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__slots__}
+
+
+@pytest.mark.parametrize(
+    ("count", "is_held"), [(ROWS_PER_SHARE, False), (ROWS_PER_SHARE + 1, True)]
+)
+def test_the_next_request_of_the_connection_does_not_overtake_very_many_topics(
+    count: int, is_held: bool
+) -> None:
+    bench = AdminBench(1, ends_early=True)
+    handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
+    asked = REQUEST(topics=[topic(f"t{number}") for number in range(count)], timeout_ms=1000)
+    reply = handler.handle(asked, exchange(7))
+    assert isinstance(reply, Promise)
+    assert is_held == (reply.turns is not None and not reply.turns.is_kept)
+    reply_of(bench, reply)
+    assert reply.turns is None or reply.turns.is_kept

@@ -9,11 +9,14 @@ import pytest
 
 from engine.limits import PARTITIONS_AT_ONCE_MAX, SENDFILE_BYTES_MIN
 from engine.model import TopicPartition
+from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
 from tests.unit.api.data_stage import LEADER, DataStage, fetch_request, produce_request
+from tests.unit.api.test_delete_records import delete
+from tests.unit.api.test_delete_records import rows as rows_of_deletion
 from tests.unit.log.writing import sent
 from tests.unit.replication.replicas import borrowed_segments
 
@@ -339,3 +342,29 @@ def test_nothing_is_read_for_a_client_that_has_gone_amid_its_wait(
     stage.client.close("gone")
     stage.timers.run_until_idle()
     assert (COUNT, 0) == (len(reads), stage.manager.large_fetches.reading_count)
+
+
+def test_a_consumer_with_a_nearer_replica_is_sent_there_without_a_wait() -> None:
+    stage = Stage((1, 2))
+    reader = stage.manager._reader
+    reader._ports = reader._ports._replace(nearest=NearestReplica(stage.metadata, stage.clock))
+    request = fetch_request(12, dict.fromkeys(range(COUNT), 0), topic="t", replica_id=2)
+    assert stage.ask("Fetch", 12, request) is not None
+    rows = _rows(stage.fetch_all(max_wait_ms=FOR_EVER_MS, rack_id="rack2"))
+    assert [2] * COUNT == [row.preferred_read_replica for row in rows]
+
+
+def test_a_followers_fetch_of_all_completes_the_deletions_that_wait_for_it() -> None:
+    stage = Stage((1, 2))
+    stage.fill()
+    caught_up = dict.fromkeys(range(COUNT), 1)
+    more: dict[str, Any] = {"topic": "t", "replica_id": 2}
+    assert stage.ask("Fetch", 12, fetch_request(12, caught_up, **more)) is not None
+    stage.follow(1, 3, log_start=1)
+    assert delete(stage, {0: 1}) is None
+    asked = {"log_start_offset": 1}
+    request = fetch_request(12, caught_up, asked=asked, max_wait_ms=FOR_EVER_MS, **more)
+    body = message_codec("FetchRequest", 12).encode(request)
+    follower = stage.network.connect("here", stage.port)
+    follower.send([request_header_bytes(1, 12, 77, "follower"), body])
+    assert {0: (0, 1)} == rows_of_deletion(stage.answer("DeleteRecords", 2))

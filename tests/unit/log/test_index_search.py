@@ -102,3 +102,9 @@ def test_the_file_is_closed_behind_the_look(content: bytes, tmp_path: Path) -> N
     before = os.listdir("/proc/self/fd")
     search_offset_index(RealFiles(), str(path), BASE, BASE + 4, is_read_whole=lambda _size: False)
     assert before == os.listdir("/proc/self/fd")
+
+
+def test_an_entry_of_the_base_offset_is_found() -> None:
+    files = file_of(encoded([(0, 4)]))
+    assert OffsetPosition(BASE, 4) == search(files, BASE)
+    assert OffsetPosition(BASE, 0) == search(files, BASE - 1)
