@@ -235,11 +235,24 @@ class Storage:
         return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:
-        """Complete the delayed operations and close everything in order."""
+        """Complete the delayed operations and close everything in order.
+
+        A fault in what somebody is answered is raised when the logs are closed. After an assertion
+        that failed they are left as they are: the next start recovers them.
+        """
         self.fetchers.close()
         self.moves.close()
         self.isr_changes.stop()
-        self.replica_manager.stop()
+        try:
+            self.replica_manager.stop()
+        except AssertionError:
+            raise
+        except Exception:
+            self._close_logs()
+            raise
+        self._close_logs()
+
+    def _close_logs(self) -> None:
         self.checkpoint_high_watermarks()
         self.logs.stop()
 

@@ -551,8 +551,10 @@ class ReplicaManager:
     def stop(self) -> None:
         """Complete every delayed operation, as if its time were over; append no more."""
         self.large_appends.stop()
-        self._delayed.drain()
-        self.large_fetches.stop()
+        try:
+            self._delayed.drain()
+        finally:
+            self.large_fetches.stop()
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:

@@ -8,11 +8,16 @@ import pytest
 
 from engine.broker.near_requests import NearRequests
 from engine.client.errors import Unreachable
-from engine.errors import ConfigError
+from engine.errors import ConfigError, InvariantBroken
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
+from engine.replication.near_fetch import NearFetch
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.watermark import Isolation
 from engine.wire import messages
-from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.broker.memory_broker import LOG_DIR
+from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
 
 @pytest.mark.parametrize("is_one_process", [True, False])
@@ -91,3 +96,28 @@ def test_what_is_given_up_is_not_owed() -> None:
     assert not owing.owed.is_kept
     owing.response.keep(7)
     assert not owing.owed.is_kept
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_clean"), [(KeyError("a fault"), True), (InvariantBroken("an epoch"), False)]
+)
+def test_a_fault_in_what_is_answered_at_the_stop_leaves_no_log_open(
+    fault: Exception, is_clean: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2000)
+    broker = cluster.brokers[1]
+    params = FetchParams(-1, 60_000, 1, 10 << 20, Isolation.HIGH_WATERMARK)
+    ids = broker.metadata_cache.topic_ids
+    asked = broker.serve_near("Fetch", 0, NearFetch(params, {T0: FetchSpec(0, 1 << 20, 0)}, ids))
+    assert not asked.is_kept
+
+    def fail(*_given: object, **_named: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(Partition, "read", fail)
+    with pytest.raises(type(fault)):
+        drive(broker.stop(moves_leaders=False)).result()
+    assert asked.is_kept
+    assert is_clean == cluster.disks[1].exists(f"{LOG_DIR}/.kafka_cleanshutdown")
