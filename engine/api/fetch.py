@@ -151,11 +151,16 @@ class Fetch:
                 standing = followers.begin(
                     context, request, params, exchange, partial(self._answer_standing, exchange)
                 )
-            read = self._replica_manager.fetch(
-                params, specs, None if standing is None else standing.stand
-            )
-        if standing is not None and isinstance(read, Promise):
-            return standing.first_response
+            if standing is None:
+                read = self._replica_manager.fetch(params, specs)
+            else:
+                read = self._replica_manager.fetch(
+                    params, specs, standing.stand, standing.partitions
+                )
+        if standing is not None:
+            if isinstance(read, Promise):
+                return standing.first_response
+            interesting = standing.named_by(read)
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(context, interesting, results, refused, exchange)
@@ -172,14 +177,23 @@ class Fetch:
     ) -> None:
         """Find out which partitions cannot be read at all."""
         refused, interesting, specs = wanted
+        reader: Session | None = session
+        if is_follower:
+            if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
+                refused += [
+                    (it, _refused(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
+                ]
+                return
+            reader = None
         for partition in partitions:
-            code = self._refusal(partition, session, is_follower=is_follower)
+            topic_partition = partition.topic_partition
+            code = self._refusal(topic_partition, partition.topic_id_text, reader)
             if code:
                 refused.append((partition, _refused(partition.index, code)))
             else:
-                assert partition.topic_partition is not None
+                assert topic_partition is not None
                 interesting.append(partition)
-                specs.append((partition.topic_partition, partition.spec))
+                specs.append((topic_partition, partition.spec))
 
     # Very many partitions
 
@@ -322,18 +336,16 @@ class Fetch:
         )
         return encode_fetch_response(version, whole)
 
-    def _refusal(self, partition: SessionPartition, session: Session, *, is_follower: bool) -> int:
-        topic_partition = partition.topic_partition
-        if is_follower and not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
-            return TOPIC_AUTHORIZATION_FAILED
+    def _refusal(
+        self, topic_partition: TopicPartition | None, topic_id: str | None, reader: Session | None
+    ) -> int:
+        """Return why a partition cannot be read; `reader` is None for one that may read all."""
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
-        topic = topic_partition.topic
-        if not is_follower and not session.may(AclOperation.READ, AclResource.TOPIC, topic):
+        topic, _ = topic_partition
+        if reader is not None and not reader.may(AclOperation.READ, AclResource.TOPIC, topic):
             return TOPIC_AUTHORIZATION_FAILED
-        return fetch_refusal(
-            topic_partition, partition.topic_id_text, self._metadata_cache, self._replica_manager
-        )
+        return fetch_refusal(topic_partition, topic_id, self._metadata_cache, self._replica_manager)
 
     def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
         # Source: FET-4.

@@ -10,7 +10,8 @@
 A follower that keeps up asks for one partition from further on, again and again. To read all that
 it follows for each record costs more than all the rest; what stands looks at what has changed.
 Its deadline stands: after the wait of the first request a whole one is made again, and with it is
-found what only shows when all partitions are looked at.
+found what only shows when all partitions are looked at. What is as the session was told is not
+read even then.
 
 Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
 """
@@ -152,13 +153,13 @@ class StandingSession:
         "_answer_all",
         "_client",
         "_correlation_id",
-        "_partitions",
         "_response",
         "_standing",
         "epoch",
         "fetch",
         "first_response",
         "limits",
+        "partitions",
         "session",
     )
 
@@ -183,8 +184,11 @@ class StandingSession:
         self._correlation_id: int | None = None
         self._standing = standing
         self._answer_all = answer_all
-        self._partitions = {
-            partition.topic_partition: partition for partition in session.partitions.values()
+        #: What the session was told of each, among other things.
+        self.partitions = {
+            partition.topic_partition: partition
+            for partition in session.partitions.values()
+            if partition.topic_partition is not None
         }
 
     def stand(
@@ -195,8 +199,9 @@ class StandingSession:
         leader: LeaderSide,
     ) -> SessionStandingFetch:
         """Return the fetch that stands, see `engine.replication.standing_fetch.Stand`."""
-        moved = [key for key in waiting if self._is_untold(key, leader.partitions[key])]
-        fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond, moved)
+        fetch = SessionStandingFetch(
+            deadline_ms, params, waiting, leader, self._respond, self.partitions
+        )
         self.fetch = fetch
         self._standing[self.session.id] = self
         self._client.parked[self] = self.end
@@ -204,13 +209,6 @@ class StandingSession:
         promise = fetch.promise
         promise.watch(lambda: self._is_over(promise))
         return fetch
-
-    def _is_untold(self, key: TopicPartition, here: Partition) -> bool:
-        told = self._partitions[key]
-        return (
-            told.high_watermark != here.high_watermark
-            or told.log_start_offset != here.log.log_start_offset
-        )
 
     def go_on(
         self, fetch: SessionStandingFetch, partition: SessionPartition, request: ReplicaFetch
@@ -257,7 +255,7 @@ class StandingSession:
         Raises StorageError where they cannot be read, with nothing done.
         """
         session = self.session
-        partition = self._partitions[here.topic_partition]
+        partition = self.partitions[here.topic_partition]
         key = partition.key
         topic_id, index = key
         if session.epoch != self.epoch or session.partitions.get(key) is not partition:
@@ -298,13 +296,17 @@ class StandingSession:
         response.keep_with(lambda: self._whole(read.result()))
 
     def _whole(self, results: FetchResults) -> EncodedResponse:
-        partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
+        partitions = self.named_by(results)
         body = self._answer_all(self.session, self.epoch, partitions, results)
         if self._correlation_id is None:
             return body
         version, *_ = self.limits
         head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
         return EncodedResponse([head, *body.parts], body.on_sent)
+
+    def named_by(self, results: FetchResults) -> list[SessionPartition]:
+        """Return the session's partitions that results are of."""
+        return [self.partitions[topic_partition] for topic_partition, _ in results]
 
     def _forget(self) -> None:
         self.fetch = None

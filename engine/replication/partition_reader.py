@@ -26,6 +26,7 @@ from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.unchanged import Told, is_unchanged
 
 
 class WhatIsLeft:
@@ -60,11 +61,13 @@ class PartitionReader:
         specs: Iterable[tuple[TopicPartition, FetchSpec]],
         effects: list[Effect] | None,
         left: WhatIsLeft | None = None,
+        told: Mapping[TopicPartition, Told] | None = None,
     ) -> FetchResults:
         """Read partitions until the bytes are used up; followers are noted if `effects` is there.
 
         Only the first partition that has something yields a batch above the limits (FET-3). `left`
-        is that of a fetch that is read in several calls.
+        is that of a fetch that is read in several calls. What is as a follower's session was `told`
+        is left out.
         """
         if left is None:
             left_bytes, at_least_one_batch = params.max_bytes, not params.is_max_bytes_hard
@@ -75,6 +78,10 @@ class PartitionReader:
         for topic_partition, spec in specs:
             try:
                 partition = self._partitions.get(topic_partition) or self._find(topic_partition)
+                if told is not None and _is_left_out(
+                    partition, params.replica_id, spec, told[topic_partition], effects
+                ):
+                    continue
                 if nearest is not None:
                     elsewhere = _read_elsewhere(nearest, partition, params, spec)
                     if elsewhere is not None:
@@ -155,6 +162,17 @@ class PartitionReader:
             and replica_id not in partition.in_sync.isr
             and self._ports.leader_quota.holds_back(partition.topic_partition)
         )
+
+
+def _is_left_out(
+    partition: Partition, replica_id: int, spec: FetchSpec, told: Told, effects: list[Effect] | None
+) -> bool:
+    """Tell whether a partition is as it was told; the follower is noted then, if `effects` is."""
+    if not is_unchanged(partition, replica_id, spec, told):
+        return False
+    if effects is not None:
+        effects += partition.record_follower_fetch(replica_id, spec, spec.fetch_offset)
+    return True
 
 
 def _read_elsewhere(

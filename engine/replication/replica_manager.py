@@ -72,6 +72,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecisi
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
 from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
+from engine.replication.unchanged import Told
 
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
@@ -333,14 +334,16 @@ class ReplicaManager:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         stand: Stand | None = None,
+        told: Mapping[TopicPartition, Told] | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
         is noted, and may complete produces (PUR-7). With `stand` it stands, if it has to wait.
+        What is as the session of such a fetch was `told` is left out of what is returned at once.
         """
         effects: list[Effect] = []
-        results = self._reader.read(params, specs, effects)
+        results = self._reader.read(params, specs, effects, told=told)
         is_over = params.max_wait_ms <= 0 or not specs
         total_bytes = 0
         for _, result in results:
@@ -354,7 +357,11 @@ class ReplicaManager:
             release_results(results)
             fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
-            if operation.can_complete():
+            if (
+                operation.has_news_of(key for key, _ in results)
+                if told is not None and isinstance(operation, StandingFetch)
+                else operation.can_complete()
+            ):
                 operation.force_complete()
                 operation.keep(self._read_now)
             else:

@@ -31,6 +31,7 @@ from engine.replication.delayed_fetch import FetchResults, ReadNow
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.unchanged import Told, is_unchanged
 from engine.timing.purgatory import DelayedOperation
 
 #: Takes an answer to a spec, on a turn of its own, and tells the fetch what became of it.
@@ -91,6 +92,10 @@ class StandingFetch(DelayedOperation):
     def can_complete(self) -> bool:
         """Tell whether there is something to read, or something that waiting does not mend."""
         return any(map(self._is_news, self._waiting))
+
+    def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
+        """Tell the same of some of its partitions."""
+        return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:
         partition, spec = self._waiting[key]
@@ -260,7 +265,7 @@ class SessionStandingFetch(StandingFetch):
     A session is told of all that is new at once: where others have moved too, it is over.
     """
 
-    __slots__ = ("_moved", "_respond", "_unseen", "is_asked")
+    __slots__ = ("_moved", "_respond", "_told", "_unseen", "is_asked")
 
     def __init__(
         self,
@@ -269,34 +274,48 @@ class SessionStandingFetch(StandingFetch):
         waiting: Mapping[TopicPartition, FetchSpec],
         leader: LeaderSide,
         respond: Respond,
-        moved: Iterable[TopicPartition],
+        told: Mapping[TopicPartition, Told],
     ) -> None:
-        """`moved` are those whose watermark or log start the session was not told as it is."""
+        """`told` is what the session was told last, at any time."""
         super().__init__(deadline_ms, params, waiting, leader)
         self._respond = respond
+        self._told = told
         #: There is a request to answer.
         self.is_asked = True
         # What may have more to tell than records, and what had an event between two requests.
-        self._moved: set[object] = set(moved)
+        self._moved: set[object] = {
+            key
+            for key, (here, _) in self._waiting.items()
+            if (last := told[key]).high_watermark != here.high_watermark
+            or last.log_start_offset != here.log.log_start_offset
+        }
         self._unseen: set[object] = set()
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with what is there now; with nothing where no request waits for it.
+        """Keep the promise with what is there now and was not told; the others are not read.
 
-        What is read for nobody would be sent, and released, by nobody.
+        With nothing where no request waits for it: what is read for nobody would be sent, and
+        released, by nobody.
         """
-        if self.is_asked:
-            super().keep(read)
-        else:
-            promise = self.promise
-            self.drop()
-            promise.keep([])
+        promise = self.promise
+        specs = self._untold() if self.is_asked else []
+        self.drop()
+        promise.keep(read(self.params, specs) if specs else [])
+
+    def _untold(self) -> list[tuple[TopicPartition, FetchSpec]]:
+        replica_id, partitions, told = self.params.replica_id, self._leader.partitions, self._told
+        return [
+            (key, spec)
+            for key, (here, spec) in self._waiting.items()
+            if partitions.get(key) is not here
+            or not is_unchanged(here, replica_id, spec, told[key])
+        ]
 
     def drop(self) -> None:
         """Let go of the session too."""
         super().drop()
         self._moved, self._unseen = set(), set()
-        del self._respond
+        del self._respond, self._told
 
     def look(self, key: object) -> bool:
         """Answer the request with the records of a partition, if that is usual."""

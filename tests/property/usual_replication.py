@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from engine.api.usual_follower_fetch import UsualFollowerFetch
 from engine.broker.usual_round import UsualRound
 from engine.errors import ApiError, EngineError
+from engine.log.log_lines import LogStartReason
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchSpec, PartitionState
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.codec import message_codec
@@ -177,6 +179,7 @@ _STEPS = st.lists(
         st.tuples(st.just("fetch"), st.just(0), st.just("usual")),
         st.tuples(st.just("other"), _INDEX, st.integers(0, 3)),
         st.tuples(st.sampled_from(("wait", "elect", "delete")), _INDEX, st.just(0)),
+        st.tuples(st.sampled_from(("expire", "leave", "return")), _INDEX, st.booleans()),
     ),
     min_size=6,
     max_size=24,
@@ -207,10 +210,33 @@ def _perform(stage: DataStage, follower: Follower, step: tuple[str, int, Any]) -
             here = manager.find(key)
             state = PartitionState(1, here.leader_epoch + 1, (1, 2, 3), 0, (1, 2, 3))
             manager.perform(here.become_leader(state).effects)
+        case "expire" | "leave" | "return":
+            # What nobody is told of shows when all is looked at: at a deadline, or soon after it.
+            stage.pass_time(600)
+            if what:
+                follower.ask("nothing")
+            _change_unseen(manager.find(key), kind)
+            if what:
+                stage.pass_time(600)
+            else:
+                follower.ask("nothing")
         case _:
             offset = manager.find(key).high_watermark
             manager.delete_records({key: offset}, 0)
     stage.timers.run_until_idle()
+
+
+def _change_unseen(here: Partition, kind: str) -> None:
+    """Raise the start of a log as retention does, or take the follower off the replicas or back."""
+    if kind == "expire":
+        watermark = here.high_watermark
+        here.log.maybe_increment_log_start_offset(
+            watermark, watermark, LogStartReason.SEGMENT_DELETION
+        )
+        return
+    replicas = (1, 3) if kind == "leave" else (1, 2, 3)
+    epochs = here.leader_epoch, here.partition_epoch + 1
+    here.become_leader(PartitionState(1, epochs[0], (1, 3), epochs[1], replicas))
 
 
 def _follow(manager: ReplicaManager, key: TopicPartition, behind: int) -> None:
@@ -247,6 +273,7 @@ def sessions_of(stage: DataStage) -> Any:
 @EXAMPLES
 @example(steps=_ROUND * 4)
 @example(steps=[*_ROUND, ("produce", 0, 1), ("produce", 0, 1), *_ROUND, ("produce", 1, 1)] * 2)
+@example(steps=[*_ROUND, ("expire", 0, True), *_ROUND, ("leave", 1, True), ("return", 1, False)])
 @example(steps=[("append", 0, 60)] * 20 + [("append", 0, 60), ("fetch", 0, "usual")] * 3)
 @given(_STEPS)
 def follower_fetches(steps: list[tuple[str, int, Any]]) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.log_lines import LogStartReason
 from engine.model import TopicPartition
-from engine.replication.partition_types import PartitionState
+from engine.replication.isr import InSyncSet
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchSpec, PartitionRead, PartitionState
 from tests.unit.api.data_stage import DataStage
 from tests.unit.api.follower import Follower
 from tests.unit.log.writing import sent
@@ -23,8 +27,8 @@ SIZE = len(sent(1))
 class Leading:
     """A leader of two partitions, and a follower whose session stands; whole fetches counted."""
 
-    def __init__(self, files: MemoryFiles | None = None) -> None:
-        self.stage = DataStage((1, 2, 3), files=files)
+    def __init__(self, files: MemoryFiles | None = None, *, is_usual: bool = True) -> None:
+        self.stage = DataStage((1, 2, 3), files=files, is_usual=is_usual)
         self.follower = Follower(self.stage)
         self.append(T0)
         self.append(T1)
@@ -44,6 +48,13 @@ class Leading:
         info = self.stage.manager.find(key).append(batch, 1)
         self.stage.manager.perform(info.effects)
         self.stage.timers.run_until_idle()
+
+    def follow(self, key: TopicPartition) -> None:
+        """Let broker 3 have all of a partition."""
+        here = self.stage.manager.find(key)
+        end = here.log.log_end_offset
+        spec = FetchSpec(end, 1, log_start_offset=0)
+        self.stage.manager.perform(here.record_follower_fetch(3, spec, end))
 
     @property
     def standing_count(self) -> int:
@@ -189,3 +200,115 @@ def test_records_that_cannot_be_read_are_an_error_of_their_partition(
     leading.append(T0, b"v" * SENDFILE_BYTES_MIN)
     assert [(0, 56, -1, 0)] == leading.follower.said()
     assert [] == borrowed
+
+
+# What a session was told, and has not changed
+
+
+@pytest.fixture
+def told(leading: Leading) -> Leading:
+    """A session that was told of all there is: a record in each, which both followers have."""
+    manager = leading.stage.manager
+    for key in (T0, T1):
+        leading.follow(key)
+    for kind in ("usual", "nothing", "nothing"):
+        leading.follower.ask(kind)
+        leading.stage.pass_time(500)
+    assert ([], 0) == (leading.follower.said(), leading.standing_count)
+    assert [1, 1] == [manager.find(key).high_watermark for key in (T0, T1)]
+    return leading
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[TopicPartition]:
+    """Return what is read from now on."""
+    found: list[TopicPartition] = []
+    before = Partition.read
+
+    def noting(self: Partition, *arguments: Any, **more: Any) -> PartitionRead:
+        found.append(self.topic_partition)
+        return before(self, *arguments, **more)
+
+    monkeypatch.setattr(Partition, "read", noting)
+    return found
+
+
+def test_what_is_as_it_was_told_is_not_read(told: Leading, read: list[TopicPartition]) -> None:
+    told.follower.ask("nothing")
+    assert 1 == told.standing_count
+    told.stage.pass_time(500)
+    assert ([], 0, []) == (told.follower.said(), told.standing_count, read)
+    told.append(T1)
+    told.follower.ask("nothing")
+    assert ([(1, 0, 1, SIZE)], [T1]) == (told.follower.said(), read)
+
+
+def test_a_follower_is_caught_up_with_what_is_not_read_for_it(
+    told: Leading, read: list[TopicPartition]
+) -> None:
+    told.stage.clock.advance(7)
+    now_ms = told.stage.clock.monotonic_ms()
+    told.follower.ask("nothing")
+    noted = [told.stage.manager.find(key).followers[2] for key in (T0, T1)]
+    assert [(1, now_ms, now_ms)] * 2 == [
+        (it.log_end_offset, it.last_fetch_ms, it.last_caught_up_ms) for it in noted
+    ]
+    assert [] == read
+
+
+def test_who_fell_out_joins_by_a_fetch_of_what_is_not_read(
+    told: Leading, read: list[TopicPartition]
+) -> None:
+    here = told.stage.manager.find(T1)
+    here.in_sync = InSyncSet((1, 3))
+    told.follower.ask("nothing")
+    assert [(T1, (1, 3, 2))] == [(it.topic_partition, it.isr) for it in told.stage.proposed]
+    assert [] == read
+
+
+def _remove(stage: DataStage) -> None:
+    # Without an event, as nothing of the manager does: the deadline looks by itself.
+    del stage.manager._partitions[T1]
+
+
+def _raise_start(stage: DataStage) -> None:
+    log = stage.manager.find(T1).log
+    assert log.maybe_increment_log_start_offset(1, 1, LogStartReason.SEGMENT_DELETION)
+
+
+def _unassign(stage: DataStage) -> None:
+    del stage.manager.find(T1).followers[2]
+
+
+def _raise_watermark(stage: DataStage) -> None:
+    stage.manager.find(T1).high_watermark = 2
+
+
+def _elect_anew(stage: DataStage) -> None:
+    stage.manager.find(T1).become_leader(PartitionState(1, 1, (1, 2, 3), 1, (1, 2, 3)))
+
+
+@pytest.mark.parametrize(
+    "change", [_remove, _raise_start, _unassign, _raise_watermark, _elect_anew]
+)
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_what_changed_without_an_event_is_told_as_by_a_read_of_all(
+    change: Callable[[DataStage], None], is_waiting: bool
+) -> None:
+    said = []
+    for is_usual in (True, False):
+        leading = Leading(is_usual=is_usual)
+        for key in (T0, T1):
+            leading.follow(key)
+        for kind in ("usual", "nothing", "nothing"):
+            leading.follower.ask(kind)
+            leading.stage.pass_time(500)
+        if is_waiting:
+            leading.follower.ask("nothing")
+        change(leading.stage)
+        if not is_waiting:
+            leading.follower.ask("nothing")
+        leading.stage.pass_time(500)
+        said.append(leading.follower.frames)
+        assert [1] == [index for index, *_ in leading.follower.said()]
+    assert said[0] == said[1]

@@ -31,6 +31,8 @@ from tests.unit.replication.replicas import (
     Broker,
     borrowed_segments,
     fetched,
+    leader_of,
+    log_of,
     partition_of,
     state,
 )
@@ -394,19 +396,32 @@ def test_a_follower_that_the_logs_start_has_passed_is_told_so() -> None:
     assert standing.fetch.look(PARTITION)
 
 
+class ToldOffsets:
+    """What a session was told of a partition."""
+
+    def __init__(self, high_watermark: int, log_start_offset: int) -> None:
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+
+
 class Session:
     """A follower of another process, whose session's fetch stands and is answered."""
 
     def __init__(
         self, *moved: TopicPartition, is_current: bool = True, spec: FetchSpec = LACKING_ALL
     ) -> None:
+        """It was not told of other partitions, those that have `moved`."""
         self.broker = Broker((1, 2), log_config=LogConfig())
         self.answers: list[int] = []
         self.is_current = is_current
         leader = Standing(self.broker, LACKING_ALL).leader
-        self.fetch = SessionStandingFetch(
-            100, FOLLOWER, {PARTITION: spec}, leader, self._respond, moved
-        )
+        self.told = ToldOffsets(0, 0)
+        told = {PARTITION: self.told}
+        waiting = {PARTITION: spec}
+        for key in moved:
+            self.broker.manager.add(leader_of((1, 2), self.broker.clock, log=log_of(key)))
+            waiting[key], told[key] = spec, ToldOffsets(-1, -1)
+        self.fetch = SessionStandingFetch(100, FOLLOWER, waiting, leader, self._respond, told)
 
     def _respond(
         self, _fetch: SessionStandingFetch, _partition: Partition, records: bytes | FetchSlice
@@ -423,7 +438,8 @@ class Session:
 
 
 def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
-    session, size = Session(PARTITION), len(sent())
+    session, size = Session(), len(sent())
+    session.told.high_watermark = -1
     session.broker.quota.bound_per_s = 1
     assert not session.fetch.may_ask(PARTITION)
     for _ in range(2):
@@ -506,7 +522,12 @@ class Epochs:
         self.broker.produce(sent(), 1)
         self.near = Standing(self.broker, HAS_ALL)
         self.session = SessionStandingFetch(
-            100, FOLLOWER, {PARTITION: HAS_ALL}, self.near.leader, lambda *_: True, ()
+            100,
+            FOLLOWER,
+            {PARTITION: HAS_ALL},
+            self.near.leader,
+            lambda *_: True,
+            {PARTITION: ToldOffsets(self.partition.high_watermark, 0)},
         )
         self.broker.produce(sent(2000), 1)
         assert not self.session.look(PARTITION)
