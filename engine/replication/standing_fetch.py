@@ -297,10 +297,15 @@ class SessionStandingFetch(StandingFetch):
         With nothing where no request waits for it: what is read for nobody would be sent, and
         released, by nobody.
         """
-        promise = self.promise
-        specs = self._untold() if self.is_asked else []
-        self.drop()
-        promise.keep(read(self.params, specs) if specs else [])
+        self.promise.keep_with(lambda: self._news(read))
+
+    def _news(self, read: ReadNow) -> FetchResults:
+        """Return what was not told, and let go of the partitions."""
+        try:
+            specs = self._untold() if self.is_asked else []
+        finally:
+            self.drop()
+        return read(self.params, specs) if specs else []
 
     def _untold(self) -> list[tuple[TopicPartition, FetchSpec]]:
         replica_id, partitions, told = self.params.replica_id, self._leader.partitions, self._told

@@ -22,6 +22,7 @@ from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.replication.partition import Partition
+from engine.replication.standing_fetch import SessionStandingFetch
 from engine.wire.structs import message_class
 from tests.unit.api.configuring import TOPIC, Stage
 from tests.unit.api.data_stage import DataStage, fetch_request
@@ -204,7 +205,7 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     assert "a step failed: KeyError('later')" in fault
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Partition, "read"), (Fetch, "_whole")])
+@pytest.mark.parametrize(("owner", "name"), [(SessionStandingFetch, "_untold"), (Fetch, "_whole")])
 def test_a_fault_at_the_end_of_a_standing_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
