@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -230,7 +231,6 @@ def test_nobody_there_is_an_error_in_time(server: LoopServer) -> None:
         server.run(client.connect())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_fault_while_a_session_is_closed_keeps_nobody_waiting(
     server: LoopServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,5 +242,12 @@ def test_a_fault_while_a_session_is_closed_keeps_nobody_waiting(
         close(kazoo)
         raise KeyError("a fault that is not ours")
 
+    faults: list[str] = []
     monkeypatch.setattr(KazooClient, "close", closed_with_a_fault)
+    monkeypatch.setattr(threading, "excepthook", lambda hook: faults.append(repr(hook.exc_value)))
     server.run(client.close())
+    # The thread tells of its fault behind the end of the session.
+    for thread in threading.enumerate():
+        if thread.name == "zookeeper-close":
+            thread.join()
+    assert ["KeyError('a fault that is not ours')"] == faults
