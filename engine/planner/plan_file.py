@@ -20,7 +20,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.plan import (
@@ -31,19 +30,11 @@ from engine.planner.plan import (
     ReassignmentPlan,
     UnmetGoal,
 )
+from engine.planner.plan_fields import BadPlanFile, Fields, parse_document
 
 _KAFKA_VERSION = 1
 _FORMAT = 1
 _ANY = "any"
-
-
-class BadPlanFile(EngineError):
-    """A file is no plan; `place` says where in it, `reason` what is wrong."""
-
-    def __init__(self, place: str, reason: str) -> None:
-        self.place = place
-        self.reason = reason
-        super().__init__(f"{place}: {reason}" if place else reason)
 
 
 class TargetRow(NamedTuple):
@@ -116,29 +107,26 @@ def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def plan_from_json(text: str) -> PlanFile:
-    """Read a file of ours or of Kafka's tool; raises BadPlanFile."""
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise BadPlanFile("", f"is not JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise BadPlanFile("", "is not a JSON object")
-    version = document.get("version", _KAFKA_VERSION)
-    if version != _KAFKA_VERSION:
-        raise BadPlanFile("version", f"is {version}, not {_KAFKA_VERSION}")
-    listed = document.get("partitions")
-    if not isinstance(listed, list):
-        raise BadPlanFile("partitions", "is not a list")
-    rows = [_target_row(number, row) for number, row in enumerate(listed)]
+    """Read a file of ours or of Kafka's tool; raises BadPlanFile, with the place in the file."""
+    document = parse_document(text)
+    if document.has("version"):
+        version = document.whole("version")
+        if version != _KAFKA_VERSION:
+            raise BadPlanFile("version", f"is {version}, not {_KAFKA_VERSION}")
+    rows = [_target_row(row) for row in document.rows("partitions")]
     seen: set[TopicPartition] = set()
     for number, row in enumerate(rows):
         if row.name in seen:
             raise BadPlanFile(f"partitions[{number}]", f"{row.name} is there twice")
         seen.add(row.name)
-    ours = document.get("kctl")
-    if ours is None:
+    if not document.has("kctl"):
         return PlanFile(rows, None)
-    return PlanFile(rows, _plan(rows, ours), ours.get("cluster_id"))
+    ours = document.fields("kctl")
+    return PlanFile(rows, _plan(rows, ours), _cluster_id(ours))
+
+
+def _cluster_id(ours: Fields) -> str | None:
+    return ours.text("cluster_id") if ours.has("cluster_id") else None
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
@@ -203,80 +191,107 @@ def _broker_row(broker: BrokerFigures) -> dict[str, Any]:
     }
 
 
-def _target_row(number: int, row: object) -> TargetRow:
-    place = f"partitions[{number}]"
-    if not isinstance(row, dict):
-        raise BadPlanFile(place, "is not an object")
-    topic, partition = row.get("topic"), row.get("partition")
-    replicas, log_dirs = row.get("replicas"), row.get("log_dirs", [])
-    if not isinstance(topic, str) or not topic:
-        raise BadPlanFile(place, "has no topic")
-    if not _is_whole(partition):
-        raise BadPlanFile(place, "has no partition")
-    if not isinstance(replicas, list) or not replicas or not all(map(_is_whole, replicas)):
-        raise BadPlanFile(place, "has no list of replicas")
-    if len(set(replicas)) < len(replicas):
-        raise BadPlanFile(place, f"has a broker twice in replicas {replicas}")
-    if not isinstance(log_dirs, list) or not all(isinstance(path, str) for path in log_dirs):
-        raise BadPlanFile(place, "has log_dirs that are no list of paths")
+def _target_row(row: Fields) -> TargetRow:
+    topic = row.text("topic")
+    if not topic:
+        raise BadPlanFile(row.where("topic"), "is empty")
+    partition, replicas = row.broker_id("partition"), row.broker_ids("replicas")
+    if not replicas:
+        raise BadPlanFile(row.where("replicas"), "is empty")
+    log_dirs = row.texts("log_dirs") if row.has("log_dirs") else ()
     if log_dirs and len(log_dirs) != len(replicas):
-        raise BadPlanFile(place, f"has {len(log_dirs)} log_dirs for {len(replicas)} replicas")
-    dirs = () if all(path == _ANY for path in log_dirs) else tuple(log_dirs)
-    return TargetRow(topic, int(str(partition)), tuple(replicas), dirs)
+        reason = f"has {len(log_dirs)} paths for {len(replicas)} replicas"
+        raise BadPlanFile(row.where("log_dirs"), reason)
+    dirs = () if all(path == _ANY for path in log_dirs) else log_dirs
+    return TargetRow(topic, partition, replicas, dirs)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _plan(rows: Sequence[TargetRow], ours: Any) -> ReassignmentPlan:
-    """Return the plan of a file of ours; whatever is missing or of another kind is said."""
-    if not isinstance(ours, dict) or ours.get("format") != _FORMAT:
-        raise BadPlanFile("kctl", "is of another format; a newer kctl may read it")
-    try:
-        changes = [_change(row, own) for row, own in zip(rows, ours["partitions"], strict=True)]
-        plan = ReassignmentPlan(
-            verb=ours["verb"],
-            changes=changes,
-            batches=[list(map(int, batch)) for batch in ours["batches"]],
-            brokers=[_broker(row) for row in ours["brokers"]],
-            before=LevelFigures(**ours["before"]),
-            after=LevelFigures(**ours["after"]),
-            moves=ours["moves"],
-            bytes_moved=ours["bytes_moved"],
-            log_dir_moves=ours["log_dir_moves"],
-            leader_changes=ours["leader_changes"],
-            bound_moves=ours["bound_moves"],
-            warnings=list(ours["warnings"]),
-            unmet=[UnmetGoal(**unmet) for unmet in ours["unmet"]],
-            seed=ours["seed"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadPlanFile("kctl", f"is damaged: {error}") from error
+def _plan(rows: Sequence[TargetRow], ours: Fields) -> ReassignmentPlan:
+    """Return the plan of a file of ours."""
+    if ours.whole("format") != _FORMAT:
+        raise BadPlanFile("kctl.format", "is not known here; a newer kctl may read it")
+    own_rows = ours.rows("partitions")
+    if len(own_rows) != len(rows):
+        reason = f"has {len(own_rows)} rows, and partitions has {len(rows)}"
+        raise BadPlanFile("kctl.partitions", reason)
+    changes = [_change(row, own) for row, own in zip(rows, own_rows, strict=True)]
+    plan = ReassignmentPlan(
+        verb=ours.text("verb"),
+        changes=changes,
+        batches=[list(batch) for batch in ours.lists("batches")],
+        brokers=[_broker(row) for row in ours.rows("brokers")],
+        before=_level(ours.fields("before")),
+        after=_level(ours.fields("after")),
+        moves=ours.whole("moves"),
+        bytes_moved=ours.whole("bytes_moved"),
+        log_dir_moves=ours.whole("log_dir_moves"),
+        leader_changes=ours.whole("leader_changes"),
+        bound_moves=ours.whole("bound_moves"),
+        warnings=list(ours.texts("warnings")),
+        unmet=[
+            UnmetGoal(row.text("goal"), row.text("subject"), row.text("reason"))
+            for row in ours.rows("unmet")
+        ],
+        seed=ours.whole("seed"),
+    )
     positions = sorted(position for batch in plan.batches for position in batch)
     if positions != list(range(len(changes))):
         raise BadPlanFile("kctl.batches", "do not name each partition once")
     return plan
 
 
-def _change(row: TargetRow, own: dict[str, Any]) -> PartitionChange:
-    return PartitionChange(
+def _change(row: TargetRow, own: Fields) -> PartitionChange:
+    old_replicas = own.broker_ids("old_replicas")
+    change = PartitionChange(
         topic=row.topic,
         partition=row.partition,
-        old_replicas=tuple(own["old_replicas"]),
+        old_replicas=old_replicas,
         new_replicas=row.replicas,
-        old_leader=own["old_leader"],
-        new_leader=own["new_leader"],
-        size_bytes=own["size_bytes"],
-        old_sizes=tuple(own["old_sizes"]),
-        old_log_dirs=tuple(own["old_log_dirs"]),
+        old_leader=own.broker_id("old_leader") if own.has("old_leader") else None,
+        new_leader=own.broker_id("new_leader"),
+        size_bytes=own.whole("size_bytes"),
+        old_sizes=own.wholes("old_sizes"),
+        old_log_dirs=own.texts("old_log_dirs"),
         new_log_dirs=row.log_dirs,
-        is_mandatory=own["is_mandatory"],
+        is_mandatory=own.flag("is_mandatory"),
+    )
+    if change.new_leader not in change.new_replicas:
+        reason = f"is {change.new_leader}, which is none of {list(change.new_replicas)}"
+        raise BadPlanFile(own.where("new_leader"), reason)
+    for name, values in (("old_sizes", change.old_sizes), ("old_log_dirs", change.old_log_dirs)):
+        if values and len(values) != len(old_replicas):
+            reason = f"has {len(values)} entries for {len(old_replicas)} replicas"
+            raise BadPlanFile(own.where(name), reason)
+    return change
+
+
+def _broker(row: Fields) -> BrokerFigures:
+    return BrokerFigures(
+        broker_id=row.broker_id("broker_id"),
+        rack=row.text("rack") if row.has("rack") else None,
+        before=_load(row.fields("before")),
+        after=_load(row.fields("after")),
+        capacity_bytes=row.whole("capacity_bytes") if row.has("capacity_bytes") else None,
+        bytes_in=row.whole("bytes_in"),
+        bytes_out=row.whole("bytes_out"),
+        moves_in=row.whole("moves_in"),
+        moves_out=row.whole("moves_out"),
     )
 
 
-def _broker(row: dict[str, Any]) -> BrokerFigures:
-    fields = dict(row)
-    fields["before"] = LoadFigures(**fields["before"])
-    fields["after"] = LoadFigures(**fields["after"])
-    return BrokerFigures(**fields)
+def _load(row: Fields) -> LoadFigures:
+    return LoadFigures(
+        row.whole("replica_count"), row.whole("leader_count"), row.whole("size_bytes")
+    )
+
+
+def _level(row: Fields) -> LevelFigures:
+    return LevelFigures(
+        count_spread_in_rack=row.whole("count_spread_in_rack"),
+        count_spread=row.whole("count_spread"),
+        leader_spread=row.whole("leader_spread"),
+        bytes_max_over_mean=row.number("bytes_max_over_mean"),
+        bytes_max_over_level=row.number("bytes_max_over_level"),
+        rack_faults=row.whole("rack_faults"),
+        offline_replicas=row.whole("offline_replicas"),
+    )

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
-from engine.planner.plan_file import BadPlanFile, PlanFile, plan_from_json
+from engine.planner.plan_fields import BadPlanFile
+from engine.planner.plan_file import PlanFile, plan_from_json
 from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
 from kctl.asking import say
 

@@ -1,0 +1,177 @@
+"""The JSON of a plan file, read field by field: what is wrong with it is told with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from engine.errors import EngineError
+
+T = TypeVar("T")
+
+_INT32_MAX: Final = (1 << 31) - 1
+_INT64_MAX: Final = (1 << 63) - 1
+#: How much of a value is shown.
+_SHOWN_CHARS: Final = 60
+
+
+class BadPlanFile(EngineError):
+    """A file is no plan; `place` says where in it, `reason` what is wrong."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"{place}: {reason}" if place else reason)
+
+
+def parse_document(text: str) -> Fields:
+    """Return the object that a text is; raises BadPlanFile with line and column."""
+    try:
+        value = json.loads(text, object_pairs_hook=_single, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise BadPlanFile(place, "is not JSON from here on") from error
+    except RecursionError as error:
+        raise BadPlanFile("", "is not a plan: lists or objects are nested too deep") from error
+    except ValueError as error:
+        # Python reads no whole numbers of thousands of digits.
+        raise BadPlanFile("", "has a number of too many digits") from error
+    return Fields("", value)
+
+
+def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadPlanFile("", f"has {json.dumps(twice)} twice in one object")
+    return found
+
+
+def _no_number(word: str) -> None:
+    raise BadPlanFile("", f"has {word}, which is no number")
+
+
+class Fields:
+    """An object of a file; every method raises BadPlanFile for another kind of value."""
+
+    def __init__(self, place: str, value: object) -> None:
+        if not isinstance(value, dict):
+            raise BadPlanFile(place, "is not an object" if place else "is not a JSON object")
+        self.place = place
+        self._values: dict[str, object] = value
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a field, other than null."""
+        return self._values.get(name) is not None
+
+    def where(self, name: str) -> str:
+        """Return the place of a field."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def whole(self, name: str, *, largest: int = _INT64_MAX) -> int:
+        """Return a whole number from 0 on."""
+        return self._read(name, lambda value: _whole(value, largest), "a whole number")
+
+    def broker_id(self, name: str) -> int:
+        """Return the id of a broker, or the number of a partition."""
+        return self.whole(name, largest=_INT32_MAX)
+
+    def number(self, name: str) -> float:
+        """Return a number from 0 on."""
+        return self._read(name, _number, "a number")
+
+    def text(self, name: str) -> str:
+        """Return a text, which may be empty."""
+        return self._read(name, _text, "a text")
+
+    def flag(self, name: str) -> bool:
+        """Return true or false."""
+        return self._read(name, lambda v: v if isinstance(v, bool) else None, "true or false")
+
+    def broker_ids(self, name: str) -> tuple[int, ...]:
+        """Return a list of distinct brokers."""
+        ids = self._read(name, lambda v: _list(v, _broker_id), "a list of brokers")
+        if len(set(ids)) < len(ids):
+            raise BadPlanFile(self.where(name), f"has a broker twice: {list(ids)}")
+        return ids
+
+    def wholes(self, name: str) -> tuple[int, ...]:
+        """Return a list of whole numbers from 0 on."""
+        what = "a list of whole numbers"
+        return self._read(name, lambda v: _list(v, lambda one: _whole(one, _INT64_MAX)), what)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return self._read(name, lambda v: _list(v, _text), "a list of texts")
+
+    def fields(self, name: str) -> Fields:
+        """Return an object."""
+        return Fields(self.where(name), self._present(name))
+
+    def rows(self, name: str) -> list[Fields]:
+        """Return a list of objects."""
+        values = self._list_of(name)
+        return [Fields(f"{self.where(name)}[{at}]", value) for at, value in enumerate(values)]
+
+    def lists(self, name: str) -> list[tuple[int, ...]]:
+        """Return a list of lists of whole numbers."""
+        found = []
+        for at, value in enumerate(self._list_of(name)):
+            numbers = _list(value, lambda one: _whole(one, _INT64_MAX))
+            if numbers is None:
+                place = f"{self.where(name)}[{at}]"
+                raise BadPlanFile(place, f"is {_shown(value)}, not a list of whole numbers")
+            found.append(numbers)
+        return found
+
+    def _list_of(self, name: str) -> list[object]:
+        value = self._present(name)
+        if not isinstance(value, list):
+            raise BadPlanFile(self.where(name), f"is {_shown(value)}, not a list")
+        return value
+
+    def _present(self, name: str) -> object:
+        if name not in self._values:
+            raise BadPlanFile(self.where(name), "is missing")
+        return self._values[name]
+
+    def _read(self, name: str, read: Callable[[object], T | None], what: str) -> T:
+        value = self._present(name)
+        found = read(value)
+        if found is None:
+            raise BadPlanFile(self.where(name), f"is {_shown(value)}, not {what}")
+        return found
+
+
+def _whole(value: object, largest: int) -> int | None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and isinstance(value, int) and 0 <= value <= largest else None
+
+
+def _broker_id(value: object) -> int | None:
+    return _whole(value, _INT32_MAX)
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not isinstance(value, int | float) or not 0 <= value <= _INT64_MAX:
+        return None
+    return float(value)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
+    if not isinstance(value, list):
+        return None
+    found = [one for item in value if (one := read(item)) is not None]
+    return tuple(found) if len(found) == len(value) else None
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
