@@ -135,7 +135,18 @@ def _why(state: PlacementState, item: Homeless) -> str:
         return "is excluded or pinned"
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
-    return "no broker may take a replica: racks, capacity, or it has one already"
+    partition = item.partition
+    able = [b for b in range(len(state.brokers)) if state.is_admitted(partition, b)]
+    if not able:
+        count = sum(state.receives)
+        return f"there is no broker for it: of {count} that may take replicas each has one already"
+    roomy = [b for b in able if state.fits(partition, b)]
+    if not roomy:
+        ids = ", ".join(str(state.brokers[b].broker_id) for b in able)
+        return f"no broker that has none of it has room: {ids} would be above the capacity"
+    if not any(state.fits_rack(partition, b, item.source) for b in roomy):
+        return "only brokers of racks that have a replica of it may take one"
+    return "what was placed before it left no broker for it"
 
 
 def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderLevelling:

@@ -116,6 +116,11 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         write_rows(FRONT_COLUMNS, map(_front_row, front), request.output)
     else:
         write_plan(plan, request.output, is_by_change=request.changes)
+    if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
+        # Bounds may leave something for a later plan; without them no plan reaches it.
+        nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
+        say(f"error: the goal cannot be reached; {nearest}")
+        return exits.FAILED
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
 
 
@@ -211,8 +216,10 @@ def tell_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> Non
     if plan.is_empty:
         say("nothing is to be done")
         return
+    # Where something is not reached, what reaching it takes is no bound of this plan.
+    bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
     parts = [
-        f"{counted(plan.moves, 'move')} (no plan does with fewer than {plan.bound_moves})",
+        f"{counted(plan.moves, 'move')}{bound}",
         size_text(plan.bytes_moved),
         counted(plan.leader_changes, "change") + " of leaders",
     ]
