@@ -25,7 +25,7 @@ class BadPlanFile(EngineError):
         super().__init__(f"{place}: {reason}" if place else reason)
 
 
-def parse_document(text: str) -> Fields:
+def parse_document(text: str) -> PlanFields:
     """Return the object that a text is; raises BadPlanFile with line and column."""
     try:
         value = json.loads(text, object_pairs_hook=_single, parse_constant=_no_number)
@@ -37,7 +37,7 @@ def parse_document(text: str) -> Fields:
     except ValueError as error:
         # Python reads no whole numbers of thousands of digits.
         raise BadPlanFile("", "has a number of too many digits") from error
-    return Fields("", value)
+    return PlanFields("", value)
 
 
 def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _no_number(word: str) -> None:
     raise BadPlanFile("", f"has {word}, which is no number")
 
 
-class Fields:
+class PlanFields:
     """An object of a file; every method raises BadPlanFile for another kind of value."""
 
     def __init__(self, place: str, value: object) -> None:
@@ -106,14 +106,14 @@ class Fields:
         """Return a list of texts."""
         return self._read(name, lambda v: _list(v, _text), "a list of texts")
 
-    def fields(self, name: str) -> Fields:
+    def fields(self, name: str) -> PlanFields:
         """Return an object."""
-        return Fields(self.where(name), self._present(name))
+        return PlanFields(self.where(name), self._present(name))
 
-    def rows(self, name: str) -> list[Fields]:
+    def rows(self, name: str) -> list[PlanFields]:
         """Return a list of objects."""
         values = self._list_of(name)
-        return [Fields(f"{self.where(name)}[{at}]", value) for at, value in enumerate(values)]
+        return [PlanFields(f"{self.where(name)}[{at}]", value) for at, value in enumerate(values)]
 
     def lists(self, name: str) -> list[tuple[int, ...]]:
         """Return a list of lists of whole numbers."""

@@ -30,7 +30,7 @@ from engine.planner.plan import (
     ReassignmentPlan,
     UnmetGoal,
 )
-from engine.planner.plan_fields import BadPlanFile, Fields, parse_document
+from engine.planner.plan_fields import BadPlanFile, PlanFields, parse_document
 
 _KAFKA_VERSION = 1
 _FORMAT = 1
@@ -125,7 +125,7 @@ def plan_from_json(text: str) -> PlanFile:
     return PlanFile(rows, _plan(rows, ours), _cluster_id(ours))
 
 
-def _cluster_id(ours: Fields) -> str | None:
+def _cluster_id(ours: PlanFields) -> str | None:
     return ours.text("cluster_id") if ours.has("cluster_id") else None
 
 
@@ -191,7 +191,7 @@ def _broker_row(broker: BrokerFigures) -> dict[str, Any]:
     }
 
 
-def _target_row(row: Fields) -> TargetRow:
+def _target_row(row: PlanFields) -> TargetRow:
     topic = row.text("topic")
     if not topic:
         raise BadPlanFile(row.where("topic"), "is empty")
@@ -206,7 +206,7 @@ def _target_row(row: Fields) -> TargetRow:
     return TargetRow(topic, partition, replicas, dirs)
 
 
-def _plan(rows: Sequence[TargetRow], ours: Fields) -> ReassignmentPlan:
+def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
     """Return the plan of a file of ours."""
     if ours.whole("format") != _FORMAT:
         raise BadPlanFile("kctl.format", "is not known here; a newer kctl may read it")
@@ -240,7 +240,7 @@ def _plan(rows: Sequence[TargetRow], ours: Fields) -> ReassignmentPlan:
     return plan
 
 
-def _change(row: TargetRow, own: Fields) -> PartitionChange:
+def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
     old_replicas = own.broker_ids("old_replicas")
     change = PartitionChange(
         topic=row.topic,
@@ -265,7 +265,7 @@ def _change(row: TargetRow, own: Fields) -> PartitionChange:
     return change
 
 
-def _broker(row: Fields) -> BrokerFigures:
+def _broker(row: PlanFields) -> BrokerFigures:
     return BrokerFigures(
         broker_id=row.broker_id("broker_id"),
         rack=row.text("rack") if row.has("rack") else None,
@@ -279,13 +279,13 @@ def _broker(row: Fields) -> BrokerFigures:
     )
 
 
-def _load(row: Fields) -> LoadFigures:
+def _load(row: PlanFields) -> LoadFigures:
     return LoadFigures(
         row.whole("replica_count"), row.whole("leader_count"), row.whole("size_bytes")
     )
 
 
-def _level(row: Fields) -> LevelFigures:
+def _level(row: PlanFields) -> LevelFigures:
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),
