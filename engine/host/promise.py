@@ -138,7 +138,10 @@ class Promise(Generic[T]):
         following.source = self
 
         def go_on() -> None:
-            following.keep_with(lambda: step(self.result()))
+            if self.error is not None:
+                following.fail(self.error)
+            else:
+                following.keep_with(partial(step, self._value))
 
         self.watch(go_on)
         return following

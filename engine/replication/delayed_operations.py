@@ -48,29 +48,38 @@ class DelayedOperations:
 
     def check_all(self, topic_partition: TopicPartition) -> None:
         """Complete what an event of a partition completes, of each kind."""
-        # Each has its look, also behind a fault of our own.
+        # Each kind is checked, also after a fault of our own in another.
         try:
-            self.check_produces(topic_partition)
+            if topic_partition in self._produce_keys:
+                self.check_produces(topic_partition)
         finally:
             try:
-                self.check_deletes(topic_partition)
+                if topic_partition in self._delete_keys:
+                    self.check_deletes(topic_partition)
             finally:
-                self.check_fetches(topic_partition)
+                if topic_partition in self._fetch_keys:
+                    self.check_fetches(topic_partition)
 
     def check_produces(self, topic_partition: TopicPartition) -> None:
         """Complete the produces that wait for a partition and need not any more."""
         if topic_partition in self._produce_keys:
-            do_each(self.produces.check(topic_partition), DelayedProduce.keep)
+            completed = self.produces.check(topic_partition)
+            if completed:
+                do_each(completed, DelayedProduce.keep)
 
     def check_deletes(self, topic_partition: TopicPartition) -> None:
         """Complete the deletions of records that wait for a partition and need not any more."""
         if topic_partition in self._delete_keys:
-            do_each(self.deletes.check(topic_partition), DelayedDeleteRecords.keep)
+            completed = self.deletes.check(topic_partition)
+            if completed:
+                do_each(completed, DelayedDeleteRecords.keep)
 
     def check_fetches(self, topic_partition: TopicPartition) -> None:
         """Complete the fetches that wait for a partition and need not any more."""
         if topic_partition in self._fetch_keys:
-            do_each(self.fetches.check(topic_partition), self.keep_fetch)
+            completed = self.fetches.check(topic_partition)
+            if completed:
+                do_each(completed, self.keep_fetch)
 
     def keep_fetch(self, fetch: _AnyFetch) -> None:
         """Answer a fetch that is completed."""

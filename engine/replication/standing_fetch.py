@@ -127,9 +127,14 @@ class StandingFetch(DelayedOperation):
             return self.can_complete()
         partition, spec = waiting
         topic_partition = partition.topic_partition
-        if self._is_changed(topic_partition, partition, spec):
-            return True
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = spec
+        # As `_is_changed`, without a call: each append comes here for each follower.
+        if (
+            self._leader.partitions.get(topic_partition) is not partition
+            or partition.leader_id != partition.broker_id
+            or partition.leader_epoch != leader_epoch
+        ):
+            return True
         log = partition.log
         end = log.log_end_offset
         if fetch_offset == end:

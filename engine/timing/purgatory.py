@@ -163,17 +163,17 @@ class Purgatory(Generic[Op]):
         watchers = self._watchers.get(key)
         if watchers is None:
             return []
-        able = []
+        over: list[Op] = []
         # A copy: a look may lead to watching, and to checks, of the same key.
         for operation in tuple(watchers):
-            if operation.is_completed:
-                self._strike(watchers, operation)
-            elif operation.look(key):
-                able.append(operation)
-        for operation in able:
+            if operation.is_completed or operation.look(key):
+                over.append(operation)
+        if not over:
+            return over
+        for operation in over:
             self._strike(watchers, operation)
         self._drop_if_empty(key, watchers)
-        return [operation for operation in able if operation.force_complete()]
+        return [operation for operation in over if operation.force_complete()]
 
     def advance(self, now_ms: int) -> list[Op]:
         """Complete the operations past their deadline, earliest first; their responses are owed."""
