@@ -152,7 +152,13 @@ class Partition:
     @property
     def is_under_min_isr(self) -> bool:
         """Tell whether this is a leader with too few replicas in sync."""
-        return self.is_leader and len(self.in_sync.isr) < self.min_isr_count
+        in_sync_count = len(self.in_sync.isr)
+        # The setting first: nearly every append is over with that.
+        return (
+            in_sync_count < self.config.min_insync_replicas
+            and in_sync_count < self.min_isr_count
+            and self.is_leader
+        )
 
     # Roles
 

@@ -125,7 +125,8 @@ class StandingFetch(DelayedOperation):
         waiting = self._waiting.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return self.can_complete()
-        partition, spec = waiting
+        partition: Partition = waiting[0]
+        spec = waiting[1]
         topic_partition = partition.topic_partition
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = spec
         # As `_is_changed`, without a call: each append comes here for each follower.
