@@ -1,7 +1,7 @@
 """CPU time of one broker per request, by a client that costs next to nothing itself.
 
     python -m tests.perf.request_cost [--tree NAME=DIRECTORY …] [--peer NAME=HOST:PORT=PID …]
-                                      [--least] [--rounds 5] [--only TEXT]
+                                      [--least] [--brokers N] [--rounds 5] [--only TEXT]
 
 Frames are encoded once and sent over a raw socket, a window of them at a time, so that nearly all
 that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own.
@@ -9,7 +9,8 @@ Peers are brokers that run already. All are asked in turn, round after round. Wh
 time of the broker's process, which other load on the machine changes little; the lowest of the
 rounds is shown, then the median. `--least` has `least.c` beside them, which does nothing that could
 be left out: no broker costs less, whatever it is written in. It is compiled by gcc with liblz4,
-libzstd and libisal.
+libzstd and libisal. With `--brokers N` each tree runs N brokers in one process, partitions have a
+replica on each, and produces wait for all of them (acks=all).
 """
 
 from __future__ import annotations
@@ -55,6 +56,12 @@ class Tree(NamedTuple):
     port: int
     pid: int
     has_topics: bool = True
+    broker_count: int = 1
+
+    @property
+    def acks(self) -> int:
+        """Return what produces ask for: all replicas where there are several."""
+        return 1 if self.broker_count == 1 else -1
 
 
 class Cost(NamedTuple):
@@ -66,8 +73,8 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def tree_broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
-    """Run the embedded broker of a checkout on a folder, which is removed at the end."""
+def tree_broker(name: str, directory: str, folder: str, broker_count: int = 1) -> Iterator[Tree]:
+    """Run the embedded brokers of a checkout on a folder, which is removed at the end."""
     kctl = [sys.executable, "-m", "kctl", "cluster"]
     run: Callable[..., subprocess.CompletedProcess[bytes]] = partial(
         subprocess.run,
@@ -77,10 +84,13 @@ def tree_broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
         env={**os.environ, "PYTHONPATH": directory},
     )
     data = ["--data", folder]
-    status = json.loads(run([*kctl, "start", *data, "--port", "0", "-o", "json"]).stdout)
-    host, port = status["bootstrap_servers"].rsplit(":", 1)
+    brokers = ["--brokers", str(broker_count)] if broker_count > 1 else []
+    start = [*kctl, "start", *data, "--port", "0", "-o", "json", *brokers]
+    status = json.loads(run(start).stdout)
+    # The first broker leads all partitions that are measured.
+    host, port = status["bootstrap_servers"].split(",")[0].rsplit(":", 1)
     try:
-        yield Tree(name, host, int(port), status["pids"][0])
+        yield Tree(name, host, int(port), status["pids"][0], broker_count=broker_count)
     finally:
         run([*kctl, "stop", *data])
         run([*kctl, "destroy", *data, "-y"])
@@ -261,11 +271,11 @@ def exchange(sock: socket.socket, frame: bytes, count: int, window: int) -> None
 
 
 def _produce(batch_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
-    return _ask(tree, produce_frame(topic, batch_bytes), count, window)
+    return _ask(tree, produce_frame(topic, batch_bytes, tree.acks), count, window)
 
 
 def _compressed(codec: Codec, batch_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
-    return _ask(tree, produce_frame(topic, batch_bytes, codec=codec), count, 5)
+    return _ask(tree, produce_frame(topic, batch_bytes, tree.acks, codec), count, 5)
 
 
 def _fill(tree: Tree, topic: str, max_bytes: int) -> None:
@@ -319,7 +329,7 @@ def _tail(tree: Tree, topic: str, count: int) -> Cost:
     unlikely = 0x1234_5678_9ABC
     fetch = bytearray(fetch_frame(topic, unlikely, 1 << 20))
     offset_at = fetch.index(unlikely.to_bytes(8))
-    produce = produce_frame(topic, 180)
+    produce = produce_frame(topic, 180, tree.acks)
     address = (tree.host, tree.port)
     with socket.create_connection(address) as reader, socket.create_connection(address) as writer:
         read, written = _Answers(reader), _Answers(writer)
@@ -383,7 +393,9 @@ def _topic(tree: Tree) -> Iterator[str]:
         return
     admin = AdminClient({"bootstrap.servers": f"{tree.host}:{tree.port}"})
     name = f"cost-{time.monotonic_ns()}"
-    for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
+    replicas = list(range(1, tree.broker_count + 1))
+    topic = NewTopic(name, num_partitions=1, replica_assignment=[replicas])
+    for future in admin.create_topics([topic]).values():
         future.result()
     try:
         yield name
@@ -407,6 +419,7 @@ def main() -> None:
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=DIRECTORY")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=HOST:PORT=PID")
     parser.add_argument("--least", action="store_true")
+    parser.add_argument("--brokers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
@@ -415,7 +428,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         brokers = [
-            stack.enter_context(tree_broker(name, directory, f"{folder}/{name}"))
+            stack.enter_context(tree_broker(name, directory, f"{folder}/{name}", asked.brokers))
             for name, directory in trees
         ]
         brokers += [_peer(text) for text in asked.peer]
