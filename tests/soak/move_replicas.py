@@ -10,6 +10,8 @@ Each step moves the load's topic and some ballast by `kctl`, as an operator woul
 2. no throttle is left, nothing is out of sync (`kctl check --strict`);
 3. a consumer has seen all that was acknowledged, once and in order (`ClusterLoad`).
 
+Two executions at once, and cancels by three tools, are in `interference.py`.
+
 In the end the same from the first record on, and brokers hold nothing too much (`HeldLedger`).
 """
 
@@ -33,8 +35,8 @@ from tests.soak.cluster_load import DEADLINE_S, ClusterLoad
 from tests.soak.cluster_processes import ClusterProcesses
 from tests.soak.held_ledger import HeldLedger
 
-_KCTL = [sys.executable, "-m", "kctl"]
-_TOPIC, _BALLAST = "moved", "ballast"
+KCTL = [sys.executable, "-m", "kctl"]
+MOVED, BALLAST = "moved", "ballast"
 _PARTITIONS = 6
 _SLOW = "1MB"
 _SESSION = "zookeeper.session.timeout.ms=3000"
@@ -44,9 +46,9 @@ class MoveSoak:
     """A cluster, a load on it, and the steps."""
 
     def __init__(self, folder: Path, address: str | None, broker_count: int) -> None:
-        self._folder = folder
+        self.folder = folder
         self._data = str(folder / "cluster")
-        self._environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
         self._is_ours = address is None
         if address is None:
             words = ("--brokers", str(broker_count), "--port", "0", "--processes")
@@ -60,11 +62,12 @@ class MoveSoak:
             self._ledger.begin(self._processes.pids())
         self._address = address
         self._admin = AdminClient({"bootstrap.servers": address})
-        self.brokers = [row["broker_id"] for row in self.json("brokers", "list", *self._where)]
-        self._load = ClusterLoad(address, _TOPIC, _PARTITIONS, per_s=1000)
+        self.brokers = [row["broker_id"] for row in self.json("brokers", "list", *self.where)]
+        self._load = ClusterLoad(address, MOVED, _PARTITIONS, per_s=1000)
 
     @property
-    def _where(self) -> tuple[str, str]:
+    def where(self) -> tuple[str, str]:
+        """Return the options that say which cluster it is."""
         return "-b", self._address
 
     def start(self) -> None:
@@ -72,10 +75,10 @@ class MoveSoak:
         first = self.brokers[:2]
         self._load.create_topic(self._admin, first)
         # So many that each broker has some of it: what is drained takes long enough to be seen.
-        words = ("-p", "10", "-r", "2", "--if-not-exists", *self._where)
-        self.kctl("topics", "create", _BALLAST, *words)
+        words = ("-p", "10", "-r", "2", "--if-not-exists", *self.where)
+        self.kctl("topics", "create", BALLAST, *words)
         lines = "".join(f"{number:0999}\n" for number in range(60_000))
-        self.kctl("produce", _BALLAST, *self._where, stdin=lines)
+        self.kctl("produce", BALLAST, *self.where, stdin=lines)
         self._load.start()
 
     # kctl
@@ -83,11 +86,11 @@ class MoveSoak:
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run kctl to its end."""
         return subprocess.run(
-            [*_KCTL, *words],
+            [*KCTL, *words],
             input=stdin,
             capture_output=True,
             text=True,
-            env=self._environment,
+            env=self.environment,
             check=False,
         )
 
@@ -103,7 +106,7 @@ class MoveSoak:
 
     def replicas(self) -> dict[tuple[str, int], list[int]]:
         """Return where all partitions are."""
-        topics = self.json("topics", "describe", _TOPIC, _BALLAST, *self._where)
+        topics = self.json("topics", "describe", MOVED, BALLAST, *self.where)
         return {
             (topic["name"], row["partition"]): row["replicas"]
             for topic in topics
@@ -112,7 +115,7 @@ class MoveSoak:
 
     def directories(self) -> dict[tuple[int, str, int], str]:
         """Return in which directory of its broker each replica is."""
-        words = ("--replicas", "--topic", _TOPIC, "--topic", _BALLAST, *self._where)
+        words = ("--replicas", "--topic", MOVED, "--topic", BALLAST, *self.where)
         rows = self.json("brokers", "log-dirs", *words)
         assert not any(row["is_future"] for row in rows)
         return {(row["broker_id"], row["topic"], row["partition"]): row["path"] for row in rows}
@@ -120,7 +123,7 @@ class MoveSoak:
     def crossed_plan(self) -> tuple[str, dict[tuple[int, str, int], str]]:
         """Have every replica go to the next directory of its broker; its file, and what it says."""
         paths: dict[int, list[str]] = {}
-        for row in self.json("brokers", "log-dirs", *self._where):
+        for row in self.json("brokers", "log-dirs", *self.where):
             paths.setdefault(row["broker_id"], []).append(row["path"])
         wanted = {
             key: paths[key[0]][(paths[key[0]].index(path) + 1) % len(paths[key[0]])]
@@ -135,14 +138,14 @@ class MoveSoak:
             }
             for (topic, partition), ids in self.replicas().items()
         ]
-        path = self._folder / f"{time.monotonic_ns()}.json"
+        path = self.folder / f"{time.monotonic_ns()}.json"
         path.write_text(json.dumps({"version": 1, "partitions": partitions}))
         return str(path), wanted
 
     def plan(self, *words: str) -> str:
         """Make a plan and return its file."""
-        path = str(self._folder / f"{time.monotonic_ns()}.json")
-        self.kctl("reassign", "plan", _TOPIC, _BALLAST, *words, "--out", path, *self._where)
+        path = str(self.folder / f"{time.monotonic_ns()}.json")
+        self.kctl("reassign", "plan", MOVED, BALLAST, *words, "--out", path, *self.where)
         return path
 
     def begin(self, path: str) -> subprocess.Popen[bytes]:
@@ -150,18 +153,18 @@ class MoveSoak:
         words = ("execute", path, "-y", "--throttle", _SLOW, "--moves-per-broker", "1")
         executing = self.beside(*words)
         end_s = time.monotonic() + DEADLINE_S
-        while not self.json("reassign", "status", *self._where):
+        while not self.json("reassign", "status", *self.where):
             assert time.monotonic() < end_s
-            said = (self._folder / "beside.log").read_text()
+            said = (self.folder / "beside.log").read_text()
             assert executing.poll() is None, f"nothing had to be moved: {said}"
         return executing
 
     def beside(self, *words: str) -> subprocess.Popen[bytes]:
         """Begin to run a command of `kctl reassign`."""
-        with (self._folder / "beside.log").open("w") as said:
+        with (self.folder / "beside.log").open("w") as said:
             return subprocess.Popen(
-                [*_KCTL, "reassign", *words, *self._where],
-                env=self._environment,
+                [*KCTL, "reassign", *words, *self.where],
+                env=self.environment,
                 stdout=said,
                 stderr=said,
             )
@@ -172,7 +175,7 @@ class MoveSoak:
         """Do a step and look whether all is as it should be."""
         began_s = time.monotonic()
         do()
-        words = ("check", "--wait", "--timeout", str(DEADLINE_S), "--strict", *self._where)
+        words = ("check", "--wait", "--timeout", str(DEADLINE_S), "--strict", *self.where)
         checked = self.run(*words, "--ignore", "not-preferred", "--ignore", "impossible-min-isr")
         assert checked.returncode == 0, (name, checked.stdout, checked.stderr)
         self._load.check_seen()
@@ -181,36 +184,36 @@ class MoveSoak:
 
     def spread(self) -> None:
         """Use all brokers."""
-        self.kctl("reassign", "execute", self.plan("--balance"), "-y", *self._where)
+        self.kctl("reassign", "execute", self.plan("--balance"), "-y", *self.where)
         assert set(self.brokers) == {id_ for ids in self.replicas().values() for id_ in ids}
 
     def drain(self) -> None:
         """Empty the last broker of these topics."""
         last = self.brokers[-1]
-        words = ("-y", "--throttle", "50MB", *self._where)
+        words = ("-y", "--throttle", "50MB", *self.where)
         self.kctl("reassign", "execute", self.plan("--drain", str(last)), *words)
         assert all(last not in ids for ids in self.replicas().values())
 
     def grow_and_shrink(self) -> None:
         """Have three replicas, then two again."""
         for factor in (3, 2):
-            self.kctl("topics", "set-rf", str(factor), _TOPIC, _BALLAST, "-y", *self._where)
+            self.kctl("topics", "set-rf", str(factor), MOVED, BALLAST, "-y", *self.where)
             assert {factor} == {len(ids) for ids in self.replicas().values()}
 
     def replace(self) -> None:
         """Give what one broker has to the empty one."""
         pair = f"{self.brokers[0]}:{self.brokers[-1]}"
         path = self.plan("--replace", pair)
-        self.kctl("reassign", "execute", path, "-y", *self._where)
+        self.kctl("reassign", "execute", path, "-y", *self.where)
         assert all(self.brokers[0] not in ids for ids in self.replicas().values())
 
     def demote(self) -> None:
         """Take leadership from a broker, and bring it back."""
         before = self.replicas()
-        broker = str(before[_TOPIC, 0][0])
-        self.kctl("leaders", "demote", broker, "-y", *self._where)
+        broker = str(before[MOVED, 0][0])
+        self.kctl("leaders", "demote", broker, "-y", *self.where)
         assert all(str(ids[0]) != broker for ids in self.replicas().values())
-        self.kctl("leaders", "demote", broker, "--back", "-y", *self._where)
+        self.kctl("leaders", "demote", broker, "--back", "-y", *self.where)
         assert before == self.replicas()
 
     def cancel(self) -> None:
@@ -219,15 +222,15 @@ class MoveSoak:
         executing = self.begin(path)
         executing.send_signal(signal.SIGINT)
         assert executing.wait() == 130
-        self.kctl("reassign", "cancel", f"{path}.journal", "-y", *self._where)
+        self.kctl("reassign", "cancel", f"{path}.journal", "-y", *self.where)
 
     def roll_back(self) -> None:
         """Drain a broker, then bring everything back."""
         before = self.replicas()
         path = self.plan("--drain", str(self.brokers[1]))
-        self.kctl("reassign", "execute", path, "-y", *self._where)
+        self.kctl("reassign", "execute", path, "-y", *self.where)
         assert before != self.replicas()
-        self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self._where)
+        self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self.where)
         assert before == self.replicas()
 
     def change_directories(self) -> None:
@@ -242,9 +245,9 @@ class MoveSoak:
         time.sleep(1)
         executing.kill()
         executing.wait()
-        self.kctl("reassign", "resume", f"{path}.journal", *self._where)
+        self.kctl("reassign", "resume", f"{path}.journal", *self.where)
         assert wanted == self.directories()
-        self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self._where)
+        self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self.where)
         assert before == self.directories()
 
     def kill_kctl(self) -> None:
@@ -254,7 +257,7 @@ class MoveSoak:
         executing = self.begin(path)
         executing.kill()
         executing.wait()
-        self.kctl("reassign", "resume", f"{path}.journal", *self._where)
+        self.kctl("reassign", "resume", f"{path}.journal", *self.where)
         assert all(drained not in ids for ids in self.replicas().values())
 
     def kill_broker(self, who: str) -> None:
@@ -262,7 +265,7 @@ class MoveSoak:
         path = self.plan("--balance")
         executing = self.begin(path)
         status = self.json("cluster", "status", "--data", self._data)
-        (row, *_) = self.json("reassign", "status", *self._where) or [None]
+        (row, *_) = self.json("reassign", "status", *self.where) or [None]
         victim = status["controller_id"]
         if who != "controller" and row is not None:
             victim = (row["adding"] or row["target"])[0] if who == "target" else row["leader"]
@@ -271,10 +274,13 @@ class MoveSoak:
         self.kctl("cluster", "restart", str(victim), "--data", self._data)
         # What was throttled on the dead broker is taken away by a resume at the latest.
         if executing.wait(DEADLINE_S * 3) != 0:
-            self.kctl("reassign", "resume", f"{path}.journal", *self._where)
+            self.kctl("reassign", "resume", f"{path}.journal", *self.where)
 
     def all_steps(self) -> None:
         """Do every step in turn."""
+        # It needs what is here.
+        from tests.soak.interference import Interference
+
         self.step("spread", self.spread)
         self.step("drain", self.drain)
         self.step("replace", self.replace)
@@ -283,7 +289,8 @@ class MoveSoak:
         self.step("roll back", self.roll_back)
         self.step("cancel", self.cancel)
         self.step("kctl killed", self.kill_kctl)
-        if len(self.json("brokers", "log-dirs", str(self.brokers[0]), *self._where)) > 1:
+        Interference(self).all_steps()
+        if len(self.json("brokers", "log-dirs", str(self.brokers[0]), *self.where)) > 1:
             self.step("other directories and back", self.change_directories)
         if self._is_ours:
             for who in ("target", "leader", "controller"):
