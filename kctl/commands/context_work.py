@@ -20,7 +20,7 @@ from kctl.context import (
     servers_in,
 )
 from kctl.render import Column, write_object, write_rows
-from kctl.words import UnreadableWord
+from kctl.words import UnreadableWord, is_utf8
 
 CONTEXT_COLUMNS = (
     Column("name", "CONTEXT"),
@@ -61,6 +61,10 @@ def _row(name: str, profiles: Profiles) -> dict[str, Any]:
 
 def set_context(name: str, bootstrap: str | None, command_config: str | None, *, use: bool) -> int:
     """Keep a context; what is not given stays as it was. Both parts are checked first."""
+    if not is_utf8(name):
+        raise UnreadableWord("the name of a context", name, "text in UTF-8")
+    if bootstrap is not None and not is_utf8(bootstrap):
+        raise UnreadableWord("an address", bootstrap, "HOST:PORT in UTF-8")
     profiles = _load()
     before = profiles.by_name.get(name)
     servers = bootstrap or (before.bootstrap_servers if before else None)

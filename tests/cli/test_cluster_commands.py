@@ -193,6 +193,14 @@ class TestContext:
         assert exits.UNREACHABLE == run("topics", "list", "-b", NOWHERE)[0]
         assert exits.FAILED == run("topics", "list", "-b", NOWHERE, "--context", "secret")[0]
 
+    @pytest.mark.parametrize("words", [(b"\xff", "-b", "h:1"), ("a", "-b", b"h\xff:1")])
+    def test_a_name_that_is_no_text_is_refused(
+        self, run: Run, words: tuple[str | bytes, ...]
+    ) -> None:
+        code, _, err = run("context", "set", *(os.fsdecode(word) for word in words))
+        assert (2, True) == (code, "in UTF-8" in err)
+        assert "[]" == run("context", "list", "-o", "json")[1].strip()
+
     def test_a_context_can_be_changed_used_shown_and_forgotten(
         self, run: Run, tmp_path: Path
     ) -> None:
