@@ -9,6 +9,10 @@
 | json | – | compact JSON; other bytes, and JSON that `json_text` refuses, as `string` does |
 | schema-id | – | the id of a schema-registry envelope and the bytes behind it |
 
+A key or value that is not what its decoder reads is shown as `undecodable`, with the reason and its
+bytes in hex, and the next record follows. By the names of Kafka's classes it ends the dump, as it
+does there.
+
 Differs: Kafka's DefaultDecoder prints an identity hash, another one each time.
 """
 
@@ -25,20 +29,25 @@ from engine.records.legacy import SizeBeyondMessage
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _ENVELOPE = struct.Struct(">bi")
+#: So many bytes of what cannot be decoded are shown.
+_HEX_BYTES_SHOWN = 64
 
 Text = bytes | None
 
 
 class UndecodableRecord(StorageError):
-    """A key or value is not what the chosen decoder reads."""
+    """A key or value is not what the chosen decoder reads, which ends Kafka's tool."""
 
-    hint = "choose another decoder, or none to see the bytes as text"
+    hint = "choose int, long or hex to see the records behind it, or no decoder for bytes as text"
 
-    def __init__(self, offset: int, decoder: str, reason: str) -> None:
-        super().__init__(f"record at offset {offset}: the {decoder} decoder failed: {reason}")
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(f"record at offset {offset} cannot be decoded: {reason}")
         self.offset = offset
-        self.decoder = decoder
         self.reason = reason
+
+
+class _Undecodable(Exception):
+    """Bytes are not what a decoder reads; the text is the reason."""
 
 
 class UnknownDecoder(EngineError):
@@ -51,6 +60,9 @@ class UnknownDecoder(EngineError):
 
 class Decoder(Protocol):
     """Gives the printed key and value of a record; None prints nothing."""
+
+    #: Keys and values that were shown as undecodable.
+    undecodable_count: int
 
     def open(self) -> list[str]:
         """Return lines to print before a log; raises when the decoder does not exist."""
@@ -72,6 +84,8 @@ class Decoder(Protocol):
 
 class TextDecoder:
     """Reads both as UTF-8 text, as Kafka does without options."""
+
+    undecodable_count = 0
 
     def open(self) -> list[str]:
         """Return no lines: this decoder always exists."""
@@ -95,6 +109,7 @@ class PairDecoder:
     """Reads key and value each by a decoder of its own, named as Kafka or we do."""
 
     def __init__(self, key: str, value: str, kafka_version: str) -> None:
+        self.undecodable_count = 0
         self._names = (value, key)
         self._is_four = kafka_version == "4.3.0"
         self._key: Callable[[bytes], bytes] = printable
@@ -120,11 +135,21 @@ class PairDecoder:
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
         """Return key and value by their decoders; raises UndecodableRecord."""
+        of_value, of_key = self._names
+        return (
+            None if key is None else self._text(offset, of_key, self._key, key),
+            None if value is None else self._text(offset, of_value, self._value, value),
+        )
+
+    def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
         try:
-            shown_key = None if key is None else self._key(key)
-            return shown_key, None if value is None else self._value(value)
-        except struct.error as error:
-            raise UndecodableRecord(offset, "number", str(error)) from error
+            return decode(raw)
+        except _Undecodable as reason:
+            if name not in _BY_NAME:
+                raise UndecodableRecord(offset, str(reason)) from reason
+            self.undecodable_count += 1
+            shown, more = raw[:_HEX_BYTES_SHOWN].hex(), "…" if len(raw) > _HEX_BYTES_SHOWN else ""
+            return f"undecodable: {reason}: {shown}{more}".encode()
 
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
@@ -135,6 +160,8 @@ class PairDecoder:
 
 class InternalTopicDecoder:
     """Reads the records of one of Kafka's internal topics."""
+
+    undecodable_count = 0
 
     def __init__(self, kind: str, kafka_version: str) -> None:
         from engine.wire.record_decoders import decoder_for
@@ -176,6 +203,20 @@ class InternalTopicDecoder:
         raise error
 
 
+def _number(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
+    def text(raw: bytes) -> bytes:
+        _require(raw, form.size, name)
+        return b"%d" % form.unpack_from(raw)[0]
+
+    return text
+
+
+def _require(raw: bytes, size_bytes: int, name: str) -> None:
+    """Raise _Undecodable for fewer bytes than a value begins with."""
+    if len(raw) < size_bytes:
+        raise _Undecodable(f"{name} has {size_bytes} bytes, here are {len(raw)}")
+
+
 def _array_text(raw: bytes) -> bytes:
     from engine.records.crc import crc32c
 
@@ -192,9 +233,10 @@ def _json_text(raw: bytes) -> bytes:
 
 
 def _schema_id_text(raw: bytes) -> bytes:
+    _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
     if magic != 0:
-        raise struct.error(f"the first byte is {magic}, not the 0 of a schema envelope")
+        raise _Undecodable(f"the first byte is {raw[0]}, not the 0 of a schema envelope")
     return b"schema %d, %d bytes: %s" % (schema_id, len(raw) - 5, raw[5:].hex().encode())
 
 
@@ -209,8 +251,8 @@ _BY_CLASS = {
 _BY_NAME: dict[str, Callable[[bytes], bytes]] = {
     "string": printable,
     "bytes": _array_text,
-    "int": lambda raw: b"%d" % _INT.unpack_from(raw)[0],
-    "long": lambda raw: b"%d" % _LONG.unpack_from(raw)[0],
+    "int": _number(_INT, "an int"),
+    "long": _number(_LONG, "a long"),
     "hex": lambda raw: raw.hex().encode(),
     "json": _json_text,
     "schema-id": _schema_id_text,

@@ -93,7 +93,7 @@ class DumpPlan:
                 terminal.close()
             summary = session.summary()
             sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
-        return self._exit_code(summary.problem_count)
+        return self._exit_code(summary.problem_count, options)
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.rows import RowDump
@@ -124,10 +124,10 @@ class DumpPlan:
                 columns = dump.default_columns
                 writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
             writer.close()
-        return self._exit_code(dump.problem_count)
+        return self._exit_code(dump.problem_count, options)
 
-    def _exit_code(self, problem_count: int) -> int:
-        if self._failures:
+    def _exit_code(self, problem_count: int, options: DumpOptions) -> int:
+        if self._failures or options.decoder.undecodable_count:
             return exits.FAILED
         if problem_count and self._given["check"]:
             return exits.PROBLEMS_FOUND

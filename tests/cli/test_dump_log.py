@@ -173,6 +173,25 @@ def test_a_schema_envelope_shows_its_id(tmp_path: Path) -> None:
     assert "payload: schema 42, 3 bytes: 616263" in out
 
 
+def test_a_value_that_cannot_be_decoded_is_shown_and_the_next_record_follows(
+    tmp_path: Path,
+) -> None:
+    builder = BatchBuilder()
+    for value in (b"short", b"\x00\x00\x00\x00\x2aabc"):
+        builder.append(1_700_000_000_000, None, value)
+    (tmp_path / "00000000000000000000.log").write_bytes(builder.build())
+    words = ("00000000000000000000.log", "--value-decoder-class", "schema-id")
+    code, out, _ = _dump(*words, folder=tmp_path)
+    reason = "undecodable: the first byte is 115, not the 0 of a schema envelope: 73686f7274"
+    assert (1, True) == (code, f"payload: {reason}" in out)
+    assert "payload: schema 42, 3 bytes: 616263" in out
+    code, out, _ = _dump(*words, "-o", "json", folder=tmp_path)
+    assert [reason, "schema 42, 3 bytes: 616263"] == [
+        row["decoded_value"] for row in json.loads(out)
+    ]
+    assert 1 == code
+
+
 def test_internal_topics_are_decoded_into_rows() -> None:
     segment = "data/__consumer_offsets-0/00000000000000000000.log"
     rows = _rows(segment, "--offsets-decoder", folder=case_dir("groups"))
