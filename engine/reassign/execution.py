@@ -29,6 +29,7 @@ from engine.errors import ApiError, EngineError
 from engine.host.ports import Clock
 from engine.host.process_identity import ProcessIdentity
 from engine.kafka_errors import (
+    BROKER_NOT_AVAILABLE,
     INVALID_REPLICA_ASSIGNMENT,
     NO_REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -39,7 +40,14 @@ from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import ChangeRequest, ExecutionSettings, JournalState
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
 from engine.reassign.looks import ChangeNow, ExecutionNow
-from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
+from engine.reassign.phases import (
+    AT_WORK,
+    ENDED,
+    MovePhase,
+    copied_bytes,
+    phase_of,
+    unseen_brokers,
+)
 from engine.reassign.scheduling import next_to_begin
 from engine.reassign.throttles import ThrottleSetting
 from engine.reassign.throttling import Throttling
@@ -47,7 +55,7 @@ from engine.reassign.throttling import Throttling
 #: How long a cluster may be out of reach before an execution leaves it, to be resumed.
 PATIENCE_MS = 300_000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
-_PASSING = frozenset((INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
+_PASSING = frozenset((BROKER_NOT_AVAILABLE, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
 #: So often is looked before a partition counts as moved, or its move as taken back, by somebody
 #: else: the broker that is asked for metadata may be late.
@@ -288,7 +296,7 @@ class Execution:
             changes,
             now.brokers,
             self._why_paused(now),
-            self._missed(now, changes),
+            sorted({*self._missed(now, changes), *self._unseen(now, changes)}),
             self._clock.monotonic_ms(),
         )
 
@@ -302,6 +310,12 @@ class Execution:
             return None
         more = f" and {len(worse) - 1} more" if len(worse) > 1 else ""
         return f"{worse[0]}{more} fell under min.insync.replicas"
+
+    @staticmethod
+    def _unseen(now: ClusterNow, changes: Iterable[ChangeNow]) -> list[int]:
+        """Return the brokers that do not tell whether their directories are as they shall be."""
+        unknown = [c.change for c in changes if c.phase is MovePhase.UNKNOWN]
+        return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 
     @staticmethod
     def _missed(now: ClusterNow, changes: Iterable[ChangeNow]) -> list[int]:
@@ -345,6 +359,8 @@ class Execution:
         if phase in AT_WORK:
             self._accepted.add(key)
             del self._astray[key]
+        elif phase is MovePhase.UNKNOWN:
+            return False
         elif phase is MovePhase.WAITING:
             if key in self._accepted and self._is_lasting(key):
                 self._taken_back.add(key)
@@ -366,11 +382,11 @@ class Execution:
         keys = [change.name for change in changes]
         self._journal.submit(keys)
         self._submitted.update(keys)
-        self._choose_directories(changes)
+        unplaced = self._choose_directories(changes)
         targets: dict[TopicPartition, tuple[int, ...] | None] = {
             change.name: change.new_replicas
             for change in changes
-            if change.new_replicas != change.old_replicas
+            if change.new_replicas != change.old_replicas and change.name not in unplaced
         }
         if targets:
             for key, error in self._cluster.submit(targets).items():
@@ -385,8 +401,12 @@ class Execution:
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
 
-    def _choose_directories(self, changes: Iterable[PartitionChange]) -> None:
-        """Tell brokers where replicas go; those that they will get first, as Kafka's tool does."""
+    def _choose_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
+        """Tell brokers where replicas go; those that they will get first, as Kafka's tool does.
+
+        Returns the partitions that may not begin to move: a change whose directory is refused is
+        refused as a whole, one whose broker did not answer is asked for again.
+        """
         paths: dict[int, dict[TopicPartition, str]] = {}
         for change in changes:
             wanted_paths = zip(change.new_replicas, change.new_log_dirs, strict=False)
@@ -394,11 +414,14 @@ class Execution:
             for broker_id, path in wanted_paths:
                 if path != "any" and (broker_id in change.added or broker_id in stays):
                     paths.setdefault(broker_id, {})[change.name] = path
-        if not paths:
-            return
-        for (key, _), error in self._cluster.move_log_dirs(paths).items():
-            if isinstance(error, ApiError):
+        unplaced = set()
+        answers = self._cluster.move_log_dirs(paths) if paths else {}
+        for (key, _), error in answers.items():
+            if error is not None:
+                unplaced.add(key)
+            if isinstance(error, ApiError) and not self._may_pass(key, error):
                 self._refused[key] = error
+        return unplaced
 
     # 3. to 5. The end
 

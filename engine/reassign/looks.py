@@ -22,7 +22,8 @@ class ChangeNow(NamedTuple):
 class ExecutionNow(NamedTuple):
     """One look at an execution; `pause` says why nothing begins, None if it may.
 
-    Changes that add replicas to a broker of `missed` wait until it is alive.
+    Changes that add replicas to a broker of `missed`, or that change directories there, wait until
+    it is alive and tells of its replicas.
     """
 
     changes: list[ChangeNow]

@@ -10,6 +10,7 @@
 | under way, the set is the target's | B5 | those that go are deleted (B6 to B8: it is over) |
 | replicas stay, a directory is to change, no copy is there | waiting | it has not begun |
 | replicas stay, a copy is in the wanted directory | moving | a broker copies between its own |
+| replicas stay, a directory is to change, its broker does not tell | unknown | it is waited for |
 | not under way, replicas as wanted | done | |
 | under way, to other replicas | replaced | somebody has asked for something else |
 | not under way, replicas neither as before nor as wanted | elsewhere | the same, and it is over |
@@ -38,6 +39,7 @@ class MovePhase(Enum):
     B4_SHRINKING = "B4"
     B5_DELETING = "B5"
     MOVING_DIRECTORY = "moving"
+    UNKNOWN = "unknown"
     DONE = "done"
     REPLACED = "replaced"
     ELSEWHERE = "elsewhere"
@@ -113,15 +115,23 @@ def _phase_under_way(
 
 def _phase_of_directories(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> MovePhase:
     phase = MovePhase.DONE
+    # A broker that is down, or does not answer, is where its replica is: neither moved nor not.
+    if unseen_brokers(change, replicas):
+        return MovePhase.UNKNOWN
     for broker_id, _, path in change.log_dir_moves:
-        replica = replicas.get(broker_id)
-        if replica is None or replica.path == path:
+        replica = replicas[broker_id]
+        if replica.path == path:
             continue
         if replica.future_path != path:
             # Nobody has asked for it yet, or the broker has only just been asked.
             return MovePhase.WAITING
         phase = MovePhase.MOVING_DIRECTORY
     return phase
+
+
+def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> list[int]:
+    """Return the brokers whose directories are to change, and of which nothing is known."""
+    return [broker_id for broker_id, _, _ in change.log_dir_moves if broker_id not in replicas]
 
 
 def copied_bytes(

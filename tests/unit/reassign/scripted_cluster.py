@@ -46,6 +46,9 @@ class ScriptedCluster:
         self._looks = list(looks)
         self.look_count = 0
         self.submitted: list[dict[TopicPartition, tuple[int, ...] | None]] = []
+        self.placed: list[Mapping[int, Mapping[TopicPartition, str]]] = []
+        #: What brokers answer to each request for directories; nothing once there is none left.
+        self.placing: list[dict[tuple[TopicPartition, int], EngineError | None]] = []
 
     def look(self) -> ClusterNow:
         self.look_count += 1
@@ -61,7 +64,8 @@ class ScriptedCluster:
         return dict.fromkeys(targets)
 
     def move_log_dirs(self, paths: Mapping[int, Mapping[TopicPartition, str]]) -> dict[Any, Any]:
-        return {}
+        self.placed.append(paths)
+        return self.placing.pop(0) if self.placing else {}
 
     def elect_preferred(self, keys: Sequence[TopicPartition]) -> None: ...
 

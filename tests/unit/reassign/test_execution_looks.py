@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from engine.client.errors import Unreachable
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import api_error
 from engine.host.memory import ManualClock
-from engine.kafka_errors import REQUEST_TIMED_OUT
+from engine.kafka_errors import KAFKA_STORAGE_ERROR, LOG_DIR_NOT_FOUND, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
 from engine.reassign.execution import PATIENCE_MS
 from engine.reassign.looks import ExecutionNow
+from engine.reassign.phases import ReplicaNow
 from tests.unit.reassign.moved_cluster import T0, change
 from tests.unit.reassign.scripted_cluster import ScriptedCluster, execution_of, look
 
@@ -88,3 +91,50 @@ def test_a_pause_names_what_fell_under_min_isr(
     cluster = ScriptedCluster(clock, before, fallen, before, look({T0: (2, 3)}))
     execution_of(clock, cluster, [MOVE]).run(lambda now: pauses.append(now.pause))
     assert [reason, None] == pauses[:2]
+
+
+DIRS = PartitionChange("t", 0, (1, 2), (1, 2), 1, 1, 8, (), ("/a", "/a"), ("/b", "/a"))
+PLACED = PartitionChange("t", 0, (1, 2), (2, 3), 1, 2, 8, (), ("/a", "/a"), ("any", "/b"))
+
+
+def test_a_directory_whose_broker_is_down_is_waited_for_and_asked_for_once_it_is_back() -> None:
+    clock = ManualClock()
+    down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
+    back = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a")}})
+    done = back._replace(replicas={T0: {1: ReplicaNow(8, "/b")}})
+    missed: list[list[int]] = []
+    cluster = ScriptedCluster(clock, down, down, down, down, down, back, done)
+    end = execution_of(clock, cluster, [DIRS]).run(lambda now: missed.append(now.missed))
+    assert end.is_clean
+    assert [[1]] * 4 + [[], []] == missed
+    assert [{1: {T0: "/b"}}] == cluster.placed
+
+
+def test_a_broker_that_dies_amid_a_move_between_its_directories_takes_nothing_back() -> None:
+    clock = ManualClock()
+    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a", 3, "/b")}})
+    down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
+    done = at_work._replace(replicas={T0: {1: ReplicaNow(8, "/b")}})
+    cluster = ScriptedCluster(clock, at_work, at_work, *[down] * 9, at_work, done)
+    assert execution_of(clock, cluster, [DIRS], [T0]).run(ignore).is_clean
+    assert [] == cluster.placed
+
+
+@pytest.mark.parametrize("code", [LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR])
+def test_a_replica_does_not_move_whose_directory_is_refused(code: int) -> None:
+    clock = ManualClock()
+    cluster = ScriptedCluster(clock, look({T0: (1, 2)}))
+    cluster.placing.append({(T0, 3): api_error(code)})
+    end = execution_of(clock, cluster, [PLACED]).run(ignore)
+    assert [] == cluster.submitted
+    assert {T0: code} == {key: error.code for key, error in end.refused.items()}
+
+
+def test_a_replica_does_not_move_before_its_broker_knows_the_directory() -> None:
+    clock = ManualClock()
+    before = look({T0: (1, 2)})
+    cluster = ScriptedCluster(clock, before, before, before, look({T0: (2, 3)}))
+    cluster.placing.append({(T0, 3): Unreachable("h", 3, "gone")})
+    assert execution_of(clock, cluster, [PLACED]).run(ignore).is_clean
+    assert [{T0: (2, 3)}] == cluster.submitted
+    assert 2 == len(cluster.placed)

@@ -64,7 +64,12 @@ def test_a_directory_is_moved_until_the_replica_lies_there() -> None:
     there = {1: ReplicaNow(8, "/b")}
     assert MovePhase.DONE is phase_of(DIRS, partition, None, there)
     assert (8, 8) == copied_bytes(DIRS, partition, there)
-    assert MovePhase.DONE is phase_of(DIRS, partition, None, {})
+
+
+def test_a_directory_of_a_broker_that_does_not_tell_is_neither_moved_nor_not() -> None:
+    partition = seen((1, 2), (2,), leader=2)
+    assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {2: ReplicaNow(8, "/a")})
+    assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {})
     assert (0, 0) == copied_bytes(DIRS, partition, {})
 
 
