@@ -64,6 +64,12 @@ class PartitionChange(NamedTuple):
             if broker_id in old and path not in (old[broker_id], "any")
         )
 
+    @property
+    def log_dir_bytes(self) -> int:
+        """Return what is copied between directories of a broker."""
+        sizes = dict(zip(self.old_replicas, self.old_sizes, strict=False))
+        return sum(sizes.get(broker_id, self.size_bytes) for broker_id, _, _ in self.log_dir_moves)
+
 
 class LoadFigures(NamedTuple):
     """What a broker holds."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.client.blocking import KafkaClient
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host.held_file import RealHeldFiles
 from engine.host.process_identity import this_process
 from engine.host.real import RealClock
@@ -37,8 +37,9 @@ from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.move_options import MoveOptions
 from kctl.commands.reassign_change import change_execution, throttle_of
-from kctl.commands.reassign_files import journal_state, read_plan
+from kctl.commands.reassign_files import journal_state, known_journals, read_plan
 from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row
+from kctl.commands.reassign_preflight import between_directories, require_possible
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
@@ -103,6 +104,7 @@ def execute_plan(
         if not changes:
             say("the plan is carried out already")
             return end_with(END_COLUMNS, [], moves.output)
+        require_possible(client, changes, settings, is_dry_run=moves.dry_run)
         if moves.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
@@ -131,6 +133,7 @@ def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> s
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
+    what += between_directories(changes)
     return f"reassign {what}, of {cluster_named(client)}"
 
 
@@ -139,6 +142,10 @@ def begin(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
+    try:
+        known_journals().note(path)
+    except StorageError as error:
+        say(f"warning: `kctl check` will not know that the moves are ours: {error}")
     say(f"journal: {path}")
     return go_on(client, journal, output)
 

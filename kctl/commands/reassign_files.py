@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -10,9 +11,21 @@ from engine.host.real import RealFiles
 from engine.planner.plan_fields import BadPlanFile
 from engine.planner.plan_file import PlanFile, plan_from_json
 from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
+from engine.reassign.known_journals import KnownJournals
 from kctl.asking import say
 
 _PLAN_BYTES_MAX = 64 << 20
+
+
+def state_folder() -> str:
+    """Return where jobs keep their plans, and where journals are noted that this user began."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return f"{home}/kctl/reassign"
+
+
+def known_journals() -> KnownJournals:
+    """Return the journals that this user began on this machine."""
+    return KnownJournals(RealFiles(), RealHeldFiles(), state_folder())
 
 
 class PlanTooLarge(EngineError):

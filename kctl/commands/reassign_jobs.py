@@ -35,8 +35,9 @@ from kctl.commands.reassign_execute import (
     resume_on,
     settings_of,
 )
-from kctl.commands.reassign_files import journal_state
+from kctl.commands.reassign_files import journal_state, state_folder
 from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row, tell_plan, write_plan
+from kctl.commands.reassign_preflight import require_possible
 from kctl.commands.reassign_rollback import roll_back
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
@@ -81,15 +82,15 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         tell_plan(plan, settings.rates.replication, None)
         if plan.is_empty:
             return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
+        changes, settings = in_order(plan), settings_of(request.moves, plan)
+        require_possible(client, changes, settings, is_dry_run=request.moves.dry_run)
         if request.moves.dry_run:
             write_plan(plan, request.moves.output, is_by_change=True)
             return exits.CHANGES_PENDING
-        changes = in_order(plan)
         confirm(ask_to_execute(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())
-        settings = settings_of(request.moves, plan)
         begun = Begun(read.cluster_id, tuple(changes), settings)
         code = begin(client, f"{path}.journal", begun, request.moves.output)
         return _finish(client, request, code)
@@ -103,9 +104,8 @@ def undo_job(options: ClusterOptions, request: JobRequest) -> int:
 
 
 def _path(client: KafkaClient, name: str) -> str:
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
-    return f"{home}/kctl/reassign/{cluster}-{name}.json"
+    return f"{state_folder()}/{cluster}-{name}.json"
 
 
 def _is_open(path: str) -> bool:

@@ -46,6 +46,7 @@ CHANGE_COLUMNS = (
     Column("old_leader", "LEADER", right=True, kind="integer?"),
     Column("new_leader", "THEN", right=True),
     Column("bytes_moved", "BYTES", right=True, is_size=True),
+    Column("log_dir_bytes", "BETWEEN-DIRS", right=True, is_size=True, wide=True),
     Column("new_log_dirs", "LOG-DIRS", wide=True, kind="string[]"),
 )
 FRONT_COLUMNS = (
@@ -295,5 +296,6 @@ def change_row(change: PartitionChange, batch: int) -> dict[str, Any]:
         "old_leader": change.old_leader,
         "new_leader": change.new_leader,
         "bytes_moved": change.bytes_moved,
+        "log_dir_bytes": change.log_dir_bytes,
         "new_log_dirs": list(change.new_log_dirs),
     }

@@ -18,6 +18,7 @@ from kctl.commands.reassign_cancel import cancel_journal
 from kctl.commands.reassign_execute import END_COLUMNS, ask_to_execute, begin, settings_of
 from kctl.commands.reassign_files import journal_state
 from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row
+from kctl.commands.reassign_preflight import require_possible
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
 from kctl.render import check_format, write_rows
@@ -43,6 +44,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
         if not changes:
             say("everything is where it was before")
             return end_with(END_COLUMNS, [], moves.output)
+        require_possible(client, changes, settings, is_dry_run=moves.dry_run)
         if moves.dry_run:
             return _show(changes, moves.output)
         confirm(f"roll back: {ask_to_execute(client, changes)}", yes=moves.yes)

@@ -178,7 +178,7 @@ def test_what_moves_can_be_taken_back_by_the_journal_and_without_it(three: Shell
         (("execute", "absent.json"), 1, "absent.json"),
         (("execute", "bad.json"), 1, "bad.json is no plan: it names no partitions"),
         (("execute", "ghost.json"), 1, "ghost-0: is not in the cluster"),
-        (("execute", "dead.json", "-y"), 1, "the plan gives replicas to broker 9"),
+        (("execute", "dead.json", "-y"), 1, "broker 9 is not alive; alive: 1"),
         (("execute", "other.json", "-y"), 1, "of cluster elsewhere"),
         (("resume", "bad.json"), 1, "no journal of a reassignment"),
         (("cancel",), 2, "none is named"),

@@ -1,0 +1,32 @@
+"""What a live cluster says of the ground that a plan is to be executed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.errors import EngineError
+from engine.planner.plan import PartitionChange
+from engine.reassign.preflight import PlanGround
+
+_MIN_ISR = "min.insync.replicas"
+
+
+def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> PlanGround:
+    """Ask the brokers that take part for their directories; raises errors of asking for metadata.
+
+    What is not told of (directories, min.insync.replicas) is not known, and no error.
+    """
+    changes = list(changes)
+    topics = sorted({change.topic for change in changes})
+    view = client.view(topics)
+    taking_part = {id_ for c in changes for id_ in (*c.old_replicas, *c.new_replicas)}
+    log_dirs = describe_log_dirs(client, sorted(taking_part & set(view.brokers)))
+    resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
+    min_isr = {}
+    for resource, entries in describe_configs(client, resources, names=(_MIN_ISR,)).items():
+        if not isinstance(entries, EngineError) and entries:
+            min_isr[resource.name] = int(entries[0].value or 1)
+    return PlanGround(view, log_dirs, min_isr)

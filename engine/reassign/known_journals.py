@@ -1,0 +1,88 @@
+"""The journals of this machine: which of the moves of a cluster are ours, and by which journal.
+
+A folder holds a file for each journal that an execution of this user began, named by the hash of
+its path, with the path in it. One whose journal is gone, or over, is removed when the next one is
+noted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host.held_file import HeldFiles
+from engine.host.ports import Files
+from engine.host.process_identity import ProcessIdentity
+from engine.model import TopicPartition
+from engine.reassign.journal import is_held
+from engine.reassign.journal_state import JournalState, read_journal
+
+_SUFFIX = ".path.json"
+
+
+class KnownMove(NamedTuple):
+    """Whose a move is: the journal, and the process at work by it; None if there is none now."""
+
+    journal: str
+    process: ProcessIdentity | None
+
+
+class KnownJournals:
+    """The journals that a folder names."""
+
+    def __init__(self, files: Files, held_files: HeldFiles, folder: str) -> None:
+        self._files = files
+        self._held_files = held_files
+        self._folder = folder
+
+    def note(self, path: str) -> None:
+        """Note a journal that begins, and forget those that are gone or over."""
+        absolute = self._files.absolute_path(path)
+        for name, journal in list(self._paths()):
+            state = self._state(journal)
+            if journal != absolute and (state is None or state.is_over):
+                self._files.remove(f"{self._folder}/{name}")
+        self._files.make_dir(self._folder)
+        name = sha256(absolute.encode("utf-8", "surrogateescape")).hexdigest()[:16] + _SUFFIX
+        self._files.replace_file(f"{self._folder}/{name}", json.dumps(absolute).encode())
+
+    def moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
+        """Return the moves that journals have asked a cluster for, and not seen the end of."""
+        found: dict[TopicPartition, KnownMove] = {}
+        for _, journal in self._paths():
+            state = self._state(journal)
+            if state is None or state.is_over or state.begun.cluster_id not in (None, cluster_id):
+                continue
+            at_work = state.submitted - state.ended.keys()
+            move = KnownMove(journal, state.writer if self._is_held(journal) else None)
+            found |= dict.fromkeys(at_work, move)
+        return found
+
+    def _paths(self) -> Iterator[tuple[str, str]]:
+        """Return the files of the folder with the journals that they name."""
+        if not self._files.is_dir(self._folder):
+            return
+        for name in sorted(self._files.list_dir(self._folder)):
+            if not name.endswith(_SUFFIX):
+                continue
+            try:
+                path = json.loads(self._files.read_bytes(f"{self._folder}/{name}"))
+            except (EngineError, ValueError):
+                continue
+            if isinstance(path, str):
+                yield name, path
+
+    def _state(self, journal: str) -> JournalState | None:
+        try:
+            return read_journal(self._held_files, journal)
+        except EngineError:
+            return None
+
+    def _is_held(self, journal: str) -> bool:
+        try:
+            return is_held(self._held_files, journal)
+        except EngineError:
+            return False
