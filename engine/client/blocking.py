@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from engine.client.connection import BrokerConnection, Call, Message, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
+from engine.client.first_response import FirstResponse
 from engine.client.links import CallResult, Links
 from engine.client.metadata import (
     NO_BROKER,
@@ -53,6 +54,9 @@ Destination: TypeAlias = "int | str | Address"
 METADATA_LOWEST: Final = 4
 _GROUP_KEY_TYPE: Final = 0
 _NONCE_BYTES: Final = 24
+_VERSIONS_REQUEST: Final = messages.ApiVersionsRequest(
+    client_software_name="kctl", client_software_version="0"
+)
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -163,18 +167,36 @@ class KafkaClient:
         Errors: Unreachable, naming each address that was tried.
         """
         ready_address = self.links.ready_address()
+        addresses = self._addresses()
+        if ready_address is None and len(addresses) > 1:
+            # Whichever connects first: one that is silent must not take the time of all.
+            self._first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
+            ready_address = self.links.ready_address()
         if ready_address is not None:
             result = self._one(call, ready_address, deadline_ms)
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
         failures: list[Unreachable] = []
-        known = self._view.brokers.values() if self._view is not None else ()
-        for address in dict.fromkeys([*self._bootstrap, *(broker.address for broker in known)]):
+        for address in addresses:
             result = self._one(call, address, deadline_ms)
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
             failures.append(result)
         raise _together(failures)
+
+    def _addresses(self) -> list[Address]:
+        """Return where brokers may be reached: the addresses given, and those known since."""
+        known = self._view.brokers.values() if self._view is not None else ()
+        return list(dict.fromkeys([*self._bootstrap, *(broker.address for broker in known)]))
+
+    def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
+        """Return the first response of any of these addresses."""
+        timeout_ms = self.settings.request_timeout_ms
+        question = FirstResponse(self.links, self.clock, call, deadline_ms, timeout_ms)
+        try:
+            return question.of(addresses)
+        finally:
+            self._of_others += question.of_others
 
     def _one(self, call: Call, address: Address | None, deadline_ms: int) -> CallResult:
         if address is None:
@@ -253,12 +275,18 @@ class KafkaClient:
 
     # -- metadata
 
-    def view(self, topics: Iterable[str] | None) -> ClusterView:
-        """Return fresh metadata of these topics; None asks for all, none at all for brokers."""
+    def view(self, topics: Iterable[str] | None, *, deadline_ms: int | None = None) -> ClusterView:
+        """Return fresh metadata of these topics; None asks for all, none at all for brokers.
+
+        The first broker that answers counts.
+        """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
         call = Call("Metadata", request, METADATA_LOWEST)
-        response = self.ask_any(call, self._deadline_ms())
+        ready_address = self.links.ready_address()
+        first = [] if ready_address is None else [ready_address]
+        deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
+        response = self._first(call, [*first, *self._addresses()], deadline_ms)
         self._view = cluster_view(response.message)
         return self._view
 

@@ -6,7 +6,7 @@ or the error that kept it away. Nothing is asked again here; `blocking` does tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from engine.client.connection import READY, BrokerConnection, Call, Response
@@ -74,6 +74,8 @@ class Links:
         self._make_connection = make_connection
         self._links: dict[Address, _Link] = {}
         self._results: list[tuple[object, CallResult]] = []
+        #: Calls whose results nobody wants any more.
+        self._abandoned: set[object] = set()
 
     def ready_address(self) -> Address | None:
         """Return the address of a connection that is in use already."""
@@ -110,7 +112,15 @@ class Links:
             self._expire(now_ms)
             is_over = now_ms >= give_up_ms
         results, self._results = self._results, []
-        return results
+        if not self._abandoned:
+            return results
+        wanted = [(token, r) for token, r in results if token not in self._abandoned]
+        self._abandoned.difference_update(token for token, _ in results)
+        return wanted
+
+    def abandon(self, tokens: Iterable[object]) -> None:
+        """Give up calls that are under way: `wait` does not return their results."""
+        self._abandoned.update(tokens)
 
     def pause(self, duration_ms: int) -> None:
         """Let time pass; what arrives meanwhile is kept."""

@@ -10,12 +10,22 @@ from engine.client.offsets import FoundOffset, list_offsets
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.errors import ApiError
 from engine.host.streams import StreamEvent
+from engine.limits import NEXT_BROKER_MS
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.client_session import FramedStream
 from tests.unit.client.fake_broker import FakeCluster
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def silent(cluster: FakeCluster, api_name: str, *ports: int) -> FakeCluster:
+    """Have brokers, the first one without any, leave an API unanswered."""
+    answer = cluster.handlers[api_name]
+    cluster.handlers[api_name] = lambda body, version, address: (
+        None if address[1] in (ports or (9001,)) else answer(body, version, address)
+    )
+    return cluster
 
 
 class TestBootstrap:
@@ -41,15 +51,35 @@ class TestBootstrap:
             cluster.client(1).view([])
         assert 1_000 == cluster.clock.now_ms
 
-    def test_an_address_that_is_silent_is_left_after_the_connect_timeout(self) -> None:
+    def test_an_address_that_is_silent_is_not_waited_for_where_another_answers(self) -> None:
+        cluster = silent(FakeCluster(), "ApiVersions")
+        assert 1 == cluster.client(1, 2).view([]).controller_id
+        assert 1_000 + NEXT_BROKER_MS == cluster.clock.now_ms
+
+    def test_neither_is_a_broker_that_falls_silent_later(self) -> None:
         cluster = FakeCluster()
-        answer = cluster.handlers["ApiVersions"]
-        cluster.handlers["ApiVersions"] = lambda body, version, address: (
-            None if address[1] == 9001 else answer(body, version, address)
-        )
-        client = cluster.client(1, 2, connect_timeout_ms=700)
+        client = cluster.client(1, 2)
+        client.view([])
+        silent(cluster, "Metadata")
         assert 1 == client.view([]).controller_id
-        assert 1_700 == cluster.clock.now_ms
+        assert 1_000 + NEXT_BROKER_MS == cluster.clock.now_ms
+
+    def test_a_question_to_any_broker_goes_to_one_that_connects(self) -> None:
+        cluster = silent(FakeCluster(), "ApiVersions")
+        response = message_class("FindCoordinatorResponse")
+        cluster.handlers["FindCoordinator"] = lambda body, version, address: response(
+            coordinators=[response.Coordinator(key="g", host="127.0.0.1", port=address[1])]
+        )
+        assert 9002 == cluster.client(1, 2).coordinator("g").port
+        assert 1_000 + NEXT_BROKER_MS == cluster.clock.now_ms
+
+    def test_all_that_are_silent_are_named(self) -> None:
+        cluster = silent(FakeCluster(), "ApiVersions", 9001, 9002)
+        client = cluster.client(1, 2, connect_timeout_ms=700)
+        silence = "no answer to the first request in time"
+        with pytest.raises(Unreachable, match=rf"9001: {silence}; 127\.0\.0\.1:9002: {silence}"):
+            client.view([])
+        assert 1_700 + NEXT_BROKER_MS == cluster.clock.now_ms
 
     def test_silence_after_the_handshake_is_a_timeout(self) -> None:
         cluster = FakeCluster()

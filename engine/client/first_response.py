@@ -1,0 +1,97 @@
+"""One question to several brokers, of which any can answer: the first response counts.
+
+A broker that accepts connections and says nothing, as one that was stopped by SIGSTOP does, would
+else take all the time of a command while the next address answers at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from engine.client.connection import Call, Response
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.links import CallResult, Links
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.ports import Clock
+from engine.limits import NEXT_BROKER_MS
+
+
+class FirstResponse:
+    """The question under way: to one address more whenever the last one keeps silent, or fails."""
+
+    def __init__(
+        self, links: Links, clock: Clock, call: Call, deadline_ms: int, timeout_ms: int
+    ) -> None:
+        """Ask by a deadline; one address gets `timeout_ms` at most."""
+        self._links = links
+        self._clock = clock
+        self._call = call
+        self._deadline_ms = deadline_ms
+        self._timeout_ms = timeout_ms
+        self._asked: set[object] = set()
+        self._failures: list[EngineError] = []
+        #: Results of other calls that came meanwhile.
+        self.of_others: list[tuple[object, CallResult]] = []
+
+    def of(self, addresses: Iterable[Address]) -> Response:
+        """Return the first response; the other calls are given up.
+
+        Errors: what no other address would answer better (credentials, a protocol), at once;
+        Unreachable that names all addresses, or TimedOut, if none answers.
+        """
+        left = deque(dict.fromkeys(addresses))
+        try:
+            while left or self._asked:
+                next_ms = self._deadline_ms
+                if left:
+                    self._submit(left.popleft())
+                    next_ms = min(next_ms, self._clock.monotonic_ms() + NEXT_BROKER_MS)
+                response = self._wait(next_ms, is_last=not left)
+                if response is not None:
+                    return response
+        finally:
+            self._links.abandon(self._asked)
+        raise _together(self._failures)
+
+    def _submit(self, address: Address) -> None:
+        left_ms = max(self._deadline_ms - self._clock.monotonic_ms(), 1)
+        token = object()
+        self._asked.add(token)
+        self._links.submit(address, self._call, token, min(left_ms, self._timeout_ms))
+
+    def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
+        """Wait for a response; None once it is the next address's turn, or all have failed."""
+        while self._asked:
+            pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
+            response = None
+            for token, result in self._links.wait(pause_ms):
+                if token not in self._asked:
+                    self.of_others.append((token, result))
+                    continue
+                self._asked.discard(token)
+                if isinstance(result, Response):
+                    response = response or result
+                elif isinstance(result, Unreachable | TimedOut):
+                    self._failures.append(result)
+                else:
+                    raise result
+            if response is not None:
+                return response
+            if not is_last and self._clock.monotonic_ms() >= until_ms:
+                return None
+        return None
+
+
+def _together(failures: list[EngineError]) -> EngineError:
+    """Return one error for several addresses."""
+    if len(failures) == 1:
+        return failures[0]
+    unreachable = [failure for failure in failures if isinstance(failure, Unreachable)]
+    if not unreachable:
+        return failures[0]
+    first = unreachable[0]
+    late = [str(failure) for failure in failures if not isinstance(failure, Unreachable)]
+    rest = [f"{f.host}:{f.port}: {f.reason}" for f in unreachable[1:]] + late
+    return Unreachable(first.host, first.port, "; ".join([first.reason, *rest]))
