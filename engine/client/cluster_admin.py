@@ -77,12 +77,18 @@ def describe_log_dirs(
     calls = {broker_id: (brokers[broker_id].address, call) for broker_id in broker_ids}
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
     return {
-        broker_id: result if isinstance(result, EngineError) else _log_dirs(result.message)
+        broker_id: result if isinstance(result, EngineError) else log_dirs_of(result.message)
         for broker_id, result in sorted(results.items())
     }
 
 
-def _log_dirs(response: messages.DescribeLogDirsResponse) -> list[LogDirView] | EngineError:
+def log_dirs_call() -> Call:
+    """Return the request for all log directories of a broker, with all replicas."""
+    return Call("DescribeLogDirs", messages.DescribeLogDirsRequest(topics=None))
+
+
+def log_dirs_of(response: messages.DescribeLogDirsResponse) -> list[LogDirView] | EngineError:
+    """Return the log directories that a response tells of, or why it does not."""
     if response.error_code != NONE:
         return api_error(response.error_code)
     return [_log_dir(row) for row in sorted(response.results, key=lambda row: row.log_dir)]

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
-from engine.client.connection import Message
+from engine.client.connection import Call, Message
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
@@ -121,42 +121,61 @@ def describe_configs(
     with_documentation: bool = False,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
     """Return the settings of resources, all or those named; an error where there are none."""
-    request = messages.DescribeConfigsRequest
-
-    def message(asked: list[Resource]) -> Message:
-        def build(version: int) -> messages.DescribeConfigsRequest:
-            rows = [
-                request.DescribeConfigsResource(
-                    resource_type=int(r.kind),
-                    resource_name=r.name,
-                    configuration_keys=None if names is None else list(names),
-                )
-                for r in asked
-            ]
-            built = request(resources=rows)
-            if version >= 1:
-                built.include_synonyms = with_synonyms
-            if version >= 3:
-                built.include_documentation = with_documentation
-            return built
-
-        return build
-
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, asked in _by_destination(resources).items():
+        message = _description(asked, names, with_synonyms, with_documentation)
         try:
             response: messages.DescribeConfigsResponse
-            response = client.ask("DescribeConfigs", message(asked), to=to, lowest=1).message
+            response = client.ask("DescribeConfigs", message, to=to, lowest=1).message
         except EngineError as error:
             if to == ANY:
                 raise
             configs |= dict.fromkeys(asked, error)
             continue
-        for row in response.results:
-            configs[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
-                row
-            )
+        configs |= configs_of(response)
     return configs
+
+
+def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
+    """Return the request for these settings of resources that one broker answers for."""
+    return Call("DescribeConfigs", _description(resources, names), 1)
+
+
+def configs_of(
+    response: messages.DescribeConfigsResponse,
+) -> dict[Resource, list[ConfigEntry] | EngineError]:
+    """Return the settings that a response tells of, or why it does not."""
+    return {
+        Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row)
+        for row in response.results
+    }
+
+
+def _description(
+    resources: Sequence[Resource],
+    names: Sequence[str] | None,
+    with_synonyms: bool = False,
+    with_documentation: bool = False,
+) -> Message:
+    request = messages.DescribeConfigsRequest
+
+    def build(version: int) -> messages.DescribeConfigsRequest:
+        rows = [
+            request.DescribeConfigsResource(
+                resource_type=int(r.kind),
+                resource_name=r.name,
+                configuration_keys=None if names is None else list(names),
+            )
+            for r in resources
+        ]
+        built = request(resources=rows)
+        if version >= 1:
+            built.include_synonyms = with_synonyms
+        if version >= 3:
+            built.include_documentation = with_documentation
+        return built
+
+    return build
 
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:

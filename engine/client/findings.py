@@ -1,22 +1,25 @@
-"""What is wrong with a cluster, finding by finding, with the cause in words. Pure but for `ask`.
+"""What is wrong with a cluster, finding by finding, with the cause in words. Pure.
 
 | finding | severity | when |
 |---|---|---|
 | offline | critical | a partition has no leader: nobody can read or write it |
+| silent-leader | critical | its leader does not answer: nobody can read or write it |
 | under-min-isr | critical | fewer in sync than min.insync.replicas: acks=all is refused |
-| no-controller | critical | nobody elects leaders |
+| no-controller | critical | nobody elects leaders, or who should does not answer |
+| store | critical | the metadata store does not answer |
 | unreachable | critical | a broker that counts as live does not answer |
 | log-dir | critical | a log directory of a broker has failed |
+| unasked | warning | something could not be asked; a notice if we may not ask |
 | at-min-isr | warning | replicas are missing, and with one more acks=all is refused |
 | under-replicated | warning | a replica is out of the in-sync set |
 | impossible-min-isr | warning | min.insync.replicas is above the number of replicas |
 | not-preferred | notice | another replica leads than the preferred one, which is in sync |
-| move | notice | a reassignment brings replicas that are not in sync yet |
+| move | notice | a reassignment is under way |
 | throttle | notice | replication is throttled, which a finished move should have undone |
 
 What a reassignment brings is not missing: a partition is under-replicated where fewer are in sync
-than it has without that, as Kafka's own tool counts. A partition has one of offline, under-min-isr,
-under-replicated and at-min-isr: the worst.
+than it has without that, as Kafka's own tool counts. A partition has one of offline, silent-leader,
+under-min-isr, under-replicated and at-min-isr: the worst.
 """
 
 from __future__ import annotations
@@ -25,15 +28,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient
-from engine.client.cluster_admin import LogDirView, describe_log_dirs
-from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
-from engine.client.errors import TimedOut, Unreachable
-from engine.client.health import Throttle, cluster_throttles
+from engine.client.cluster_admin import LogDirView
+from engine.client.health import Throttle
 from engine.client.metadata import ClusterView, PartitionView
-from engine.client.reassignments import OngoingReassignment, with_moves
-from engine.client.replica_ends import replica_offsets
-from engine.errors import EngineError
+from engine.client.move_progress import MoveFigures, move_figures, size_bytes
+from engine.client.reassignments import OngoingReassignment
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 
 CRITICAL: Final = "critical"
@@ -42,10 +43,13 @@ NOTICE: Final = "notice"
 SEVERITIES: Final = (CRITICAL, WARNING, NOTICE)
 KINDS: Final = (
     "offline",
+    "silent-leader",
     "under-min-isr",
     "no-controller",
+    "store",
     "unreachable",
     "log-dir",
+    "unasked",
     "at-min-isr",
     "under-replicated",
     "impossible-min-isr",
@@ -53,7 +57,8 @@ KINDS: Final = (
     "move",
     "throttle",
 )
-_MIN_ISR: Final = "min.insync.replicas"
+MIN_ISR: Final = "min.insync.replicas"
+_REFUSALS: Final = (CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
 class HealthFinding(NamedTuple):
@@ -67,12 +72,24 @@ class HealthFinding(NamedTuple):
     subject: str
     cause: str
     partition: TopicPartition | None = None
+    #: Of a reassignment under way.
+    move: MoveFigures | None = None
+
+
+class Unasked(NamedTuple):
+    """Something that a broker, or the cluster, did not tell, in words, and why."""
+
+    subject: str
+    what: str
+    error: EngineError
 
 
 class ClusterFacts(NamedTuple):
     """What findings are made from.
 
     `min_isr` is by topic; `ends` has the end of each replica's log, or why it is not known.
+    `silent` are brokers that count as live and answer nothing, with the reason; `rates` are the
+    bytes a second that reassignments copy.
     """
 
     view: ClusterView
@@ -81,37 +98,9 @@ class ClusterFacts(NamedTuple):
     ends: Mapping[tuple[TopicPartition, int], int | EngineError]
     throttles: Sequence[Throttle]
     moves: Mapping[TopicPartition, OngoingReassignment] = MappingProxyType({})
-
-
-def ask_facts(client: KafkaClient, topics: Sequence[str] | None) -> ClusterFacts:
-    """Ask a cluster for all of it, or for some topics. Errors: those of asking for metadata."""
-    view, moves = with_moves(client, client.view(topics))
-    resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
-    min_isr = {}
-    for resource, entries in describe_configs(client, resources, names=(_MIN_ISR,)).items():
-        if not isinstance(entries, EngineError):
-            value = next((entry.value for entry in entries if entry.name == _MIN_ISR), None)
-            min_isr[resource.name] = int(value or 1)
-    brokers = sorted(view.brokers)
-    return ClusterFacts(
-        view,
-        min_isr,
-        describe_log_dirs(client, brokers),
-        replica_offsets(client, _asked_replicas(view)),
-        cluster_throttles(client, sorted(view.topics), brokers),
-        moves,
-    )
-
-
-def _asked_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
-    """Return the replicas whose ends explain something: those of partitions that lack some."""
-    asked: dict[int, list[TopicPartition]] = {}
-    for key, partition in _partitions(view):
-        if partition.is_under_replicated or not partition.has_leader:
-            for broker_id in partition.replicas:
-                if broker_id in view.brokers:
-                    asked.setdefault(broker_id, []).append(key)
-    return asked
+    silent: Mapping[int, EngineError] = MappingProxyType({})
+    unasked: Sequence[Unasked] = ()
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
 def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
@@ -125,6 +114,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
     found = [
         *_of_cluster(facts),
         *_of_brokers(facts),
+        *_of_silence(facts),
         *(
             finding
             for key, p in _partitions(facts.view)
@@ -141,14 +131,29 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
     if view.controller_id not in view.brokers:
         cause = "no live broker is the controller: no leader is elected, no topic changes"
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
+    elif view.controller_id in facts.silent:
+        cause = f"broker {view.controller_id} is the controller and does not answer: no leader"
+        cause += " is elected, no topic changes"
+        yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
+
+
+def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    for unasked in facts.unasked:
+        error = unasked.error
+        is_refused = isinstance(error, ApiError) and error.code in _REFUSALS
+        cause = f"{unasked.what} are not known: {error}"
+        severity = NOTICE if is_refused else WARNING
+        yield HealthFinding(severity, "unasked", unasked.subject, cause)
 
 
 def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    for broker_id, error in sorted(facts.silent.items()):
+        # The cluster hears of an end with the broker's session, some time after it.
+        led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
+        leads = f" and leads {led} partition{'s' * (led != 1)}" if led else ""
+        cause = f"it counts as live{leads}, and does not answer: {error}"
+        yield HealthFinding(CRITICAL, "unreachable", f"broker {broker_id}", cause)
     for broker_id, dirs in sorted(facts.log_dirs.items()):
-        if isinstance(dirs, Unreachable | TimedOut):
-            # The cluster hears of an end with the broker's session, some time after it.
-            cause = f"it counts as live and does not answer: {dirs}"
-            yield HealthFinding(CRITICAL, "unreachable", f"broker {broker_id}", cause)
         if isinstance(dirs, EngineError):
             continue
         for log_dir in dirs:
@@ -168,6 +173,9 @@ def _of_partition(
     if not partition.has_leader:
         cause = f"no leader; {_why_offline(partition, facts)}"
         yield HealthFinding(CRITICAL, "offline", subject, cause, key)
+    elif partition.leader in facts.silent:
+        cause = f"broker {partition.leader} leads and does not answer; {in_sync}"
+        yield HealthFinding(CRITICAL, "silent-leader", subject, cause, key)
     elif len(partition.isr) < min(min_isr, len(partition.replicas)):
         cause = f"{in_sync}, acks=all needs {min_isr}; {causes}"
         yield HealthFinding(CRITICAL, "under-min-isr", subject, cause, key)
@@ -177,7 +185,10 @@ def _of_partition(
     elif partition.is_under_replicated:
         yield HealthFinding(WARNING, "under-replicated", subject, f"{in_sync}; {causes}", key)
     if key in facts.moves:
-        yield HealthFinding(NOTICE, "move", subject, _how_far(key, partition, facts))
+        move = facts.moves[key]
+        figures = move_figures(key, partition, move, facts.log_dirs, facts.rates.get(key))
+        cause = _how_far(key, partition, facts)
+        yield HealthFinding(NOTICE, "move", subject, cause, move=figures)
         return
     preferred = partition.replicas[0] if partition.replicas else None
     if partition.has_leader and partition.leader != preferred and preferred in partition.isr:
@@ -188,30 +199,18 @@ def _of_partition(
 def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
     """Tell where a reassignment goes, and how much of it is there."""
     move = facts.moves[key]
-    whole = _size_bytes(key, partition.leader, facts)
+    whole = size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
     for broker_id in move.adding:
         if broker_id in partition.isr:
             copies.append(f"broker {broker_id} is in sync")
             continue
-        size_bytes = _size_bytes(key, broker_id, facts)
+        there = size_bytes(key, broker_id, facts.log_dirs)
         of = "" if whole is None else f" of {whole}"
-        copies.append(f"broker {broker_id} has {size_bytes or 0}{of} bytes")
-    return f"{_ids(move.original)} become {_ids(move.target)}; {', '.join(copies)}"
-
-
-def _size_bytes(key: TopicPartition, broker_id: int, facts: ClusterFacts) -> int | None:
-    """Return the bytes of a replica, None where its broker does not tell."""
-    dirs = facts.log_dirs.get(broker_id)
-    if dirs is None or isinstance(dirs, EngineError):
-        return None
-    sizes = [
-        replica.size_bytes
-        for log_dir in dirs
-        for replica in log_dir.replicas
-        if replica.partition == key and not replica.is_future
-    ]
-    return sizes[0] if sizes else None
+        copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
+    # One that only takes replicas away copies nothing.
+    told = f"; {', '.join(copies)}" if copies else ""
+    return f"{_ids(move.original)} become {_ids(move.target)}{told}"
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> str:
@@ -246,7 +245,7 @@ def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:
     for name, topic in sorted(facts.view.topics.items()):
         min_isr, count = facts.min_isr.get(name, 1), topic.replication_factor
         if count and min_isr > count:
-            cause = f"{_MIN_ISR} is {min_isr}, and there are {count} replicas"
+            cause = f"{MIN_ISR} is {min_isr}, and there are {count} replicas"
             yield HealthFinding(WARNING, "impossible-min-isr", name, cause)
 
 

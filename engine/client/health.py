@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    Resource,
+    describe_configs,
+)
 from engine.client.reassignments import with_moves
 from engine.errors import EngineError
 
-_TOPIC_THROTTLES = (
+TOPIC_THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-_BROKER_THROTTLES = (
+BROKER_THROTTLES = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
+
+_KINDS = {ConfigResourceType.TOPIC: "topic", ConfigResourceType.BROKER: "broker"}
 
 
 class Throttle(NamedTuple):
@@ -62,16 +69,22 @@ def cluster_throttles(
     """Return what slows replication down, of these topics and brokers; without an answer none."""
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
     of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
-    asked = ((of_topics, "topic", _TOPIC_THROTTLES), (of_brokers, "broker", _BROKER_THROTTLES))
-    found = []
-    for resources, kind, names in asked:
-        if not resources:
-            continue
-        for resource, entries in describe_configs(client, resources, names=names).items():
-            if not isinstance(entries, EngineError):
-                found += [
-                    Throttle(kind, resource.name, entry.name, entry.value)
-                    for entry in entries
-                    if not entry.is_default and entry.value
-                ]
+    found: list[Throttle] = []
+    for resources, names in ((of_topics, TOPIC_THROTTLES), (of_brokers, BROKER_THROTTLES)):
+        if resources:
+            found += throttles_in(describe_configs(client, resources, names=names))
     return found
+
+
+def throttles_in(
+    described: Mapping[Resource, Sequence[ConfigEntry] | EngineError],
+) -> list[Throttle]:
+    """Return what slows replication down, of the settings of topics and brokers."""
+    names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
+    return [
+        Throttle(_KINDS[resource.kind], resource.name, entry.name, entry.value)
+        for resource, entries in described.items()
+        if not isinstance(entries, EngineError)
+        for entry in entries
+        if entry.name in names and not entry.is_default and entry.value
+    ]

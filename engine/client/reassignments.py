@@ -41,6 +41,22 @@ def list_reassignments(
     client: KafkaClient, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, OngoingReassignment]:
     """Return the reassignments under way, all or of some partitions; raises ApiError."""
+    call = listing_call(partitions, client.timeout_ms)
+    found = listing_of(
+        client.ask(
+            call.api_name,
+            call.message,
+            to=CONTROLLER,
+            retriable_code=lambda response: response.error_code,
+        ).message
+    )
+    if isinstance(found, EngineError):
+        raise found
+    return found
+
+
+def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
+    """Return the request for the reassignments under way, all or of some partitions."""
     request = messages.ListPartitionReassignmentsRequest
     topics = None
     if partitions is not None:
@@ -50,14 +66,15 @@ def list_reassignments(
             )
             for name, of_topic in by_topic(partitions).items()
         ]
-    response: messages.ListPartitionReassignmentsResponse = client.ask(
-        "ListPartitionReassignments",
-        request(timeout_ms=client.timeout_ms, topics=topics),
-        to=CONTROLLER,
-        retriable_code=lambda response: response.error_code,
-    ).message
+    return Call("ListPartitionReassignments", request(timeout_ms=timeout_ms, topics=topics))
+
+
+def listing_of(
+    response: messages.ListPartitionReassignmentsResponse,
+) -> dict[TopicPartition, OngoingReassignment] | ApiError:
+    """Return the reassignments that a response tells of, or why it does not."""
     if response.error_code != NONE:
-        raise api_error(response.error_code, response.error_message)
+        return api_error(response.error_code, response.error_message)
     return {
         TopicPartition(topic.name, row.partition_index): OngoingReassignment(
             tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas)
@@ -168,8 +185,15 @@ def with_moves(
         ongoing = list_reassignments(client, lacking)
     except EngineError:
         return view, {}
+    return with_adding(view, ongoing), ongoing
+
+
+def with_adding(
+    view: ClusterView, ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> ClusterView:
+    """Return metadata that knows which replicas reassignments bring."""
     topics = {name: _with_adding(topic, ongoing) for name, topic in view.topics.items()}
-    return view._replace(topics=topics), ongoing
+    return view._replace(topics=topics)
 
 
 def _with_adding(

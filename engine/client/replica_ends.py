@@ -31,7 +31,7 @@ def replica_offsets(
     brokers = client.brokers_view().brokers
     timestamp = EARLIEST if start else LATEST
     calls = {
-        broker_id: (brokers[broker_id].address, _call(partitions, timestamp))
+        broker_id: (brokers[broker_id].address, ends_call(partitions, timestamp))
         for broker_id, partitions in replicas.items()
         if broker_id in brokers
     }
@@ -41,15 +41,25 @@ def replica_offsets(
         if isinstance(result, EngineError):
             found |= {(key, broker_id): result for key in replicas[broker_id]}
             continue
-        for topic in result.message.topics:
-            for row in topic.partitions:
-                key = TopicPartition(topic.name, row.partition_index)
-                code = row.error_code
-                found[key, broker_id] = row.offset if code == NONE else api_error(code)
+        found |= {(key, broker_id): end for key, end in ends_of(result.message).items()}
     return found
 
 
-def _call(partitions: list[TopicPartition], timestamp: int) -> Call:
+def ends_of(
+    response: messages.ListOffsetsResponse,
+) -> dict[TopicPartition, int | EngineError]:
+    """Return the offsets that a response of one broker tells of, or why it does not."""
+    return {
+        TopicPartition(topic.name, row.partition_index): row.offset
+        if row.error_code == NONE
+        else api_error(row.error_code)
+        for topic in response.topics
+        for row in topic.partitions
+    }
+
+
+def ends_call(partitions: list[TopicPartition], timestamp: int = LATEST) -> Call:
+    """Return the request for where the replicas of one broker end, or start (EARLIEST)."""
     request = messages.ListOffsetsRequest
     topics = [
         request.ListOffsetsTopic(

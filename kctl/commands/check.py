@@ -31,7 +31,14 @@ def check(
         bool, typer.Option("--strict", help="Notices count as problems, too.")
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Look again until nothing is found, or --timeout.")
+        bool,
+        typer.Option(
+            "--wait", help="Look again until nothing is wrong, or --timeout; not for moves to end."
+        ),
+    ] = False,
+    moves: Annotated[
+        bool,
+        typer.Option("--moves", help="Moves count as problems: with --wait, until none is left."),
     ] = False,
     zookeeper: Annotated[
         str | None,
@@ -46,16 +53,19 @@ def check(
 ) -> int:
     """Look for what is wrong, the worst first; exit code 4 if there is more than notices.
 
-    Critical: offline, under-min-isr, no-controller, unreachable, log-dir.
+    Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir.
 
-    Warning: at-min-isr, under-replicated, impossible-min-isr.
+    Warning: unasked, at-min-isr, under-replicated, impossible-min-isr.
 
-    Notice: not-preferred, throttle.
+    Notice: not-preferred, move, throttle.
+
+    The verdict comes within --timeout: all brokers are asked at the same time, and one that answers
+    nothing for half of it is unreachable; what could not be asked is a finding.
 
     The metadata store tells since when a set is as it is: that of an embedded cluster is found by
     its brokers, any other is named by --zookeeper.
     """
     from kctl.commands.check_work import CheckRequest, check_cluster
 
-    request = CheckRequest(topics or None, ignored or [], strict, wait, zookeeper, output)
+    request = CheckRequest(topics or None, ignored or [], strict, wait, moves, zookeeper, output)
     return check_cluster(cluster, request)

@@ -56,6 +56,15 @@ class StateNodes(NamedTuple):
                 found[key] = StoredState(decode_partition_state(data, path), stat)
         return found
 
+    def require_answer(self) -> None:
+        """Have the store take part in a session; raises ZookeeperUnreachable if it does not."""
+        if self.address is None:
+            return
+        from engine.znode.kazoo_reader import ZnodeReader
+
+        with ZnodeReader(self.address, self.timeout_s, RealClock()):
+            return
+
     def since(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
         """Return when each partition's state was written last, in UTC, by its name."""
         return {

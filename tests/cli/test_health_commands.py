@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +59,63 @@ def test_a_broker_that_is_gone_is_found_explained_and_waited_for(three: Shell) -
     )
     three.ok("cluster", "restart", "2")
     assert 0 == three.run("check", "--wait", "--timeout", "60").returncode
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[Shell]:
+    """Return three brokers in processes of their own, each the leader of a partition of t."""
+    shell = Shell(tmp_path)
+    words = ("--brokers", "3", "--port", "0", "--processes")
+    # No broker loses its session while it stands still.
+    settings = ("auto.leader.rebalance.enable=false", "zookeeper.session.timeout.ms=120000")
+    shell.ok("cluster", "start", *words, *(word for one in settings for word in ("--set", one)))
+    shell.ok("topics", "create", "t", "--replica-assignment", "1:2:3,2:3:1,3:1:2")
+    yield shell
+    shell.run("cluster", "destroy", "-y")
+
+
+def found_by(shell: Shell, *words: str) -> set[tuple[str, str]]:
+    done = shell.run("check", "-o", "json", *words)
+    assert 4 == done.returncode, done.stderr
+    return {
+        (row["finding"], row["subject"])
+        for row in json.loads(done.stdout)
+        if row["finding"] != "not-preferred"
+    }
+
+
+def test_brokers_that_stand_still_are_found_with_all_that_they_lead(apart: Shell) -> None:
+    status = apart.status()
+    controller = status["controller_id"]
+    other = next(id_ for id_ in (1, 2, 3) if id_ != controller)
+    apart.ok("cluster", "pause", str(other))
+    of_other = {("unreachable", f"broker {other}"), ("silent-leader", f"t-{other - 1}")}
+    assert of_other == found_by(apart, "--timeout", "3")
+    # The first address is that of one that accepts connections and says nothing.
+    addresses = {row["broker_id"]: row["address"] for row in status["brokers"]}
+    servers = ",".join(addresses[id_] for id_ in (other, 6 - other - controller))
+    assert of_other == found_by(apart, "--timeout", "3", "-b", servers)
+    assert of_other == found_by(apart, "--wait", "--timeout", "3")
+    apart.ok("cluster", "pause", str(controller))
+    of_controller = {
+        ("no-controller", "cluster"),
+        ("unreachable", f"broker {controller}"),
+        ("silent-leader", f"t-{controller - 1}"),
+    }
+    assert of_other | of_controller == found_by(apart, "--timeout", "4")
+    for broker_id in (controller, other):
+        apart.ok("cluster", "resume", str(broker_id))
+
+
+def test_a_metadata_store_that_stands_still_is_a_finding(apart: Shell) -> None:
+    status = apart.status()
+    (store,) = set(status["pids"]) - {row["pid"] for row in status["brokers"]}
+    os.kill(store, signal.SIGSTOP)
+    try:
+        found = found_by(apart, "--timeout", "4")
+    finally:
+        os.kill(store, signal.SIGCONT)
+    assert {("store", "metadata store"), ("unasked", "cluster")} == found
 
 
 def test_leaders_are_listed_and_balanced(three: Shell) -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from engine.client.cluster_admin import LogDirView, ReplicaSize
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.findings import KINDS, ClusterFacts, HealthFinding, findings_of
+from engine.client.findings import KINDS, ClusterFacts, HealthFinding, Unasked, findings_of
 from engine.client.health import Throttle
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
+from engine.client.move_progress import MoveFigures
 from engine.client.reassignments import OngoingReassignment
 from engine.client.settings import Address
-from engine.errors import api_error
+from engine.errors import EngineError, api_error
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 
@@ -36,7 +37,7 @@ def facts(
     view = ClusterView("c", more.pop("controller", alive[0]), brokers, {"t": topic})
     ends = more.pop("ends", {(T0, id_): 10 for id_ in alive})
     return ClusterFacts(
-        view, {"t": min_isr}, more.pop("log_dirs", {}), ends, more.pop("throttles", [])
+        view, {"t": min_isr}, more.pop("log_dirs", {}), ends, more.pop("throttles", []), **more
     )
 
 
@@ -156,13 +157,51 @@ def test_the_rest_of_the_cluster() -> None:
     assert ("warning", "impossible-min-isr", "t") == never[:3]
 
 
-def test_a_broker_that_counts_as_live_and_does_not_answer_is_told() -> None:
+def test_a_broker_that_counts_as_live_and_does_not_answer_is_told_with_all_that_it_leads() -> None:
     refused = Unreachable("b2", 9092, "Connection refused")
     for error in (refused, TimedOut("DescribeLogDirs", 9)):
-        gone = only(findings_of(facts(log_dirs={1: [], 2: error})))
-        assert gone[:3] == ("critical", "unreachable", "broker 2")
-        assert gone[3] == f"it counts as live and does not answer: {error}"
-    assert findings_of(facts(log_dirs={2: api_error(CLUSTER_AUTHORIZATION_FAILED)})) == []
+        gone = findings_of(facts(silent={2: error}, leader=1, controller=1))
+        assert [("critical", "unreachable", "broker 2")] == [one[:3] for one in gone]
+        assert gone[0].cause == f"it counts as live, and does not answer: {error}"
+    found = findings_of(facts(silent={1: refused}, min_isr=3, isr=(1, 2)))
+    assert [
+        ("critical", "no-controller", "cluster"),
+        ("critical", "unreachable", "broker 1"),
+        # The worst of the partition: nobody can even read it.
+        ("critical", "silent-leader", "t-0"),
+    ] == [one[:3] for one in found]
+    assert "broker 1 is the controller and does not answer" in found[0].cause
+    assert "it counts as live and leads 1 partition, and does not answer" in found[1].cause
+    assert "broker 1 leads and does not answer; in sync: 1,2 of 1,2,3" == found[2].cause
+    assert T0 == found[2].partition
+
+
+@pytest.mark.parametrize(
+    ("error", "severity"),
+    [
+        (TimedOut("DescribeConfigs to h:1", 500), "warning"),
+        (api_error(CLUSTER_AUTHORIZATION_FAILED), "notice"),
+        (api_error(KAFKA_STORAGE_ERROR), "warning"),
+    ],
+)
+def test_what_could_not_be_asked_is_a_finding(error: EngineError, severity: str) -> None:
+    unasked = Unasked("cluster", "the settings of topics", error)
+    (found,) = findings_of(facts(unasked=[unasked]))
+    cause = f"the settings of topics are not known: {error}"
+    assert (severity, "unasked", "cluster", cause) == found[:4]
+
+
+def test_a_move_has_figures_of_its_own() -> None:
+    moved = facts(replicas=(2, 3, 1), isr=(2, 1), log_dirs=copies({2: 100, 3: 40}), leader=2)
+    partition = moved.view.topics["t"].partitions[0]._replace(adding=(3,))
+    topic = moved.view.topics["t"]._replace(partitions=(partition,))
+    moved = moved._replace(
+        view=moved.view._replace(topics={"t": topic}),
+        moves={T0: OngoingReassignment((2, 3, 1), (3,), (1,))},
+    )
+    for rates, rate, left_s in (({}, None, None), ({T0: 20.0}, 20, 3), ({T0: -5.0}, 0, None)):
+        (found,) = findings_of(moved._replace(rates=rates))
+        assert MoveFigures((2, 1), (2, 3), 40, 100, rate, left_s) == found.move
 
 
 def test_the_worst_comes_first() -> None:

@@ -1,0 +1,320 @@
+"""Asks a cluster for all that findings are made from, with an answer by a deadline whatever hangs.
+
+1. Metadata, of whichever broker answers first: half of the cluster may be silent.
+2. All questions to all brokers at the same time: directories, throttles, the ends of replicas that
+   are not in sync, the reassignments under way (the controller), the settings of topics (the broker
+   of step 1). A broker that answers none of them in half of the time is silent.
+3. The controller is asked again if another one took over meanwhile, and another broker for the
+   settings of topics.
+4. A second look at the directories of brokers that copy tells how fast they do.
+
+A question without an answer becomes a finding of its own, and all others count. The settings of
+topics are asked for last on their connection: a broker whose metadata store hangs answers nothing
+behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    Resource,
+    configs_call,
+    configs_of,
+)
+from engine.client.connection import Call, Response
+from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
+from engine.client.findings import MIN_ISR, ClusterFacts, Unasked
+from engine.client.health import BROKER_THROTTLES, TOPIC_THROTTLES, throttles_in
+from engine.client.links import CallResult
+from engine.client.metadata import ClusterView, PartitionView
+from engine.client.move_progress import copied_by_broker
+from engine.client.reassignments import (
+    OngoingReassignment,
+    listing_call,
+    listing_of,
+    with_adding,
+)
+from engine.client.replica_ends import ends_call, ends_of
+from engine.client.settings import Address
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, kafka_error
+from engine.limits import MOVE_RATE_MS
+from engine.model import TopicPartition
+
+_LOG_DIRS: Final = "its log directories"
+_THROTTLES: Final = "its settings"
+_ENDS: Final = "the ends of its replicas"
+_MOVES: Final = "the reassignments under way"
+_TOPICS: Final = "the settings of topics"
+#: Stands for whichever broker answered first.
+_FIRST: Final = -1
+
+
+class _Question(NamedTuple):
+    """What a broker is asked for."""
+
+    what: str
+    broker_id: int
+
+
+def gather_facts(
+    client: KafkaClient, topics: Sequence[str] | None, timeout_ms: int
+) -> ClusterFacts:
+    """Ask a cluster for all of it, or for some topics, within a time.
+
+    Errors: those of asking for metadata, if no broker answers.
+    """
+    deadline_ms = client.clock.monotonic_ms() + timeout_ms
+    view = client.view(topics, deadline_ms=deadline_ms)
+    return _Gathering(client, view, deadline_ms).facts()
+
+
+class _Gathering:
+    """The answers to all questions about one view of a cluster."""
+
+    def __init__(self, client: KafkaClient, view: ClusterView, deadline_ms: int) -> None:
+        self._client = client
+        self._view = view
+        self._deadline_ms = deadline_ms
+        self._answers: dict[_Question, CallResult] = {}
+        self._first = client.links.ready_address() or _any_address(client, view)
+
+    def facts(self) -> ClusterFacts:
+        """Ask, and return what the answers say."""
+        self._ask(dict(self._questions()))
+        self._ask_again()
+        moves = self._moves()
+        log_dirs = self._log_dirs(_LOG_DIRS)
+        ongoing = {} if isinstance(moves, EngineError) else moves
+        view = with_adding(self._view, ongoing)
+        described = self._described()
+        return ClusterFacts(
+            view,
+            _min_isr(described),
+            log_dirs,
+            self._ends(),
+            throttles_in(described),
+            {key: move for key, move in ongoing.items() if view.partition(key) is not None},
+            self._silent(),
+            list(self._unasked()),
+            self._rates(ongoing, log_dirs),
+        )
+
+    # -- asking
+
+    def _questions(self) -> Iterator[tuple[_Question, tuple[Address, Call]]]:
+        view = self._view
+        ends = _asked_replicas(view)
+        for broker_id, broker in sorted(view.brokers.items()):
+            address, resource = broker.address, _broker(broker_id)
+            yield _Question(_LOG_DIRS, broker_id), (address, log_dirs_call())
+            throttles = configs_call([resource], BROKER_THROTTLES)
+            yield _Question(_THROTTLES, broker_id), (address, throttles)
+            if broker_id in ends:
+                yield _Question(_ENDS, broker_id), (address, ends_call(ends[broker_id]))
+            if broker_id == view.controller_id:
+                yield _Question(_MOVES, broker_id), (address, self._listing())
+        if view.topics:
+            yield _Question(_TOPICS, _FIRST), (self._first, self._topics_call())
+
+    def _listing(self) -> Call:
+        return listing_call(None, max(self._left_ms(), 1))
+
+    def _topics_call(self) -> Call:
+        resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(self._view.topics)]
+        return configs_call(resources, (MIN_ISR, *TOPIC_THROTTLES))
+
+    def _left_ms(self) -> int:
+        return self._deadline_ms - self._client.clock.monotonic_ms()
+
+    def _ask(self, calls: Mapping[_Question, tuple[Address, Call]]) -> None:
+        """Ask all at once, for half of the time that is left."""
+        if not calls or self._left_ms() <= 0:
+            return
+        deadline_ms = self._deadline_ms - self._left_ms() // 2
+        self._answers |= self._client.exchange(calls, deadline_ms)
+
+    def _ask_again(self) -> None:
+        """Ask the controller of now, and another broker for settings, where that may help."""
+        calls: dict[_Question, tuple[Address, Call]] = {}
+        if self._is_controller_in_doubt() and self._left_ms() > 0:
+            controller_id = self._controller_now()
+            if controller_id is not None:
+                address = self._view.brokers[controller_id].address
+                calls[_Question(_MOVES, controller_id)] = address, self._listing()
+        if isinstance(self._answers.get(_Question(_TOPICS, _FIRST)), Unreachable | TimedOut):
+            others = [
+                broker.address
+                for broker_id, broker in self._view.brokers.items()
+                if broker_id not in self._silent() and broker.address != self._first
+            ]
+            if others:
+                calls[_Question(_TOPICS, _FIRST)] = others[0], self._topics_call()
+        self._ask(calls)
+
+    def _is_controller_in_doubt(self) -> bool:
+        answer = self._answers.get(_Question(_MOVES, self._view.controller_id))
+        if isinstance(answer, Response):
+            return kafka_error(answer.message.error_code).is_retriable
+        return not isinstance(answer, NoCommonVersion)
+
+    def _controller_now(self) -> int | None:
+        """Return the controller by fresh metadata if it may answer, and have it in the view."""
+        try:
+            deadline_ms = self._deadline_ms - self._left_ms() * 2 // 3
+            fresh = self._client.view([], deadline_ms=deadline_ms)
+        except EngineError:
+            return None
+        brokers = {**self._view.brokers, **fresh.brokers}
+        self._view = self._view._replace(controller_id=fresh.controller_id, brokers=brokers)
+        is_known = fresh.controller_id in brokers
+        return (
+            fresh.controller_id if is_known and fresh.controller_id not in self._silent() else None
+        )
+
+    # -- reading
+
+    def _of(self, what: str) -> Iterator[tuple[int, CallResult]]:
+        for question, answer in self._answers.items():
+            if question.what == what:
+                yield question.broker_id, answer
+
+    def _silent(self) -> dict[int, EngineError]:
+        """Return the brokers that have not answered any question, and why."""
+        silent: dict[int, EngineError] = {}
+        heard = set()
+        for question, answer in self._answers.items():
+            if isinstance(answer, Unreachable | TimedOut):
+                silent.setdefault(question.broker_id, answer)
+            else:
+                heard.add(question.broker_id)
+        return {id_: e for id_, e in silent.items() if id_ not in heard and id_ != _FIRST}
+
+    def _log_dirs(self, what: str) -> dict[int, list[LogDirView] | EngineError]:
+        return {
+            broker_id: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
+            for broker_id, answer in self._of(what)
+        }
+
+    def _moves(self) -> dict[TopicPartition, OngoingReassignment] | EngineError:
+        answer: Any = self._answers.get(_Question(_MOVES, self._view.controller_id))
+        if answer is None:
+            return {}
+        return answer if isinstance(answer, EngineError) else listing_of(answer.message)
+
+    def _ends(self) -> dict[tuple[TopicPartition, int], int | EngineError]:
+        ends: dict[tuple[TopicPartition, int], int | EngineError] = {}
+        asked = _asked_replicas(self._view)
+        for broker_id, answer in self._of(_ENDS):
+            if isinstance(answer, EngineError):
+                ends |= {(key, broker_id): answer for key in asked.get(broker_id, [])}
+            else:
+                of_broker = ends_of(answer.message)
+                ends |= {(key, broker_id): end for key, end in of_broker.items()}
+        return ends
+
+    def _described(self) -> dict[Resource, list[ConfigEntry] | EngineError]:
+        described: dict[Resource, list[ConfigEntry] | EngineError] = {}
+        for what in (_TOPICS, _THROTTLES):
+            for _, answer in self._of(what):
+                if isinstance(answer, Response):
+                    described |= configs_of(answer.message)
+        return described
+
+    def _unasked(self) -> Iterator[Unasked]:
+        """Return what brokers did not tell that are not silent altogether."""
+        silent = self._silent()
+        for question, answer in self._answers.items():
+            what, broker_id = question
+            if broker_id in silent or what == _ENDS or isinstance(answer, NoCommonVersion):
+                continue
+            if what == _MOVES and broker_id != self._view.controller_id:
+                continue
+            error = answer if isinstance(answer, EngineError) else _refusal(what, answer)
+            if error is not None:
+                subject = "cluster" if broker_id == _FIRST else f"broker {broker_id}"
+                yield Unasked(subject, what, error)
+
+    # -- how fast
+
+    def _rates(
+        self,
+        moves: Mapping[TopicPartition, OngoingReassignment],
+        before: Mapping[int, list[LogDirView] | EngineError],
+    ) -> dict[TopicPartition, float]:
+        """Return the bytes a second that each reassignment copies, as two looks show them."""
+        silent, view = self._silent(), self._view
+        copying = {id_ for move in moves.values() for id_ in move.adding} - set(silent)
+        # Half of what is left goes to the second look, and others need time behind it.
+        if not copying or self._left_ms() < 2 * MOVE_RATE_MS:
+            return {}
+        clock = self._client.clock
+        began_ms = clock.monotonic_ms()
+        self._client.links.pause(MOVE_RATE_MS)
+        calls = {
+            id_: (view.brokers[id_].address, log_dirs_call()) for id_ in copying & {*view.brokers}
+        }
+        answers = self._client.exchange(calls, self._deadline_ms - self._left_ms() // 2)
+        passed_s = max(clock.monotonic_ms() - began_ms, 1) / 1000
+        after = {
+            id_: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
+            for id_, answer in answers.items()
+        }
+        return {
+            key: (copied_by_broker(key, move, after) - copied_by_broker(key, move, before))
+            / passed_s
+            for key, move in moves.items()
+        }
+
+
+def _any_address(client: KafkaClient, view: ClusterView) -> Address:
+    return next((b.address for b in view.brokers.values()), client.bootstrap[0])
+
+
+def _broker(broker_id: int) -> Resource:
+    return Resource(ConfigResourceType.BROKER, str(broker_id))
+
+
+def _refusal(what: str, answer: Response) -> EngineError | None:
+    """Return the error that a response consists of."""
+    if what == _LOG_DIRS:
+        found = log_dirs_of(answer.message)
+        return found if isinstance(found, EngineError) else None
+    if what == _MOVES:
+        moves = listing_of(answer.message)
+        return moves if isinstance(moves, EngineError) else None
+    errors = [e for e in configs_of(answer.message).values() if isinstance(e, ApiError)]
+    # A topic may be deleted between two questions.
+    return next((e for e in errors if e.code != UNKNOWN_TOPIC_OR_PARTITION), None)
+
+
+def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> dict[str, int]:
+    found = {}
+    for resource, entries in described.items():
+        if resource.kind is ConfigResourceType.TOPIC and not isinstance(entries, EngineError):
+            value = next((entry.value for entry in entries if entry.name == MIN_ISR), None)
+            found[resource.name] = int(value or 1)
+    return found
+
+
+def _asked_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
+    """Return the replicas whose ends explain something: those of partitions that lack some."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for key, partition in _partitions(view):
+        if len(partition.isr) < len(partition.replicas) or not partition.has_leader:
+            for broker_id in partition.replicas:
+                if broker_id in view.brokers:
+                    asked.setdefault(broker_id, []).append(key)
+    return asked
+
+
+def _partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
+    for name in sorted(view.topics):
+        for partition in view.topics[name].partitions:
+            yield TopicPartition(name, partition.partition), partition

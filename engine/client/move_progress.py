@@ -1,0 +1,75 @@
+"""How far a reassignment is, by the sizes that brokers tell of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.client.cluster_admin import LogDirView
+from engine.client.metadata import PartitionView
+from engine.client.reassignments import OngoingReassignment
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+LogDirsByBroker = Mapping[int, "list[LogDirView] | EngineError"]
+
+
+class MoveFigures(NamedTuple):
+    """How much of the copies of a reassignment is there; None is not known.
+
+    `left_s` is None as well while nothing is copied: it does not end at this rate.
+    """
+
+    original: Sequence[int]
+    target: Sequence[int]
+    copied_bytes: int
+    total_bytes: int | None
+    bytes_per_s: float | None
+    left_s: float | None
+
+
+def move_figures(
+    key: TopicPartition,
+    partition: PartitionView,
+    move: OngoingReassignment,
+    log_dirs: LogDirsByBroker,
+    bytes_per_s: float | None,
+) -> MoveFigures:
+    """Return the figures of a reassignment from one look at all log directories, and its rate.
+
+    A copy that is in sync is whole; one of a broker that does not tell counts as nothing.
+    """
+    whole = size_bytes(key, partition.leader, log_dirs)
+    copied = 0
+    for broker_id in move.adding:
+        there = size_bytes(key, broker_id, log_dirs) or 0
+        if whole is not None:
+            there = whole if broker_id in partition.isr else min(there, whole)
+        copied += there
+    total = None if whole is None else whole * len(move.adding)
+    rate = None if bytes_per_s is None else max(bytes_per_s, 0.0)
+    left_s = None
+    if total is not None and (total == copied or rate):
+        left_s = (total - copied) / rate if rate else 0.0
+    return MoveFigures(move.original, move.target, copied, total, rate, left_s)
+
+
+def copied_by_broker(
+    key: TopicPartition, move: OngoingReassignment, log_dirs: LogDirsByBroker
+) -> int:
+    """Return the bytes of all replicas that a reassignment brings."""
+    return sum(size_bytes(key, broker_id, log_dirs) or 0 for broker_id in move.adding)
+
+
+def size_bytes(key: TopicPartition, broker_id: int, log_dirs: LogDirsByBroker) -> int | None:
+    """Return the bytes of a replica, None where its broker does not tell."""
+    dirs = log_dirs.get(broker_id)
+    if dirs is None or isinstance(dirs, EngineError):
+        return None
+    sizes = [
+        replica.size_bytes
+        for log_dir in dirs
+        for replica in log_dir.replicas
+        if replica.partition == key and not replica.is_future
+    ]
+    return sizes[0] if sizes else None
