@@ -567,6 +567,10 @@ ZNODE_HEARTBEATS_PER_TIMEOUT = 3
 
 # The last words of a process that did not start: its error and the lines before it fit.
 LOG_TAIL_BYTES = 1 << 16
+# The lines since a broker halted, one for each of its partitions, fit; reading them takes some ms.
+HALT_TAIL_BYTES = 4 << 20
+# Less than a page of each index and of the log free: nothing can be written any more.
+DISK_FULL_BYTES = 64 << 10
 # Of a broker that crashed: what it said last fits a screen beside the other brokers.
 BROKER_LOG_LINES_SHOWN = 5
 # Of what keeps a broker from being removed: a line that can be read, the count says the rest.

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from engine.cluster.data_directory import ClusterState, DataDirectory, RunningBroker
+from engine.cluster.halts import Halt
 from engine.cluster.plan import ClusterPlan
 from engine.errors import EngineError
 from engine.host import processes
@@ -48,6 +49,8 @@ class BrokerStatus(NamedTuple):
     address: str | None
     #: The last lines of the log of one that crashed.
     log_end: tuple[str, ...] = ()
+    #: Why the last life of one that does not run was halted.
+    halt: Halt | None = None
 
 
 class NoSuchBroker(EngineError):
@@ -103,11 +106,14 @@ def broker_statuses(
     if state in (ClusterState.RUNNING, ClusterState.HUNG):
         running = data.running()
     shared = BrokerState.STOPPED if state is ClusterState.ABSENT else BrokerState(state.value)
+    halt = None
+    if shared in (BrokerState.STOPPED, BrokerState.CRASHED):
+        halt = data.last_halt()
     found = []
     for broker_id in plan.broker_ids():
         rack = plan.rack_of(broker_id)
         if running is None:
-            found.append(BrokerStatus(broker_id, shared, None, rack, None))
+            found.append(BrokerStatus(broker_id, shared, None, rack, None, halt=halt))
             continue
         address = running.brokers.get(str(broker_id))
         if address is None:
@@ -121,7 +127,8 @@ def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> Broke
     state, running = process_state(data, broker_id)
     rack = plan.rack_of(broker_id)
     if state is BrokerState.CRASHED:
-        return BrokerStatus(broker_id, state, None, rack, None, data.broker_log_end(broker_id))
+        end, halt = data.broker_log_end(broker_id), data.last_halt(broker_id)
+        return BrokerStatus(broker_id, state, None, rack, None, end, halt)
     if running is None:
         return BrokerStatus(broker_id, state, None, rack, None)
     return BrokerStatus(broker_id, state, running.pid, rack, running.address)

@@ -49,6 +49,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
 
+from engine.cluster.halts import Halt, last_halt
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process_log import log_end
 from engine.errors import EngineError, StorageError
@@ -350,6 +351,14 @@ class DataDirectory:
     def broker_log_end(self, broker_id: int) -> tuple[str, ...]:
         """Return the last lines that the process of a broker wrote."""
         return log_end(self._files, self.broker_log_path(broker_id))
+
+    def last_halt(self, broker_id: int | None = None) -> Halt | None:
+        """Return how the process of a broker was halted, or that of all brokers; None if not."""
+        if broker_id is None:
+            again = f"`kctl cluster start --data {self.path}`"
+            return last_halt(self._files, self.log_path, self.path, again)
+        again = f"`kctl cluster restart {broker_id} --data {self.path}`"
+        return last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
 
     def remove_running_broker(self, broker_id: int) -> None:
         """Say that no process runs a broker any more."""

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
+from engine.cluster.halts import LIFE_BEGINS
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
@@ -84,7 +85,7 @@ class Process:
         self.loop = EventLoop()
         descriptors_max = raise_descriptor_limit()
         _log.info(
-            "%d descriptors, of which connections have those below %d",
+            f"%d {LIFE_BEGINS} %d",
             descriptors_max,
             connections_below(descriptors_max),
         )

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from engine.cluster import daemon
-from engine.cluster.broker_processes import BrokerState
+from engine.cluster.broker_processes import BrokerState, BrokerStatus
 from engine.cluster.daemon import ClusterStatus
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.errors import EngineError
@@ -86,6 +86,18 @@ def _health(status: ClusterStatus) -> dict[str, Any]:
     return {**health._asdict(), "throttles": [one._asdict() for one in health.throttles]}
 
 
+def _tell_halt(broker: BrokerStatus, subject: str) -> None:
+    """Say why a broker was halted, with its FATAL line, and what to do."""
+    if broker.halt is None:
+        return
+    if broker.halt.line is None:
+        say(f"error: {subject} seems to have been halted: {broker.halt.cause}")
+    else:
+        say(f"error: {subject} was halted: {broker.halt.cause or 'its log says why'}")
+        say(f"  {broker.halt.line}")
+    say(f"hint: {broker.halt.hint}")
+
+
 def _tell(status: ClusterStatus) -> int:
     """Say what does not run; returns the exit code."""
     if status.state is ClusterState.HUNG:
@@ -93,11 +105,15 @@ def _tell(status: ClusterStatus) -> int:
         say(f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again")
         return exits.UNREACHABLE
     if status.state is not ClusterState.RUNNING:
+        # All brokers share the process that was halted.
+        for broker in status.brokers[:1]:
+            _tell_halt(broker, "the cluster")
         return exits.FAILED
     for broker in status.brokers:
         if broker.state is not BrokerState.RUNNING:
             say(f"broker {broker.broker_id} is {broker.state.value}")
         for line in broker.log_end:
             say(f"  {line}")
+        _tell_halt(broker, f"broker {broker.broker_id}")
     are_all_running = all(broker.state is BrokerState.RUNNING for broker in status.brokers)
     return exits.OK if are_all_running else exits.FAILED

@@ -27,6 +27,11 @@ from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
 from kctl.render import Column, check_format, write_object, write_rows
 from kctl.words import UnreadableWord
 
+HALT_FIELDS = (
+    Column("line", "LINE", kind="string?"),
+    Column("cause", "CAUSE", kind="string?"),
+    Column("hint", "HINT"),
+)
 BROKER_FIELDS = (
     Column("broker_id", "BROKER", right=True),
     Column("state", "STATE"),
@@ -35,6 +40,7 @@ BROKER_FIELDS = (
     Column("pid", "PID", right=True, kind="integer?"),
     Column("is_controller", "CONTROLLER", kind="boolean?"),
     Column("log_end", "LOG-END", wide=True, kind="string[]"),
+    Column("halt", "HALT", wide=True, kind="object?", fields=HALT_FIELDS),
 )
 STATUS_COLUMNS = (
     Column("state", "STATE"),
@@ -211,6 +217,7 @@ def status_row(status: ClusterStatus) -> dict[str, Any]:
             "state": broker.state.value,
             "is_controller": None,
             "log_end": list(broker.log_end),
+            "halt": None if broker.halt is None else broker.halt._asdict(),
         }
         for broker in status.brokers
     ]

@@ -7,13 +7,14 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import KCTL, Shell
 
 #: A broker whose session ends soon.
 QUICK = ("--set", "zookeeper.session.timeout.ms=3000")
@@ -272,3 +273,25 @@ def test_the_log_of_a_brokers_process_is_shown(three: Shell) -> None:
     assert "ready: " in three.ok("cluster", "logs", "--broker", "2")
     done = three.run("cluster", "logs", "--broker", "9")
     assert (1, True) == (done.returncode, "has no log of its own" in done.stderr)
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_status_says_why_a_broker_halted_that_found_no_descriptor(
+    shell: Shell, is_apart: bool
+) -> None:
+    words = ("cluster", "start", "--brokers", "1", "--port", "0", *["--processes"] * is_apart)
+    command = ["bash", "-c", 'ulimit -n 100; exec "$@"', "bash", *KCTL, *words]
+    subprocess.run(command, env=shell.environment, check=True, capture_output=True)
+    shell.run("topics", "create", "t", "-p", "150", "--timeout", "5")
+    status, deadline_s = shell.status(), time.monotonic() + 30
+    while status["brokers"][0]["halt"] is None:
+        assert time.monotonic() < deadline_s
+        status = shell.status()
+    halt = status["brokers"][0]["halt"]
+    assert "FATAL every log directory is offline" in halt["line"]
+    assert "Too many open files" in halt["cause"]
+    told = shell.run("cluster", "status")
+    subject = "broker 1" if is_apart else "the cluster"
+    assert (1, True) == (told.returncode, f"error: {subject} was halted: " in told.stderr)
+    assert halt["line"] in told.stderr
+    assert "hint: allow more open files (`ulimit -n NUMBER` in the same shell), then" in told.stderr

@@ -1,0 +1,98 @@
+"""Why brokers that do not run any more ended: the FATAL line of their last life, and what to do.
+
+A life begins with the line on descriptors (`LIFE_BEGINS`). A broker halts on what it cannot go on
+with: all its log directories are offline (a full disk, no descriptor left, a failed device), or a
+rule of its own is broken. The ERROR line before it says why its last directory failed. Where the
+log lies on the full disk these lines may be missing: the disk itself says it then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import Final, NamedTuple
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.limits import DISK_FULL_BYTES, HALT_TAIL_BYTES
+
+#: In the first line of the log of each life; a process formats it with two counts.
+LIFE_BEGINS: Final = "descriptors, of which connections have those below"
+_FATAL: Final = re.compile(r"^(\[[^]]*\] )?FATAL ")
+_DIRECTORY: Final = re.compile(r"ERROR Stopping serving replicas in dir .*? of them: (?P<why>.*)$")
+_LOGGER: Final = re.compile(r" \([\w.]+\)$")
+_FULL: Final = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "disk is full")
+_NO_DESCRIPTORS: Final = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
+
+
+class Halt(NamedTuple):
+    """How the last life of a broker ended: its FATAL line, why, and what to do next.
+
+    The line is None where the log does not have it, the cause where it says no more than the line.
+    """
+
+    line: str | None
+    cause: str | None
+    hint: str
+
+
+def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
+    """Return how the last life that a log tells of was halted, None if it ended otherwise.
+
+    `folder` is where the cluster's files are, `again` the command that starts it again.
+    """
+    lines = _last_life(files, log_path)
+    fatal = [number for number, line in enumerate(lines) if _FATAL.match(line)]
+    if fatal:
+        causes = [found["why"] for line in lines if (found := _DIRECTORY.search(line))]
+        cause = _LOGGER.sub("", causes[-1]) if causes else None
+        # A broken rule is followed by what is believed: the first line is the reason.
+        line = lines[fatal[0]]
+        return Halt(line, cause, _hint(f"{line} {cause}", again))
+    usable_bytes = _usable_bytes(files, folder)
+    if usable_bytes is None or usable_bytes >= DISK_FULL_BYTES or not _ended_badly(lines):
+        return None
+    cause = f"{folder}: {os.strerror(errno.ENOSPC)}, {usable_bytes} bytes are free"
+    return Halt(None, cause, _hint(cause, again))
+
+
+def _last_life(files: Files, path: str) -> list[str]:
+    """Return the lines of a log since its process started last, as far as its tail holds them."""
+    try:
+        file = files.open(path)
+    except StorageError:
+        return []
+    try:
+        size_bytes = file.size_bytes()
+        start = max(size_bytes - HALT_TAIL_BYTES, 0)
+        lines = file.read_at(start, size_bytes - start).decode(errors="replace").splitlines()
+    except StorageError:
+        return []
+    finally:
+        file.close()
+    begins = [number for number, line in enumerate(lines) if LIFE_BEGINS in line]
+    return lines[begins[-1] :] if begins else lines
+
+
+def _ended_badly(lines: list[str]) -> bool:
+    """Tell whether a life did not end with a stop in order."""
+    return bool(lines) and not any(" INFO stopping" in line for line in lines)
+
+
+def _usable_bytes(files: Files, folder: str) -> int | None:
+    try:
+        return files.disk_space(folder).usable_bytes
+    except StorageError:
+        return None
+
+
+def _hint(text: str, again: str) -> str:
+    if any(word in text for word in _FULL):
+        return (
+            f"make room on that disk (`kctl retention plan --dir DIR` shows what may go), then"
+            f" {again}"
+        )
+    if any(word in text for word in _NO_DESCRIPTORS):
+        return f"allow more open files (`ulimit -n NUMBER` in the same shell), then {again}"
+    return f"see the log before that line, mend its cause, then {again}"
