@@ -125,7 +125,7 @@ _kctl() {
     "reassign verify") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign rehearse") words="--kill --data-bytes --moves-per-broker --no-election -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign explain") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "check") words="--ignore --strict --wait -z --zookeeper -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "check") words="--ignore --strict --wait --moves -z --zookeeper -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "explain") words="partition --help" ;;
     "explain partition") words="-z --zookeeper -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "cluster") words="start stop status list repair restart kill pause resume add remove logs destroy --help" ;;

@@ -290,6 +290,12 @@ PRODUCE_PENDING_BYTES_MAX = 8 << 20
 FETCH_BYTES_MAX = 50 << 20
 # Of one partition: large enough to be quick, small enough that every partition gets its turn.
 FETCH_PARTITION_BYTES_MAX = 1 << 20
+# A broker that any other can stand in for has so long before the next one is asked, too: longer
+# than an answer from the far side of the world, shorter than a person's patience.
+NEXT_BROKER_MS = 500
+# Two looks at what a broker has copied are so far apart: a second's rate is what a throttle bounds,
+# and a person waits for it.
+MOVE_RATE_MS = 1_000
 
 # -- log ---------------------------------------------------------------------------------------
 
@@ -575,18 +581,6 @@ DISK_FULL_BYTES = 64 << 10
 BROKER_LOG_LINES_SHOWN = 5
 # Of what keeps a broker from being removed: a line that can be read, the count says the rest.
 PARTITIONS_NAMED_MAX = 20
-
-# Directories of one broker with as many bytes in all, and free within this, are on one disk: less
-# is written between the looks at two of them, and two disks differ by more.
-SAME_DISK_BYTES = 1 << 20
-
-# Two looks at what a broker has copied are so far apart: a second's rate is what a throttle bounds,
-# and a person waits for it.
-MOVE_RATE_MS = 1_000
-
-# A broker that any other can stand in for has so long before the next one is asked, too: longer
-# than an answer from the far side of the world, shorter than a person's patience.
-NEXT_BROKER_MS = 500
 
 # -- kctl --------------------------------------------------------------------------------------
 

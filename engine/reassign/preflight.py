@@ -29,11 +29,13 @@ from typing import Final, NamedTuple
 from engine.client.cluster_admin import LogDirView
 from engine.client.metadata import ClusterView
 from engine.errors import EngineError
-from engine.limits import SAME_DISK_BYTES
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 
 _ANY: Final = "any"
+#: Directories with as many bytes in all, and free within this, are on one disk: less is written
+#: between the looks at two of them, and two disks differ by more.
+_SAME_DISK_BYTES: Final = 1 << 20
 
 
 class PlanFault(NamedTuple):
@@ -292,7 +294,7 @@ def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | No
         if log_dir.total_bytes is None or log_dir.usable_bytes is None:
             return None
         for number, (paths, total, free) in enumerate(disks):
-            if total == log_dir.total_bytes and abs(free - log_dir.usable_bytes) < SAME_DISK_BYTES:
+            if total == log_dir.total_bytes and abs(free - log_dir.usable_bytes) < _SAME_DISK_BYTES:
                 least = min(free, log_dir.usable_bytes)
                 disks[number] = ((*paths, log_dir.path), total, least)
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
@@ -11,8 +11,10 @@ from engine.host.real import RealFiles
 from engine.planner.plan_fields import BadPlanFile
 from engine.planner.plan_file import PlanFile, plan_from_json
 from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
-from engine.reassign.known_journals import KnownJournals
 from kctl.asking import say
+
+if TYPE_CHECKING:
+    from engine.reassign.known_journals import KnownJournals
 
 _PLAN_BYTES_MAX = 64 << 20
 
@@ -25,6 +27,8 @@ def state_folder() -> str:
 
 def known_journals() -> KnownJournals:
     """Return the journals that this user began on this machine."""
+    from engine.reassign.known_journals import KnownJournals
+
     return KnownJournals(RealFiles(), RealHeldFiles(), state_folder())
 
 
