@@ -16,7 +16,8 @@ SOURCES = sorted(
     p for top in ("engine", "kctl") for p in (ROOT / top).rglob("*.py") if p.parent.name != "tables"
 )
 LIMITS = ROOT / "engine" / "limits.py"
-FILE_LINES_MAX = 600
+#: The wall; from 500 lines on a file is looked at, and is split by its ideas alone.
+FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
 
 #: Names that hold named tuples wherever they stand, also where their type is not in sight.
