@@ -127,6 +127,20 @@ LAYER_SEND_BYTES = 1 << 16
 # Schemas have kilobytes; whatever sends more is not what was asked for.
 HTTP_BODY_BYTES_MAX = 16 << 20
 
+# A link that is slower than this is cut: no client waits longer for a response (request.timeout.ms
+# is 30 s, and connections.max.idle.ms ten minutes).
+LINK_DELAY_MS_MAX = 600_000
+
+# What one packet carries of a connection: an Ethernet frame without the headers of IP and TCP and
+# its timestamps.
+LINK_PACKET_BYTES = 1448
+
+# TCP's retransmission time-outs on Linux (TCP_RTO_MIN beyond the round trip, TCP_RTO_MAX), and how
+# often it sends again before it gives a connection up (net.ipv4.tcp_retries2).
+LINK_RETRANSMISSION_MS_MIN = 200
+LINK_RETRANSMISSION_MS_MAX = 120_000
+LINK_RETRANSMISSIONS_MAX = 15
+
 # -- native ------------------------------------------------------------------------------------
 
 # Up to this many bytes a copy is made sooner than ctypes has a pointer into a buffer (0.4 µs).

@@ -1,0 +1,205 @@
+"""The links of this process: what is sent between two places passes, waits, or is late.
+
+```
+channel (one direction of one connection)     in order
+  no fault   passes at once: nothing is queued, nothing is timed
+  slow       each send has its time: delay, and a time-out of TCP for each loss in a row
+  cut        waits; on its way once the link is healed, as TCP sends again
+```
+
+A cut link loses nothing of a connection that lives on; loss for good is a connection that one end
+gives up meanwhile. After `heal` everything that waited arrives at once, where TCP's back-off would
+take up to two minutes.
+
+Differs from a network with loss: every lost packet costs a time-out, also one that TCP would send
+again sooner because later packets arrived (fast retransmit): large frames are slower than there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.host.each import do_each
+from engine.host.link_faults import (
+    LOSS_PARTS,
+    LinkFaults,
+    LinkQuality,
+    packet_count,
+    retransmission_ms,
+)
+from engine.host.ports import Clock, Entropy, Timers
+from engine.limits import LINK_RETRANSMISSIONS_MAX
+
+
+class Links:
+    """All links that begin or end in this process."""
+
+    def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
+        self.timers = timers
+        self.clock = clock
+        self.entropy = entropy
+        self.faults = LinkFaults()
+        self._channels: dict[Channel, None] = {}
+        self._listeners: dict[Callable[[], None], None] = {}
+
+    def channel(self, source: str, target: str) -> Channel:
+        """Return a new channel from one place to another; `close` gives it up."""
+        channel = Channel(self, source, target)
+        self._channels[channel] = None
+        return channel
+
+    def forget(self, channel: Channel) -> None:
+        """Let go of a channel."""
+        self._channels.pop(channel, None)
+
+    @property
+    def channel_count(self) -> int:
+        """Return how many channels are open."""
+        return len(self._channels)
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Tell a listener, after the channels, of every change; returns what ends that."""
+        self._listeners[listener] = None
+
+        def end() -> None:
+            self._listeners.pop(listener, None)
+
+        return end
+
+    def set(self, faults: LinkFaults) -> None:
+        """Have these faults from now on, in place of those before."""
+        if faults == self.faults:
+            return
+        self.faults = faults
+        do_each(list(self._channels), Channel.refresh)
+        do_each(list(self._listeners), _call)
+
+
+class _Sent(NamedTuple):
+    """What is on its way: it arrives at `due_ms`, None while the link is cut."""
+
+    due_ms: int | None
+    size_bytes: int
+    arrive: Callable[[], None]
+
+
+class Channel:
+    """One direction of one connection: what is sent first arrives first."""
+
+    def __init__(self, links: Links, source: str, target: str) -> None:
+        self._links = links
+        self._source = source
+        self._target = target
+        self._queue: deque[_Sent] = deque()
+        self._last_due_ms = 0
+        self._cancel: Callable[[], None] | None = None
+        self._is_cut = False
+        self._quality: LinkQuality | None = None
+        #: Whether what is sent arrives at once.
+        self.is_clear = True
+        #: Told when `is_clear` may have changed.
+        self.on_change: Callable[[], None] = _do_nothing
+        self._look()
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether nothing passes."""
+        return self._is_cut
+
+    def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:
+        """Run `arrive` at the other end, at once where nothing is wrong."""
+        if self.is_clear:
+            arrive()
+            return
+        due_ms = None if self._is_cut else self._due_ms(size_bytes)
+        self._queue.append(_Sent(due_ms, size_bytes, arrive))
+        self._arm()
+
+    def refresh(self) -> None:
+        """Take the faults that are set now; what waited for the link to be healed sets off."""
+        self._look()
+        if not self._is_cut:
+            self._queue = deque(
+                sent if sent.due_ms is not None else sent._replace(due_ms=self._due_ms(sent[1]))
+                for sent in self._queue
+            )
+        else:
+            # What was under way is lost with the link, and sent again.
+            self._queue = deque(sent._replace(due_ms=None) for sent in self._queue)
+        self._arm()
+        self.on_change()
+
+    def close(self) -> None:
+        """Give it up: what is on its way never arrives."""
+        self._queue.clear()
+        self._disarm()
+        self._links.forget(self)
+
+    def release(self) -> None:
+        """Give it up, and have everything arrive now: nobody else waits for it."""
+        queue, self._queue = self._queue, deque()
+        self._disarm()
+        self._links.forget(self)
+        self._is_cut, self._quality, self.is_clear = False, None, True
+        do_each([sent.arrive for sent in queue], _call)
+
+    def _look(self) -> None:
+        faults = self._links.faults
+        self._is_cut = faults.is_cut(self._source, self._target)
+        self._quality = faults.quality(self._source, self._target)
+        self.is_clear = not self._queue and not self._is_cut and self._quality is None
+
+    def _due_ms(self, size_bytes: int) -> int:
+        due_ms = self._links.clock.monotonic_ms()
+        quality = self._quality
+        if quality is not None:
+            losses = self._losses(quality, packet_count(size_bytes))
+            due_ms += quality.delay_ms + retransmission_ms(quality.delay_ms, losses)
+        self._last_due_ms = max(self._last_due_ms, due_ms)
+        return self._last_due_ms
+
+    def _losses(self, quality: LinkQuality, packets: int) -> int:
+        """Return how often that packet of some was lost in a row that was lost most often."""
+        if quality.loss <= 0.0:
+            return 0
+        bound, draw = round(quality.loss * LOSS_PARTS), self._links.entropy.random_below
+        losses = 0
+        lost = packets
+        while lost and losses < LINK_RETRANSMISSIONS_MAX:
+            lost = sum(draw(LOSS_PARTS) < bound for _ in range(lost))
+            losses += lost > 0
+        return losses
+
+    def _arm(self) -> None:
+        self._disarm()
+        if self._queue and self._queue[0].due_ms is not None:
+            self._cancel = self._links.timers.call_at(self._queue[0].due_ms, self._deliver)
+
+    def _disarm(self) -> None:
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            cancel()
+
+    def _deliver(self) -> None:
+        self._cancel = None
+        now_ms = self._links.clock.monotonic_ms()
+        arrived = []
+        while self._queue and (due_ms := self._queue[0].due_ms) is not None and due_ms <= now_ms:
+            arrived.append(self._queue.popleft().arrive)
+        try:
+            do_each(arrived, _call)
+        finally:
+            self._arm()
+            self._look()
+            if self.is_clear:
+                self.on_change()
+
+
+def _call(run: Callable[[], None]) -> None:
+    run()
+
+
+def _do_nothing() -> None:
+    """Stand for a listener where nobody listens."""
