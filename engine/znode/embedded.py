@@ -28,6 +28,11 @@ def _do_nothing() -> None:
     """The same, where nothing is told."""
 
 
+def _never() -> bool:
+    """Stand for a link that is never cut."""
+    return False
+
+
 class EmbeddedZnodeClient:
     """A session with the store of this process; see `client.py` for the rules."""
 
@@ -40,6 +45,8 @@ class EmbeddedZnodeClient:
         self.on_session: Callable[[SessionEvent], None] = _ignore
         #: Told by `close`: nobody has to keep the session alive any more.
         self.on_closed: Callable[[], None] = _do_nothing
+        #: Whether no sign of life reaches the store now.
+        self.is_silent: Callable[[], bool] = _never
 
     @property
     def session_id(self) -> int:
@@ -68,8 +75,17 @@ class EmbeddedZnodeClient:
             self._is_open = False
             self._store.close_session(self._session_id)
 
+    def leave(self) -> None:
+        """Use the session no more, and leave its end to its timeout: the store is not reached."""
+        self.on_closed()
+        if self._is_open:
+            self._is_open = False
+            self._store.drop_watches(self._session_id)
+
     def heartbeat(self) -> None:
         """Tell the store that this client lives; called thrice a timeout by the loop's timer."""
+        if self.is_silent():
+            return
         self._store.heartbeat(self._live_session())
 
     async def create(
@@ -122,5 +138,8 @@ class EmbeddedZnodeClient:
         return self._session_id
 
     def _on_expired(self) -> None:
+        if not self._is_open:
+            # It has left.
+            return
         self._is_open = False
         self.on_session(SessionEvent.EXPIRED)

@@ -63,22 +63,23 @@ class ZookeeperServer:
         self._peers: dict[int, _Peer] = {}
         # All connections, in the order they came.
         self._connected: dict[_Peer, None] = {}
-        self._listener: Listener | None = None
+        self._listeners: list[Listener] = []
 
     def listen(self, network: Network, host: str, port: int) -> Listener:
-        """Serve on an address until `close`; the errors are the network's."""
-        self._listener = network.listen(
+        """Serve on an address, too, until `close`; the errors are the network's."""
+        listener = network.listen(
             host,
             port,
             lambda connection: _Peer(self, connection).start(),
             ListenOptions(OpenGate(), _refused, _kept_out),
         )
-        return self._listener
+        self._listeners.append(listener)
+        return listener
 
     def close(self) -> None:
         """Listen no more, and close the connections; their sessions stay."""
-        if self._listener is not None:
-            self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         for peer in list(self._connected):
             peer.close("the server stops")
 

@@ -1,0 +1,142 @@
+"""A client of the store of its own process, over a link that may be cut or slow.
+
+```
+call ── channel to the store ──> store ── channel back ──> result, watches, the session's end
+```
+
+Without a fault every call answers at once. Over a cut link calls wait until it is healed, as those
+of Kafka's ZooKeeperClient do; no sign of life arrives meanwhile, so that the session ends when its
+timeout is over, and the client learns of it when the link is healed.
+
+Differs: the client is not told that it is disconnected; nothing that brokers do depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from engine.host.links import Channel, Links
+from engine.host.promise import Promise
+from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.model import (
+    ANY_VERSION,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    Stat,
+    Watcher,
+    WatchEvent,
+    WatchKind,
+)
+
+T = TypeVar("T")
+
+
+class LinkedZnodeClient:
+    """A session with the store over a link; see `client.py` for the rules."""
+
+    def __init__(
+        self, client: EmbeddedZnodeClient, links: Links, place: str, store_place: str
+    ) -> None:
+        """`client` is of this one alone; the places are those of the two ends of the link."""
+        self._client = client
+        self._out = links.channel(place, store_place)
+        self._in = links.channel(store_place, place)
+        #: Told of each change of the session.
+        self.on_session: Callable[[SessionEvent], None] = _ignore
+        client.on_session = self._session_changed
+        client.is_silent = lambda: self._out.is_cut
+
+    @property
+    def session_id(self) -> int:
+        """The session, 0 before the first."""
+        return self._client.session_id
+
+    async def connect(self) -> None:
+        """Begin a session; a session that lives goes on."""
+        await self._over(self._client.connect)
+
+    async def close(self) -> None:
+        """End the session and what it owns; closing twice is allowed.
+
+        Over a cut link the store is not told: the session ends by its timeout.
+        """
+        if self._out.is_cut:
+            self._client.leave()
+        else:
+            await self._client.close()
+        # What waits for the store fails now: the session is over for it.
+        self._out.release()
+        self._in.release()
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        """Create a node and return its path, with its ten digits if sequential."""
+        create = self._client.create
+        return await self._over(
+            partial(create, path, data, ephemeral=ephemeral, sequential=sequential)
+        )
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        return await self._over(partial(self._client.get, path))
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        return await self._over(partial(self._client.set, path, data, version))
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version."""
+        await self._over(partial(self._client.delete, path, version))
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        return await self._over(partial(self._client.exists, path))
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        return await self._over(partial(self._client.children, path))
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        return await self._over(partial(self._client.multi, operations))
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there (NoNode)."""
+
+        def fired(event: WatchEvent) -> None:
+            self._in.send(partial(watcher, event))
+
+        await self._over(partial(self._client.watch, path, kind, fired))
+
+    async def _over(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Carry a call to the store, and what comes of it back."""
+        if self._out.is_clear and self._in.is_clear:
+            return await call()
+        await _passage(self._out)
+        try:
+            return await call()
+        finally:
+            await _passage(self._in)
+
+    def _session_changed(self, event: SessionEvent) -> None:
+        self._in.send(lambda: self.on_session(event))
+
+
+async def _passage(channel: Channel) -> None:
+    """Return when what is sent now has arrived."""
+    arrived: Promise[None] = Promise()
+    channel.send(partial(arrived.keep, None))
+    await arrived
+
+
+def _ignore(event: SessionEvent) -> None:
+    """Stand for a listener where nobody listens."""
