@@ -207,7 +207,9 @@ class Broker:
             broker_id=self.broker_id,
             listener=self.live.config.between_brokers.name,
             settings=link_settings(self.live),
+            links=self.host.links,
         )
+        self._closing.add("the links", self.peers.close)
         # Apart, as in Kafka: in-sync sets do not wait for producer ids.
         self.isr_link = self._controller_link()
         self.admin_link = self._controller_link()

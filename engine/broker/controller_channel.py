@@ -3,7 +3,7 @@
 ```
 queue ── head is sent ──> link ── answer, or the broker failed to serve it ──> its promise, next
              ^             │ lost, silent, not reached
-             └── after a pause, the same request again
+             └── after a pause, the same request again, over a new link
 ```
 
 Each broker has a queue, and its next request leaves when the one before is answered: roles and
@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from engine.broker.peers import BrokerLink, Peers
@@ -54,9 +55,18 @@ class _Request(NamedTuple):
 class _Queue:
     """Requests to one life of a broker."""
 
-    def __init__(self, broker_id: int, link: BrokerLink, timers: Timers, clock: Clock) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        link: BrokerLink,
+        link_again: Callable[[], BrokerLink | None],
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        """`link_again` makes the link that follows one which was lost."""
         self._broker_id = broker_id
         self._link = link
+        self._link_again = link_again
         self._timers = timers
         self._clock = clock
         self._requests: deque[_Request] = deque()
@@ -115,6 +125,10 @@ class _Queue:
         if not self._is_silent:
             _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
         self._is_silent = True
+        following = self._link_again()
+        if following is not None:
+            self._link.close()
+            self._link = following
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send)
 
@@ -133,7 +147,8 @@ class ControllerChannel:
         self.close(broker.broker_id)
         link = self._peers.link(broker)
         if link is not None:
-            queue = _Queue(broker.broker_id, link, self._timers, self._clock)
+            link_again = partial(self._peers.link, broker)
+            queue = _Queue(broker.broker_id, link, link_again, self._timers, self._clock)
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:

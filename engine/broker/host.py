@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.host.links import Links
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
@@ -35,6 +36,8 @@ class BrokerHost(NamedTuple):
     run_all: RunAll = run_in_order
     #: Whether work in several turns of the loop is to let others go before its time is over.
     ends_early: Callable[[], bool] = never
+    #: The links to other brokers and to the metadata store, with their faults; None: without any.
+    links: Links | None = None
 
 
 def real_directory_lock() -> DirectoryLock:

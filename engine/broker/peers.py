@@ -3,6 +3,10 @@
 Who asks cannot tell the two apart: a request goes in, a promise of the response comes out. It
 fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
 another EngineError if the broker was not reached or was lost.
+
+Brokers of one process between which a fault is set (`engine.host.links`) have a connection, too:
+what cuts and slows connections needs no twin for calls then. When the fault comes or goes, the
+links of the other kind end, as connections that break do, and whoever asks makes new ones.
 """
 
 from __future__ import annotations
@@ -12,9 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from engine.client.connection import BrokerConnection, Call
-from engine.client.errors import Unreachable
+from engine.client.errors import ConnectionLost, Unreachable
 from engine.client.loop_connection import LoopConnection, message_of
 from engine.client.settings import Address
+from engine.host.each import do_each
+from engine.host.linked_network import LinkedNetwork
+from engine.host.links import Links
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
@@ -51,18 +58,32 @@ class BrokerLink(Protocol):
         ...
 
 
+def _ignore(link: object) -> None:
+    """Stand for a listener where nobody listens."""
+
+
 class NearLink:
     """A broker of this process; it may be gone, or not be there yet."""
 
-    def __init__(self, broker_id: int, brokers: Mapping[int, Serve]) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        brokers: Mapping[int, Serve],
+        on_close: Callable[[NearLink], None] = _ignore,
+    ) -> None:
+        """`on_close` is told when the link is let go."""
         self._broker_id = broker_id
         self._brokers = brokers
+        self._on_close = on_close
+        self._is_broken = False
         self._asked: Serve | None = None
         # The response to what was asked last.
         self._response: Promise[Any] | None = None
 
     def ask(self, call: Call) -> Promise[Any]:
         """Serve a request at once, in the highest version that it allows."""
+        if self._is_broken:
+            return Promise.failed(self._lost())
         self._asked = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
@@ -81,16 +102,32 @@ class NearLink:
 
     def close(self) -> None:
         """Give up what the last request waits for, as the end of a connection does."""
+        self._on_close(self)
         response, self._response = self._response, None
         if response is not None:
             response.abandon()
+
+    def break_off(self) -> None:
+        """End it as a connection that breaks: what was asked last fails, and what is asked yet."""
+        self._is_broken, self._asked = True, None
+        response = self._response
+        self.close()
+        if response is not None and not response.is_kept:
+            response.fail(self._lost())
+
+    def _lost(self) -> ConnectionLost:
+        return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
 class FarLink:
     """A broker of another process."""
 
-    def __init__(self, connection: LoopConnection) -> None:
+    def __init__(
+        self, connection: LoopConnection, on_close: Callable[[FarLink], None] = _ignore
+    ) -> None:
+        """`on_close` is told when the link is let go."""
         self._connection = connection
+        self._on_close = on_close
 
     def ask(self, call: Call) -> Promise[Any]:
         """Send a request."""
@@ -98,7 +135,13 @@ class FarLink:
 
     def close(self) -> None:
         """End the connection."""
+        self._on_close(self)
         self._connection.close("it is not needed any more")
+
+    def break_off(self) -> None:
+        """End the connection as one that breaks."""
+        self._on_close(self)
+        self._connection.close("the network between the brokers changed")
 
 
 class Peers:
@@ -114,9 +157,19 @@ class Peers:
         broker_id: int,
         listener: str,
         settings: LinkSettings | None = None,
+        links: Links | None = None,
     ) -> None:
-        """`near` are the brokers of this process, filled by whoever starts and stops them."""
+        """`near` are the brokers of this process, filled by whoever starts and stops them.
+
+        `links` has the faults between brokers; None: there are never any.
+        """
         self._network = network
+        self._links = links
+        #: The links to brokers of this process, each with the broker's id.
+        self._local: dict[NearLink | FarLink, int] = {}
+        self._end_of_changes: Callable[[], None] = _nothing
+        if links is not None:
+            self._end_of_changes = links.on_change(self._faults_changed)
         self._timers = timers
         self._clock = clock
         self._near = near
@@ -142,18 +195,22 @@ class Peers:
     def _link(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> BrokerLink | None:
-        if broker.broker_id in self._near:
-            return NearLink(broker.broker_id, self._near)
+        broker_id = broker.broker_id
+        is_local = broker_id in self._near
+        if is_local and not self._is_faulty(broker_id):
+            near = NearLink(broker_id, self._near, self._forget)
+            self._local[near] = broker_id
+            return near
         endpoint = broker.endpoint(self.listener)
         if endpoint is None or endpoint.security_protocol != _PLAINTEXT:
             _log.error(
                 "broker %d is not reached: it has no plain listener %s",
-                broker.broker_id,
+                broker_id,
                 self.listener,
             )
             return None
         connection = LoopConnection(
-            self._network,
+            self._network_to(broker_id),
             self._timers,
             self._clock,
             Address(endpoint.host, endpoint.port),
@@ -161,4 +218,41 @@ class Peers:
             timeout_ms=timeout_ms,
             receive_buffer_bytes=receive_buffer_bytes,
         )
-        return FarLink(connection)
+        if not is_local:
+            return FarLink(connection)
+        link = FarLink(connection, self._forget)
+        self._local[link] = broker_id
+        return link
+
+    def _network_to(self, broker_id: int) -> Network:
+        if self._links is None:
+            return self._network
+        return LinkedNetwork(self._network, self._links, str(self._broker_id), str(broker_id))
+
+    def _is_faulty(self, broker_id: int) -> bool:
+        links = self._links
+        return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
+
+    def _forget(self, link: NearLink | FarLink) -> None:
+        self._local.pop(link, None)
+
+    def _faults_changed(self) -> None:
+        """Break the links to brokers of this process that are of the wrong kind now."""
+        wrong = [
+            link
+            for link, broker_id in self._local.items()
+            if isinstance(link, NearLink) is self._is_faulty(broker_id)
+        ]
+        do_each(wrong, _break_off)
+
+    def close(self) -> None:
+        """Hear of faults no more: the broker stops."""
+        self._end_of_changes()
+
+
+def _break_off(link: NearLink | FarLink) -> None:
+    link.break_off()
+
+
+def _nothing() -> None:
+    """Stand for what ends something, where nothing has begun."""

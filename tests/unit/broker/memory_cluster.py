@@ -11,6 +11,8 @@ from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
+from engine.host.link_faults import STORE
+from engine.host.links import Links
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.host.promise import Promise
@@ -20,6 +22,7 @@ from engine.wire.codec import message_codec
 from engine.wire.headers import api, response_header_version
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.linked import LinkedZnodeClient
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.paths import partition_state_path
 from engine.znode.store import ZnodeStore
@@ -41,6 +44,8 @@ class MemoryCluster:
         self.clock = ManualClock(wall_ms=1_700_000_000_000)
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
+        #: What is wrong between the brokers, and between them and the store.
+        self.links = Links(self.timers, self.clock, SeededEntropy())
         self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.brokers: dict[int, Broker] = {}
         self.disks: dict[int, MemoryFiles] = {}
@@ -75,7 +80,8 @@ class MemoryCluster:
         )
         session = self._sessions[broker_id] = EmbeddedZnodeClient(self.store, SESSION_MS)
         near = self.near if self._is_one_process else {}
-        opening = Broker.open(settings, host, session, near, on_fatal=self.fatal.append)
+        znodes = LinkedZnodeClient(session, self.links, str(broker_id), STORE)
+        opening = Broker.open(settings, host, znodes, near, on_fatal=self.fatal.append)
         self.timers.run_until_idle()
         broker = self.brokers[broker_id] = drive(opening).result()
         self.timers.run_until_idle()
@@ -93,6 +99,7 @@ class MemoryCluster:
             lambda path: self._lock(files, path),
             lambda: "here",
             lambda _count: MemoryWorkers(self.timers),
+            links=self.links,
         )
 
     @staticmethod
@@ -128,12 +135,13 @@ class MemoryCluster:
     # Time
 
     def pass_time(self, duration_ms: int, step_ms: int = 100) -> None:
-        """Let time go by; the brokers that run keep their sessions."""
+        """Let time go by; the brokers that run, and reach the store, keep their sessions."""
         for _ in range(duration_ms // step_ms):
             self.clock.advance(step_ms)
             for broker_id in self.brokers:
                 if self._sessions[broker_id].is_open:
                     self._sessions[broker_id].heartbeat()
+            self.store.expire_sessions()
             self.timers.run_until_idle()
 
     # What is seen
