@@ -19,6 +19,7 @@ from engine.broker.peers import Serve
 from engine.cluster.process import when_informed
 from engine.cluster.requests import ClusterRequest, carry_out
 from engine.config.settings import BrokerSettings
+from engine.host.link_faults import STORE, LinkFaults
 from engine.host.ports import Clock, Entropy, Network, Timers
 from engine.host.promise import Promise
 from engine.host.real_network import CannotListen
@@ -26,6 +27,7 @@ from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
 from engine.znode.client import ZnodeClient
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeStoreFailed
+from engine.znode.linked import LinkedZnodeClient
 from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_server import ZookeeperServer
@@ -61,12 +63,11 @@ class MetadataStore:
             cancel()
 
     def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
-        """Serve ZooKeeper's clients; returns the port. The errors are the network's."""
-        server = ZookeeperServer(self._store, entropy)
-        listener = server.listen(network, host, port)
-        self._server = server
-        self._expire_later()
-        return listener.port
+        """Serve ZooKeeper's clients there, too; returns the port. The errors are the network's."""
+        if self._server is None:
+            self._server = ZookeeperServer(self._store, entropy)
+            self._expire_later()
+        return self._server.listen(network, host, port).port
 
     async def end_session_of(self, path: str) -> bool:
         """End the session that an ephemeral node belongs to; tells whether there was one.
@@ -198,8 +199,15 @@ class Cluster:
     async def _open(self, settings: BrokerSettings) -> Broker:
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
-        znodes = self._store.client(timeout_ms)
+        znodes = self._linked(self._store.client(timeout_ms), settings)
         return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
+
+    def _linked(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
+        """Return a client over the broker's link to the store; sockets have theirs elsewhere."""
+        links, broker_id = self._host.links, settings.value("broker.id")
+        if links is None or not isinstance(znodes, EmbeddedZnodeClient):
+            return znodes
+        return LinkedZnodeClient(znodes, links, str(broker_id), STORE)
 
     def addresses(self) -> dict[int, str]:
         """Return where clients reach the brokers, by id."""
@@ -235,6 +243,9 @@ class Cluster:
         and what stands in the store of leaders and in-sync sets is what the next start begins with.
         """
         if self._is_whole:
+            if self._host.links is not None:
+                # What ends as a whole waits for no network.
+                self._host.links.set(LinkFaults())
             await _close(self.brokers)
             return
         for broker in reversed(self.brokers):

@@ -205,16 +205,18 @@ def turn(
     clock: Clock,
     timeout_s: float,
     pause: Callable[[int], None],
+    *,
+    lock_path: str | None = None,
 ) -> Iterator[None]:
     """Have commands that start, repair or remove a cluster come one after the other.
 
-    Makes the directory. Raises ClusterBusy.
+    Those that take another lock do so among themselves. Makes the directory. Raises ClusterBusy.
     """
     files.make_dir(data.path)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     while True:
         try:
-            release = acquire(data.start_lock_path)
+            release = acquire(lock_path or data.start_lock_path)
             break
         except LockHeld as error:
             if clock.monotonic_ms() > deadline_ms:

@@ -8,12 +8,16 @@ cluster.lock     locked by the process that runs it
 cluster.start    locked by whoever starts or removes it, for so long
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
                  "znode_address": "host:port"}      the last is missing in older files
-zookeeper.port   where the metadata store listened last, and will again: {"port": …}
+zookeeper.port   where the metadata store listened last, and will again: {"port": …}, and for each
+                 broker in a process of its own {"brokers": {"1": port}}
 cluster.log      what it has to say
 served.json      whose log directories are served, where they are not the cluster's own
 znodes.sqlite    the metadata store
 request.json     what a command wants of the process, and its answer: see `requests.py`
 response.json
+network.json     what is wrong with the network between brokers and store, while anything is, and
+network.done     what says that it is so by now: see `network_faults.py`
+cluster.network  locked by whoever changes that, for so long
 broker-<id>/     the log directory of a broker, its first one
 broker-<id>-2/   the second one, and so on
 ```
@@ -27,6 +31,7 @@ broker-<id>.json     that process: {"pid": …, "address": "host:port", "zookeep
 broker-<id>.log      what it has to say
 broker-<id>.request  what the cluster's process wants of it, and its answer: see `requests.py`
 broker-<id>.response
+broker-<id>.network  which change of network.json it has made
 ```
 
 | lock | running.json | cluster.json | state |
@@ -44,7 +49,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
@@ -153,6 +158,9 @@ class DataDirectory:
         self._znode_port_path = f"{path}/zookeeper.port"
         self.request_path = f"{path}/request.json"
         self.response_path = f"{path}/response.json"
+        self.network_path = f"{path}/network.json"
+        self.network_done_path = f"{path}/network.done"
+        self.network_lock_path = f"{path}/cluster.network"
 
     def broker_path(self, broker_id: int) -> str:
         """Return the log directory of a broker, the first one if it has several."""
@@ -200,12 +208,17 @@ class DataDirectory:
         """Return where the process of a broker answers."""
         return f"{self.broker_path(broker_id)}.response"
 
+    def member_network_path(self, broker_id: int) -> str:
+        """Return where the process of a broker says which change of the network it has made."""
+        return f"{self.broker_path(broker_id)}.network"
+
     def broker_files(self, broker_id: int) -> list[str]:
         """Return the files beside the log directory of a broker, whether they are there or not."""
         replaced = [
             self._broker_running_path(broker_id),
             self.member_request_path(broker_id),
             self.member_response_path(broker_id),
+            self.member_network_path(broker_id),
         ]
         return [
             *replaced,
@@ -218,8 +231,9 @@ class DataDirectory:
         """Return the files beside the brokers' directories, the plan last."""
         replaced = [self._znode_port_path, self._running_path]
         replaced += [self.request_path, self.response_path]
+        replaced += [self.network_path, self.network_done_path]
         half = [f"{path}{TEMPORARY_SUFFIX}" for path in (*replaced, self.plan_path)]
-        locks = [self.lock_path, self.start_lock_path]
+        locks = [self.lock_path, self.start_lock_path, self.network_lock_path]
         served = [self.served_path, f"{self.served_path}{TEMPORARY_SUFFIX}"]
         own = [*self.store_files(), *half, *replaced, self.log_path, *locks, *served]
         return [*own, self.plan_path]
@@ -375,19 +389,47 @@ class DataDirectory:
         """Put a request or a response in the place of the last one."""
         self._write(path, content)
 
-    def znode_port(self) -> int:
-        """Return where the metadata store listened last, 0 if nobody knows."""
+    def remove_network(self, broker_ids: Iterable[int]) -> None:
+        """Remove what says what is wrong with the network: nothing is."""
+        members = map(self.member_network_path, broker_ids)
+        for path in (self.network_path, self.network_done_path, *members):
+            try:
+                self._files.remove(path)
+            except FileMissing:
+                continue
+
+    def znode_port(self, broker_id: int | None = None) -> int:
+        """Return where the metadata store listened last, 0 if nobody knows.
+
+        With a broker's id: where it did for that broker's process.
+        """
+        content = self._znode_ports()
         try:
-            content = self._read(self._znode_port_path)
-            return 0 if content is None else int(content["port"])
-        except (BadClusterFile, KeyError, TypeError, ValueError):
+            if broker_id is None:
+                return int(content.get("port", 0))
+            return int(content.get("brokers", {}).get(str(broker_id), 0))
+        except (AttributeError, TypeError, ValueError):
             # Any port will do.
             return 0
 
-    def note_znode_port(self, port: int) -> None:
+    def note_znode_port(self, port: int, broker_id: int | None = None) -> None:
         """Keep where the metadata store listens, for its next start."""
-        if port != self.znode_port():
-            self._write(self._znode_port_path, {"port": port})
+        if port == self.znode_port(broker_id):
+            return
+        content = self._znode_ports()
+        if broker_id is None:
+            content["port"] = port
+        else:
+            brokers = content.get("brokers")
+            kept = brokers if isinstance(brokers, dict) else {}
+            content["brokers"] = {**kept, str(broker_id): port}
+        self._write(self._znode_port_path, content)
+
+    def _znode_ports(self) -> dict[str, Any]:
+        try:
+            return self._read(self._znode_port_path) or {}
+        except BadClusterFile:
+            return {}
 
     def _read(self, path: str) -> dict[str, Any] | None:
         try:

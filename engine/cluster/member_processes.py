@@ -40,6 +40,7 @@ from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.coroutine import until
+from engine.host.link_faults import LinkFaults
 from engine.host.lock_file import is_held
 from engine.host.processes import Started
 from engine.znode.paths import broker_path
@@ -70,14 +71,14 @@ class MemberProcesses:
         data: DataDirectory,
         plan: Callable[[], ClusterPlan],
         store: MetadataStore,
-        zookeeper: str,
+        store_address: Callable[[int], str],
     ) -> None:
-        """`zookeeper` is where the store listens."""
+        """`store_address` says where the store listens for a broker: it begins to if need be."""
         self._process = process
         self._data = data
         self._plan = plan
         self._store = store
-        self._zookeeper = zookeeper
+        self._store_address = store_address
         self._pids: dict[int, int] = {}
         #: Processes of ours, which stay until they are asked for; others are let go of elsewhere.
         self._own_pids: set[int] = set()
@@ -122,8 +123,10 @@ class MemberProcesses:
     async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
         """Go on with a process that outlived the one that had the store before."""
         self._pids[broker_id] = running.pid
-        if running.zookeeper == self._zookeeper and running.address is not None:
+        if running.zookeeper == self._store_address(broker_id) and running.address is not None:
             self._ports[broker_id] = running.address.rpartition(":")[2]
+            # The faults of the network that it had ended with the earlier life of this process.
+            processes.ask_to_look(running.pid)
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
         processes.ask_to_stop_with_all(running.pid)
@@ -140,8 +143,9 @@ class MemberProcesses:
         log_path = self._data.broker_log_path(broker_id)
         log_bytes = log_size(self._process.files, log_path)
         port = self._ports.get(broker_id, "0")
+        store = self._store_address(broker_id)
         command = processes.python_command(
-            _PROGRAM, self._data.path, str(broker_id), self._zookeeper, port, str(os.getpid())
+            _PROGRAM, self._data.path, str(broker_id), store, port, str(os.getpid())
         )
         started = processes.start_detached(command, log_path)
         self._pids[broker_id] = started.pid
@@ -207,6 +211,8 @@ class MemberProcesses:
     async def close(self) -> None:
         """Stop all brokers at once: nobody is left to lead."""
         self._cancel()
+        # What ends as a whole waits for no network.
+        self._process.links.set(LinkFaults())
         for pid in self._pids.values():
             processes.ask_to_stop_with_all(pid)
         for broker_id in tuple(self._pids):

@@ -224,9 +224,10 @@ async def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, A
 async def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
     """Do what the cluster's process wants of a broker in a process of its own, and answer.
 
-    Raises BadClusterFile.
+    What was answered is not done again. Raises BadClusterFile.
     """
     request = read_request(data, data.member_request_path(broker_id))
-    if request is not None:
+    answered = last_number(data, data.member_response_path(broker_id))
+    if request is not None and request.number != answered:
         content = {"number": request.number, "logs": await carry_out(broker, request)}
         data.write_message(data.member_response_path(broker_id), content)

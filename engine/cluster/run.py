@@ -31,6 +31,7 @@ from engine.cluster.data_directory import (
 from engine.cluster.ensemble import Ensemble
 from engine.cluster.keeper import ClusterKeeper, Members
 from engine.cluster.member_processes import MemberProcesses
+from engine.cluster.network_faults import apply_faults
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
 from engine.cluster.process import Process
@@ -39,7 +40,10 @@ from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.coroutine import drive
+from engine.host.link_faults import STORE
+from engine.host.linked_network import LinkedNetwork
 from engine.host.lock_file import LockHeld, acquire
+from engine.host.ports import Entropy, Network
 from engine.host.processes import say_ready
 from engine.host.real import RealFiles
 from engine.host.real_network import CannotListen
@@ -68,6 +72,8 @@ def run_cluster(
         raise ClusterInUse(data.path) from error
     try:
         data.remove_running()
+        # Faults of the network end with the cluster.
+        data.remove_network(plan.broker_ids())
         with data.trying(plan) as started:
 
             def ready() -> None:
@@ -78,6 +84,7 @@ def run_cluster(
             _run_cluster(process, data, plan, ready)
     finally:
         data.remove_running()
+        data.remove_network(plan.broker_ids())
         release()
 
 
@@ -109,7 +116,8 @@ def _run_cluster(
         async def opening(on_fatal: Callable[[str], None]) -> Members:
             members: Members
             if plan.is_in_processes:
-                members = MemberProcesses(process, data, current_plan, store, znode_address)
+                store_address = StoreAddresses(process, data, store, plan.host).of
+                members = MemberProcesses(process, data, current_plan, store, store_address)
                 await members.open()
             else:
                 settings_of = partial(_settings_of, data, current_plan, znode_address)
@@ -136,7 +144,12 @@ def _run_cluster(
             on_ready()
             say_ready(servers)
 
-        process.run(opening, ready, lambda: keepers[0].look() if keepers else None)
+        def look() -> None:
+            apply_faults(data, process.links, data.network_done_path)
+            for keeper in keepers:
+                keeper.look()
+
+        process.run(opening, ready, look)
     finally:
         store.close()
 
@@ -166,13 +179,46 @@ def _listen_again(
     network, entropy, host = process.network, process.host.entropy, plan.host
     if plan.zookeeper_port:
         return store.listen(network, host, plan.zookeeper_port, entropy)
-    try:
-        port = store.listen(network, host, data.znode_port(), entropy)
-    except CannotListen as error:
-        _log.warning("%s; the metadata store listens elsewhere", error)
-        port = store.listen(network, host, 0, entropy)
+    port = _listen_where_last(network, host, data.znode_port(), store, entropy)
     data.note_znode_port(port)
     return port
+
+
+def _listen_where_last(
+    network: Network, host: str, port: int, store: MetadataStore, entropy: Entropy
+) -> int:
+    """Listen on a port, or on any if others do there; returns which."""
+    try:
+        return store.listen(network, host, port, entropy)
+    except CannotListen as error:
+        _log.warning("%s; the metadata store listens elsewhere", error)
+        return store.listen(network, host, 0, entropy)
+
+
+class StoreAddresses:
+    """Where the metadata store listens for each broker that is a process: whose link that is."""
+
+    def __init__(
+        self, process: Process, data: DataDirectory, store: MetadataStore, host: str
+    ) -> None:
+        self._process = process
+        self._data = data
+        self._store = store
+        self._host = host
+        self._ports: dict[int, int] = {}
+
+    def of(self, broker_id: int) -> str:
+        """Return the address for a broker; the store listens there from now on."""
+        port = self._ports.get(broker_id)
+        if port is None:
+            process = self._process
+            network = LinkedNetwork(process.network, process.links, STORE, str(broker_id))
+            last = self._data.znode_port(broker_id)
+            entropy = process.host.entropy
+            port = _listen_where_last(network, self._host, last, self._store, entropy)
+            self._ports[broker_id] = port
+            self._data.note_znode_port(port, broker_id)
+        return f"{self._host}:{port}"
 
 
 class Member(NamedTuple):
@@ -213,6 +259,8 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
     is_ready = False
     clusters: list[Cluster] = []
+    network_path = data.member_network_path(broker_id)
+    apply_faults(data, process.links, network_path)
 
     def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
         process.end_without(starter_pid, lambda: not is_ready)
@@ -232,6 +280,8 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         clusters.append(cluster)
         address = cluster.addresses()[broker_id]
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
+        # Nobody told of changes while it started.
+        apply_faults(data, process.links, network_path)
         _log.info("ready: %s", address)
         say_ready(address)
 
@@ -249,6 +299,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
             is_answering = False
 
     def look() -> None:
+        apply_faults(data, process.links, network_path)
         # One that takes several turns is not begun with a second time.
         if not is_answering:
             drive(answer())

@@ -216,6 +216,57 @@ def resume(broker: _Broker, data: _Data = None) -> int:
     return signal_broker("resume", broker, data)
 
 
+@app.command("partition", epilog="Example: kctl cluster partition 1,2,store 3")
+def partition(
+    groups: Annotated[
+        list[str],
+        typer.Argument(metavar="GROUP…", help="Brokers' ids, and store, with commas between."),
+    ],
+    data: _Data = None,
+    timeout: _StopTimeout = 60.0,
+) -> int:
+    """Cut groups of brokers from each other, and from the metadata store (store), until heal.
+
+    Who is in no group reaches all, and so do clients. Nothing is refused: what is sent over the cut
+    waits, as packets that TCP sends again. A second partition takes the place of the first.
+    """
+    from kctl.commands import cluster_network
+
+    return cluster_network.partition(groups, data, timeout)
+
+
+@app.command("slow", epilog="Example: kctl cluster slow 2 --delay 50ms --loss 1%")
+def slow(
+    place: Annotated[str, typer.Argument(metavar="BROKER", help="The broker's id, or store.")],
+    delay: Annotated[
+        str | None,
+        typer.Option("--delay", metavar="TIME", help="Later by this, each way: 50ms, 1.5s."),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option("--loss", metavar="PERCENT", help="Lose so many packets, each way: 1%."),
+    ] = None,
+    data: _Data = None,
+    timeout: _StopTimeout = 60.0,
+) -> int:
+    """Delay and lose packets between a broker and the others and the store, until heal.
+
+    TCP sends a lost packet again after a time-out, 200 ms and the round trip, twice that the next
+    time: that is what a loss costs. Clients are not slower. --delay 0ms takes it back.
+    """
+    from kctl.commands import cluster_network
+
+    return cluster_network.slow(place, delay, loss, data, timeout)
+
+
+@app.command("heal", epilog="Example: kctl cluster heal")
+def heal(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
+    """Take back what partition and slow have set: what waited is sent."""
+    from kctl.commands import cluster_network
+
+    return cluster_network.heal(data, timeout)
+
+
 @app.command("add", epilog="Example: kctl cluster add")
 def add(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
     """Add a broker, which runs at once. Topics that are there stay where they are."""

@@ -10,7 +10,9 @@ from engine.cluster import daemon
 from engine.cluster.broker_processes import BrokerState, BrokerStatus
 from engine.cluster.daemon import ClusterStatus
 from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.network_faults import read_faults
 from engine.errors import EngineError
+from engine.host.link_faults import encode_faults
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.asking import report_error, say
@@ -24,15 +26,22 @@ THROTTLE_FIELDS = (
     Column("setting", "SETTING"),
     Column("value", "VALUE"),
 )
+FAULT_FIELDS = (
+    Column("kind", "FAULT"),
+    Column("places", "OF"),
+    Column("delay_ms", "DELAY-MS", right=True, kind="integer?"),
+    Column("loss", "LOSS", right=True, kind="number?"),
+)
 HEALTH_COLUMNS = (
     *STATUS_COLUMNS,
     Column("controller_id", "CONTROLLER", right=True, kind="integer?"),
     Column("under_replicated", "UNDER-REPLICATED", right=True, kind="integer?"),
     Column("offline", "OFFLINE", right=True, kind="integer?"),
     Column("throttles", "THROTTLES", wide=True, kind="object[]?", fields=THROTTLE_FIELDS),
+    Column("faults", "FAULTS", wide=True, kind="object[]", fields=FAULT_FIELDS),
 )
 #: In tables these stand below, a row each.
-_BELOW = ("brokers", "throttles")
+_BELOW = ("brokers", "throttles", "faults")
 #: Brokers of this machine answer in no time, or something is wrong with them.
 _TIMEOUT_S = 5.0
 
@@ -40,8 +49,9 @@ _TIMEOUT_S = 5.0
 def show_status(data: str | None, output: str) -> int:
     """Print what is known of a cluster; the exit code says whether all of it runs."""
     check_format(output)
-    status = daemon.status_of(DataDirectory(RealFiles(), cluster_path(os.environ, data)))
-    row = status_row(status) | _health(status)
+    directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
+    status = daemon.status_of(directory)
+    row = status_row(status) | _health(status) | {"faults": _faults(directory, status)}
     for broker in row["brokers"]:
         if row["controller_id"] is not None:
             broker["is_controller"] = broker["broker_id"] == row["controller_id"]
@@ -61,6 +71,23 @@ def _show_tables(row: dict[str, Any], output: str) -> None:
     if row["throttles"]:
         sys.stdout.write("\n")
         write_rows(THROTTLE_FIELDS, row["throttles"], output)
+    if row["faults"]:
+        sys.stdout.write("\n")
+        write_rows(FAULT_FIELDS, row["faults"], output)
+
+
+def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, Any]]:
+    """Return what is wrong with the network, as commands set it: a row each."""
+    if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
+        return []
+    faults = encode_faults(read_faults(directory))
+    rows = []
+    if faults["groups"]:
+        parted = " | ".join(",".join(group) for group in faults["groups"])
+        rows.append({"kind": "partition", "places": parted, "delay_ms": None, "loss": None})
+    return rows + [
+        {"kind": "slow", "places": place, **kept} for place, kept in faults["slow"].items()
+    ]
 
 
 def _health(status: ClusterStatus) -> dict[str, Any]:

@@ -1,0 +1,136 @@
+"""The faults of a cluster's network, from the command that sets them to the processes.
+
+```
+command   network.json written ── SIGUSR1 to each process ──> waits until each has said its number
+process   looks ── sets its links ── network.done, broker-<id>.network
+heal      the same without faults, then all these files are removed
+```
+
+| network.json | {"number": 3, "groups": [["1", "2"], ["3", "store"]], "slow": {"2": {"delay_ms": 50, "loss": 0.01}}} |
+|---|---|
+| network.done, broker-&lt;id&gt;.network | {"number": 3} |
+
+Not by way of `requests.py`: what is asked for there may wait for what a fault cuts off, and faults
+can be changed meanwhile. A process that starts has the faults that are set; one that stands still
+has them when it goes on. They end with the cluster: a start begins without any.
+
+Each process carries out what concerns the connections that it opens, in both directions; the
+process with the metadata store what concerns those to the store.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from engine.cluster.broker_processes import BrokerState, process_state
+from engine.cluster.data_directory import BadClusterFile, DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.requests import ClusterNotRunning, RequestNotCarriedOut
+from engine.host import processes
+from engine.host.link_faults import LinkFaults, decode_faults, encode_faults
+from engine.host.links import Links
+from engine.host.lock_file import is_held
+from engine.host.ports import Clock
+
+_log = logging.getLogger("kafka.cluster")
+_POLL_MS = 5
+
+
+def read_faults(data: DataDirectory) -> LinkFaults:
+    """Return the faults that are set; raises BadClusterFile."""
+    return _read(data)[1]
+
+
+def _read(data: DataDirectory) -> tuple[int, LinkFaults]:
+    """Return the number of the last change, 0 without one, and the faults."""
+    content = data.read_message(data.network_path)
+    if content is None:
+        return 0, LinkFaults()
+    try:
+        return int(content["number"]), decode_faults(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadClusterFile(data.network_path, f"no faults of a network: {error}") from error
+
+
+def apply_faults(data: DataDirectory, links: Links, done_path: str) -> None:
+    """Set the links of this process to the faults that are set, and say so where that is awaited.
+
+    Faults that cannot be read are told in the log, and those before stay.
+    """
+    try:
+        number, faults = _read(data)
+    except BadClusterFile as error:
+        _log.error("%s", error)
+        return
+    if faults != links.faults:
+        _log.info("the network: %s", describe_faults(faults) or "healed")
+        links.set(faults)
+    if number:
+        data.write_message(done_path, {"number": number})
+
+
+def describe_faults(faults: LinkFaults) -> str:
+    """Return faults as a line for people, "" without any."""
+    content = encode_faults(faults)
+    parts = [" | ".join(",".join(group) for group in content["groups"])]
+    parts += [
+        f"{place} slow: {slow.delay_ms} ms, {100 * slow.loss:g}% lost"
+        for place, slow in faults.slow.items()
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def change_faults(
+    data: DataDirectory,
+    plan: ClusterPlan,
+    change: Callable[[LinkFaults], LinkFaults],
+    clock: Clock,
+    timeout_s: float,
+    pause: Callable[[int], None],
+) -> LinkFaults:
+    """Change the faults, and return them once every process that runs has them.
+
+    For who has the turn of faults. Errors: ClusterNotRunning, RequestNotCarriedOut, BadClusterFile.
+    """
+    running = data.running() if is_held(data.lock_path) else None
+    if running is None:
+        raise ClusterNotRunning(data.path)
+    number, before = _read(data)
+    faults = change(before)
+    number += 1
+    data.write_message(data.network_path, {"number": number, **encode_faults(faults)})
+    awaited: dict[str, Callable[[], bool]] = {
+        data.network_done_path: partial(is_held, data.lock_path)
+    }
+    processes.ask_to_look(running.pid)
+    for broker_id in plan.broker_ids() if plan.is_in_processes else ():
+        state, member = process_state(data, broker_id)
+        if member is None or member.address is None:
+            continue
+        processes.ask_to_look(member.pid)
+        if state is BrokerState.RUNNING:
+            path = data.member_network_path(broker_id)
+            awaited[path] = partial(_runs, data, broker_id)
+    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
+    for path, is_there in awaited.items():
+        while _done(data, path) < number and is_there():
+            if clock.monotonic_ms() > deadline_ms:
+                raise RequestNotCarriedOut(data.path, timeout_s)
+            pause(_POLL_MS)
+    if not faults.is_any():
+        data.remove_network(plan.broker_ids())
+    return faults
+
+
+def _runs(data: DataDirectory, broker_id: int) -> bool:
+    return process_state(data, broker_id)[0] is BrokerState.RUNNING
+
+
+def _done(data: DataDirectory, path: str) -> int:
+    try:
+        content = data.read_message(path) or {}
+        return int(content.get("number", 0))
+    except (BadClusterFile, TypeError, ValueError):
+        return 0
