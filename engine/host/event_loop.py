@@ -12,6 +12,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 
@@ -20,13 +21,17 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._loop = _new_loop()
+        self._signals: set[signal.Signals] = set()
 
     def run(self) -> None:
         """Run until `stop`; it may be run again, what is queued waits until then."""
         self._loop.run_forever()
 
     def close(self) -> None:
-        """Let go of the loop; what is still queued is dropped."""
+        """Let go of the loop; what is still queued is dropped, and signals do what they did."""
+        for number in self._signals:
+            is_interrupt = number is signal.SIGINT
+            signal.signal(number, signal.default_int_handler if is_interrupt else signal.SIG_DFL)
         self._loop.close()
 
     def stop(self) -> None:
@@ -52,9 +57,17 @@ class EventLoop:
         callback: Callable[[], None],
         numbers: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
     ) -> None:
-        """Run on signals instead of what they do by themselves."""
+        """Run on signals instead of what they do by themselves; for the main thread.
+
+        One that comes before `run` is run then. (The handlers of uvloop's own lose it.)
+        """
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self._loop.call_soon_threadsafe(callback)
+
         for number in numbers:
-            self._loop.add_signal_handler(number, callback)
+            signal.signal(number, note)
+            self._signals.add(number)
 
     def on_faults(self, callback: Callable[[BaseException], None]) -> None:
         """Run with what any other callback raised; then the loop goes on."""
