@@ -17,8 +17,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = _dispatch(args)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return exits.INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        return exits.interrupted(interrupt)
     except BrokenPipeError:
         return _reader_gone()
     except SystemExit as stop:
@@ -152,24 +152,49 @@ def _reader_gone() -> int:
 def entry() -> None:
     """Run as a program."""
     try:
+        _end_in_order_on_sigterm()
         from kctl.standard_streams import prepare_streams
 
         prepare_streams()
         code = main()
-    except KeyboardInterrupt:
-        code = exits.INTERRUPTED
-    if code == exits.INTERRUPTED:
+    except KeyboardInterrupt as interrupt:
+        code = exits.interrupted(interrupt)
+    if code == exits.INTERRUPTED and exits.Terminated.is_told:
+        # Typer has one exit code for both.
+        code = exits.TERMINATED
+    if code in (exits.INTERRUPTED, exits.TERMINATED):
         _hear_no_more()
     sys.exit(code)
 
 
-def _hear_no_more() -> None:
-    """Ignore Ctrl-C from here on: the interpreter would print where a second one met it."""
-    import signal
+def _end_in_order_on_sigterm() -> None:
+    """Have SIGTERM end a command as Ctrl-C does: processes and files of its own go with it.
 
+    Where a shell has the process ignore it, it goes on ignoring it.
+    """
+    signals = _signals()
+
+    def terminate(_number: int, _frame: Any) -> None:
+        raise exits.Terminated
+
+    if signals.getsignal(signals.SIGTERM) == signals.SIG_DFL:
+        signals.signal(signals.SIGTERM, terminate)
+
+
+def _signals() -> Any:
+    """Return what is below `signal`, which makes enumerations that every command would pay for."""
+    from importlib import import_module
+
+    return import_module("_signal")
+
+
+def _hear_no_more() -> None:
+    """Ignore signals from here on: the interpreter would print where a second one met it."""
+    signals = _signals()
     while True:
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for number in (signals.SIGINT, signals.SIGTERM):
+                signals.signal(number, signals.SIG_IGN)
             return
         except KeyboardInterrupt:
             continue

@@ -18,3 +18,19 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 #: Ended in order on SIGTERM (128 + 15).
 TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asks the command to end, which it does as on Ctrl-C."""
+
+    #: Whether one has been raised in this process.
+    is_told = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        Terminated.is_told = True
+
+
+def interrupted(error: BaseException | None) -> int:
+    """Return the exit code of a command that was ended by a signal."""
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED

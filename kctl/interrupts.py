@@ -5,7 +5,7 @@ waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done, the next one ends it
 ```
 
-A command that must end in order on SIGTERM too has it held back by the same rule.
+SIGTERM is held back by the same rule.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from kctl.exits import Terminated
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM asks the command to end."""
+_BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 class HeldInterrupts:
@@ -54,13 +54,13 @@ class HeldInterrupts:
 
 @contextmanager
 def held_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
-    """Hold Ctrl-C, or these signals, back from here on, but where it is allowed.
+    """Hold Ctrl-C and SIGTERM, or these signals, back from here on, but where it is allowed.
 
     Raises KeyboardInterrupt at the end for one that is still held back. Where a shell has the
     process ignore them, it goes on ignoring them. For the main thread.
     """
     held = HeldInterrupts()
-    before = {number: signal.getsignal(number) for number in signals or (signal.SIGINT,)}
+    before = {number: signal.getsignal(number) for number in signals or _BOTH}
     heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in heeded:
         signal.signal(number, held.on_signal)

@@ -36,6 +36,7 @@ from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
 from engine.host import processes
+from engine.host.held_signals import signals_blocked
 from engine.host.liveness import answers_end
 from engine.host.lock_file import LockHeld, acquire, is_held
 from engine.host.ports import Clock, Files
@@ -268,18 +269,32 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     with data.trying(plan) as started:
         command = processes.python_command(_PROGRAM, data.path)
         log_end = log_size(files, data.log_path)
-        process = processes.start_detached(command, data.log_path)
-        said = process.wait_until_ready(timeout_s)
+        process = None
+        try:
+            with signals_blocked():
+                process = processes.start_detached(command, data.log_path)
+            said = process.wait_until_ready(timeout_s)
+        except BaseException:
+            # Ctrl-C: nobody wants it any more, and nobody would know of it.
+            with signals_blocked():
+                if process is not None:
+                    _give_up(data, plan, process.pid)
+            raise
         if said:
             started()
             return
     if said is None:
-        processes.ask_to_stop(process.pid)
-        # Whatever of its brokers has started by itself already.
-        for running in running_processes(data, plan).values():
-            processes.ask_to_stop_with_all(running.pid)
+        _give_up(data, plan, process.pid)
         raise ClusterNotReadyInTime(data.path, timeout_s)
     raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+
+
+def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
+    """Have a process that starts a cluster end, and those of its brokers that have started."""
+    processes.ask_to_stop(pid)
+    # Whatever of its brokers has started by itself already.
+    for running in running_processes(data, plan).values():
+        processes.ask_to_stop_with_all(running.pid)
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:

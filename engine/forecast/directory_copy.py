@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from posixpath import dirname
 
 from engine.errors import EngineError
+from engine.host.held_signals import signals_blocked
 from engine.host.ports import Files
 from engine.log.file_copy import copy_file
-from engine.log.log_dir import LOCK_FILE, is_side_file, read_log_dir
+from engine.log.log_dir import LOCK_FILE, LogDir, is_side_file, read_log_dir
 
 
 class DirectoryBusy(EngineError):
@@ -29,16 +31,33 @@ class TargetNotEmpty(EngineError):
         super().__init__(f"{path}: there is something already")
 
 
-def copy_directory(files: Files, source: str, target: str, is_held: Callable[[str], bool]) -> None:
-    """Copy a log directory with all that is a broker's in it.
+@contextmanager
+def directory_copy(
+    files: Files, source: str, target: str, is_held: Callable[[str], bool]
+) -> Iterator[str]:
+    """Copy a log directory with all that is a broker's in it, for the work of the block.
 
+    Yields the target. Where the copy or the work fails, or is interrupted, nothing of it stays.
     Errors: DirectoryBusy, TargetNotEmpty, NoLogDirectory.
     """
     log_dir = read_log_dir(files, source)
     if is_held(f"{source}/{LOCK_FILE}"):
         raise DirectoryBusy(source)
-    if files.exists(target) and (not files.is_dir(target) or files.list_dir(target)):
+    is_there = files.exists(target)
+    if is_there and (not files.is_dir(target) or files.list_dir(target)):
         raise TargetNotEmpty(target)
+    try:
+        _copy(files, log_dir, source, target)
+        yield target
+    except BaseException:
+        with signals_blocked():
+            _remove_below(files, target)
+            if not is_there and files.exists(target):
+                files.remove(target)
+        raise
+
+
+def _copy(files: Files, log_dir: LogDir, source: str, target: str) -> None:
     files.make_dir(target)
     for name in files.list_dir(source):
         if is_side_file(name) and name != LOCK_FILE and not files.is_dir(f"{source}/{name}"):
@@ -52,3 +71,14 @@ def copy_directory(files: Files, source: str, target: str, is_held: Callable[[st
         files.sync_dir(copy)
     files.sync_dir(target)
     files.sync_dir(dirname(files.absolute_path(target)))
+
+
+def _remove_below(files: Files, path: str) -> None:
+    """Remove all that is in a folder, which may not be there."""
+    if not files.is_dir(path):
+        return
+    for name in files.list_dir(path):
+        inside = f"{path}/{name}"
+        if files.is_dir(inside) and not files.is_link(inside):
+            _remove_below(files, inside)
+        files.remove(inside)

@@ -91,6 +91,8 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
             {**os.environ, _READY_VARIABLE: "1"},
             file_actions=actions,
             setsid=True,
+            # Whatever this process holds back for a moment.
+            setsigmask=(),
         )
     except OSError as error:
         os.close(ready)

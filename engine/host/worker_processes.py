@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from engine.errors import EngineError
+from engine.host.held_signals import signals_blocked
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorkerDied(EngineError):
@@ -61,16 +59,6 @@ def _serve(pipe: Any, work: Callable[[Any], Any]) -> None:
             return
 
 
-@contextmanager
-def _blocked() -> Iterator[None]:
-    """Hold signals back that end a command, until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class WorkerProcesses(Generic[Item, Result]):
     """So many processes that do one kind of work; for the main thread, in a `with` block.
 
@@ -90,7 +78,7 @@ class WorkerProcesses(Generic[Item, Result]):
         # The first start begins the tracker, and with it lets the signals come again.
         resource_tracker.ensure_running()
         try:
-            with _blocked():
+            with signals_blocked():
                 for _ in range(self._count):
                     ours, theirs = context.Pipe()
                     worker = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
@@ -105,7 +93,7 @@ class WorkerProcesses(Generic[Item, Result]):
 
     def __exit__(self, *_error: object) -> None:
         """Kill the processes."""
-        with _blocked():
+        with signals_blocked():
             self._end()
 
     def _end(self) -> None:

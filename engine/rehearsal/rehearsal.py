@@ -33,6 +33,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, ask
 from engine.errors import ApiError, EngineError
 from engine.host.held_file import RealHeldFiles
+from engine.host.held_signals import signals_blocked
 from engine.host.ports import Clock
 from engine.host.process_identity import this_process
 from engine.model import TopicPartition
@@ -157,9 +158,11 @@ class Rehearsal:
             with self._ports.connect(servers) as client:
                 return self._rehearse(client, changes, settings, on_step, say)
         finally:
-            daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
-            with self._turn():
-                daemon.destroy(self._data, files)
+            # Nobody would stop it later, however often this is interrupted.
+            with signals_blocked():
+                daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
+                with self._turn():
+                    daemon.destroy(self._data, files)
 
     def _turn(self) -> AbstractContextManager[None]:
         ports = self._ports

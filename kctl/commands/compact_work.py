@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
 from engine.forecast.compaction_run import run_compaction
-from engine.forecast.directory_copy import copy_directory
+from engine.forecast.directory_copy import directory_copy
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.opened_directory import DirectoryHost
 from engine.host import lock_file
@@ -38,6 +39,7 @@ from kctl.ending import end_with
 from kctl.render import check_format
 from kctl.render.table import size_text
 from kctl.sizes import parse_bytes
+from kctl.temporary import temporary_folder
 from kctl.words import counted
 
 
@@ -151,11 +153,9 @@ def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
 
 def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
     """Return what a cleaning would leave, by partition."""
-    import tempfile
-
     from engine.forecast.compaction_trial import trial_files, try_compaction
 
-    with tempfile.TemporaryDirectory(prefix="kctl-compact-") as folder:
+    with temporary_folder("kctl-compact-") as folder:
         logs = try_compaction(
             trial_files(),
             _machine(),
@@ -191,17 +191,17 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     if request.topics and not chosen.topics & present:
         missing = _tell_missing(request.topics, present)
         return end_with(RUN_COLUMNS, [], request.output, failures=missing)
-    target = directory
+    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
+    host = DirectoryHost(RealFiles(), *_machine())
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")
         question = f"clean {topics} in {os.path.abspath(directory)}"
         confirm(question, yes=request.yes, can_be_tried=False)
+        where: AbstractContextManager[str] = nullcontext(directory)
     else:
-        target = request.out
-        copy_directory(RealFiles(), directory, target, lock_file.is_held)
-    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
-    host = DirectoryHost(RealFiles(), *_machine())
-    logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
+        where = directory_copy(RealFiles(), directory, request.out, lock_file.is_held)
+    with where as target:
+        logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
     for log in logs:
         if log.fault is not None:
             report_error(log.fault, str(log.topic_partition))

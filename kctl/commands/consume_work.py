@@ -20,7 +20,8 @@ from kctl.asking import report_error, say
 from kctl.bulk_reading import BulkReading
 from kctl.commands.offset_points import OffsetLookup, PointKind, parse_point
 from kctl.connect import ClusterOptions, connect
-from kctl.interrupts import HeldInterrupts, Terminated, held_interrupts
+from kctl.exits import Terminated
+from kctl.interrupts import HeldInterrupts, held_interrupts
 from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
 from kctl.record_format import RecordFormat
 from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from kctl.commands.reassign_files import read_plan
 from kctl.connect import ClusterOptions, connect, real_host
 from kctl.render import Column, RowWriter, check_format
 from kctl.sizes import parse_bytes
+from kctl.temporary import temporary_folder
 from kctl.words import counted
 
 REHEARSAL_COLUMNS = (
@@ -85,7 +85,7 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
         batch_sizes=() if plan.plan is None else tuple(map(len, plan.plan.batches)),
     )
     writer = RowWriter(REHEARSAL_COLUMNS, request.output)
-    with tempfile.TemporaryDirectory(prefix="kctl-rehearsal-") as folder:
+    with temporary_folder("kctl-rehearsal-") as folder:
         rehearsal = Rehearsal(_ports(), f"{folder}/cluster", copy, request.kill)
         end = rehearsal.run(changes, settings, lambda step: writer.write(_row(step)), say)
     writer.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.errors import EngineError
@@ -88,20 +89,20 @@ def _run_directory(directory: str, request: RunRequest) -> int:
     if request.out is None:
         question = f"delete what is due of {what} in {os.path.abspath(directory)}"
         confirm(question, yes=request.yes, can_be_tried=False)
-        target = directory
+        where: AbstractContextManager[str] = nullcontext(directory)
     else:
-        from engine.forecast.directory_copy import copy_directory
+        from engine.forecast.directory_copy import directory_copy
 
-        target = request.out
-        copy_directory(files, directory, target, lock_file.is_held)
+        where = directory_copy(files, directory, request.out, lock_file.is_held)
     rows: list[dict[str, Any]] = []
-    run_retention(
-        DirectoryHost(files, RealClock(), RealEntropy(), real_directory_lock()),
-        target,
-        lambda _: config,
-        lambda topic: not wanted or topic in wanted,
-        lambda log: rows.append(_row(log)),
-    )
+    with where as target:
+        run_retention(
+            DirectoryHost(files, RealClock(), RealEntropy(), real_directory_lock()),
+            target,
+            lambda _: config,
+            lambda topic: not wanted or topic in wanted,
+            lambda log: rows.append(_row(log)),
+        )
     freed = sum(row["freed_bytes"] for row in rows)
     say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
     return end_with(RUN_COLUMNS, rows, request.output, failures=len(absent))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.interrupting import CASES, HOWS, interrupt, problems
 from tests.cli.shell import KCTL, Shell
 
 #: After the first process of its own: workers that start, import, run seeds.
@@ -58,3 +59,30 @@ def test_a_campaign_of_seeds_ends_with_ctrl_c(tmp_path: Path, count: int) -> Non
         deadline_s = time.monotonic() + 2
         while group_of(process.pid):
             assert time.monotonic() < deadline_s, delay_s
+
+
+#: A few moments of the sweep that `interrupting.py` makes by hand: those at which something is
+#: there that has to go.
+MOMENTS = {
+    "cluster start": (0.5, 0.9),
+    "cluster start --processes": (0.8, 1.4),
+    "cluster start --foreground": (0.9,),
+    "retention run --dir": (0.6, 0.8),
+}
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("name", MOMENTS)
+def test_nothing_is_left_of_a_command_that_is_interrupted(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    shell = Shell(tmp_path)
+    case = next(case for case in CASES if case.name == name)
+    case.prepare(shell)
+    try:
+        for at_s in MOMENTS[name]:
+            ending = interrupt(shell, case, how, at_s)
+            assert [] == problems(case, how, ending)
+            shell.run("cluster", "stop")
+    finally:
+        shell.run("cluster", "destroy", "-y")

@@ -12,7 +12,7 @@ import pytest
 from engine.broker.host import real_directory_lock
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
-from engine.forecast.directory_copy import DirectoryBusy, TargetNotEmpty, copy_directory
+from engine.forecast.directory_copy import DirectoryBusy, TargetNotEmpty, directory_copy
 from engine.forecast.directory_history import histories
 from engine.forecast.opened_directory import DirectoryHost, NoBrokersDirectory
 from engine.forecast.retention_forecast import forecast_retention
@@ -136,14 +136,32 @@ def contents(path: Path) -> dict[Path, bytes]:
 def test_a_copy_has_all_and_leaves_the_source(directory: str, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     source = contents(Path(directory))
-    copy_directory(RealFiles(), directory, str(target), lambda _: False)
-    assert source == contents(target)
-    run(str(target))
+    with directory_copy(RealFiles(), directory, str(target), lambda _: False) as copy:
+        assert source == contents(Path(copy))
+        run(copy)
     assert source == contents(Path(directory)) != contents(target)
-    with pytest.raises(TargetNotEmpty, match="there is something already"):
-        copy_directory(RealFiles(), directory, str(target), lambda _: False)
-    with pytest.raises(DirectoryBusy, match="a broker uses this log directory"):
-        copy_directory(RealFiles(), directory, str(tmp_path / "other"), lambda _: True)
+    full = directory_copy(RealFiles(), directory, str(target), lambda _: False)
+    with pytest.raises(TargetNotEmpty, match="there is something already"), full:
+        pass
+    busy = directory_copy(RealFiles(), directory, str(tmp_path / "other"), lambda _: True)
+    with pytest.raises(DirectoryBusy, match="a broker uses this log directory"), busy:
+        pass
+    assert target.is_dir()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_of_a_copy_whose_work_is_interrupted_nothing_stays(
+    directory: str, tmp_path: Path, *, is_there: bool
+) -> None:
+    target = tmp_path / "copy"
+    if is_there:
+        target.mkdir()
+    copy = directory_copy(RealFiles(), directory, str(target), lambda _: False)
+    with pytest.raises(KeyboardInterrupt), copy:
+        assert contents(target)
+        raise KeyboardInterrupt
+    assert is_there == target.exists()
+    assert not target.exists() or [] == list(target.iterdir())
 
 
 def test_a_copy_outlives_a_power_cut() -> None:
@@ -151,8 +169,8 @@ def test_a_copy_outlives_a_power_cut() -> None:
     for path, content in (("/a/meta.properties", b"version=0\n"), ("/a/t-0/00.log", b"")):
         files.make_dir(path.rpartition("/")[0])
         files.replace_file(path, content)
-    copy_directory(files, "/a", "/b", lambda _: False)
-    found = files.after_crash()
+    with directory_copy(files, "/a", "/b", lambda _: False):
+        found = files.after_crash()
     assert (["meta.properties", "t-0"], ["00.log"]) == (
         sorted(found.list_dir("/b")),
         found.list_dir("/b/t-0"),

@@ -1,0 +1,25 @@
+"""Folders that a command needs for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.host.held_signals import signals_blocked
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """Make a folder that is gone after the block, however often the command is interrupted."""
+    import shutil
+    import tempfile
+
+    folder = None
+    try:
+        with signals_blocked():
+            folder = tempfile.mkdtemp(prefix=prefix)
+        yield folder
+    finally:
+        with signals_blocked():
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
