@@ -122,3 +122,16 @@ def test_sizing_topics(home: Shell) -> None:
     )
     freed = planned.splitlines()[1].partition(" of ")[0]
     assert f"{freed} went, of 1 partition" in cleaned
+
+
+def test_rehearsing_a_partition(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("partitions.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    assert "1,2,store | 3" in told["kctl cluster status"]
+    assert "200" == told["kctl consume orders -e | wc -l"].strip()
