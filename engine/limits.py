@@ -135,10 +135,11 @@ LINK_DELAY_MS_MAX = 600_000
 # its timestamps.
 LINK_PACKET_BYTES = 1448
 
-# TCP's retransmission time-outs on Linux (TCP_RTO_MIN beyond the round trip, TCP_RTO_MAX), and how
-# often it sends again before it gives a connection up (net.ipv4.tcp_retries2).
+# TCP's first retransmission time-out on Linux, beyond the round trip (TCP_RTO_MIN).
 LINK_RETRANSMISSION_MS_MIN = 200
+# TCP's longest retransmission time-out on Linux (TCP_RTO_MAX).
 LINK_RETRANSMISSION_MS_MAX = 120_000
+# How often TCP sends again before it gives a connection up (net.ipv4.tcp_retries2).
 LINK_RETRANSMISSIONS_MAX = 15
 
 # -- native ------------------------------------------------------------------------------------

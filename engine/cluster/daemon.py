@@ -44,6 +44,8 @@ from engine.log.meta_properties import FILE_NAME as META_FILE
 from engine.log.meta_properties import read_meta_properties
 
 _POLL_MS = 5
+#: How long a start that is interrupted waits for what it has started to end.
+_GIVEN_UP_S = 1.5
 #: How long a process that runs may take until it sees that a connection has ended.
 PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
@@ -279,6 +281,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             with signals_blocked():
                 if process is not None:
                     _give_up(data, plan, process.pid)
+                    process.wait_until_ended(_GIVEN_UP_S)
             raise
         if said:
             started()

@@ -16,6 +16,7 @@ _LOG_MODE = 0o644
 _READY_VARIABLE = "KCTL_SAYS_READY"
 _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
+_LOOK_S = 0.01
 #: Asks a cluster's process to look for a request, and a broker's to stop with the whole cluster.
 LOOK_SIGNAL = signal.SIGUSR1
 STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
@@ -62,6 +63,16 @@ class Started:
             return said
         finally:
             os.close(self._descriptor)
+
+    def wait_until_ended(self, timeout_s: float) -> bool:
+        """Wait until the process has ended; tells whether it has by then."""
+        from select import select
+
+        for _ in range(round(timeout_s / _LOOK_S)):
+            if not is_running(self.pid):
+                return True
+            select([], [], [], _LOOK_S)
+        return not is_running(self.pid)
 
 
 def start_detached(arguments: Sequence[str], log_path: str) -> Started:
