@@ -127,12 +127,10 @@ LAYER_SEND_BYTES = 1 << 16
 # Schemas have kilobytes; whatever sends more is not what was asked for.
 HTTP_BODY_BYTES_MAX = 16 << 20
 
-# A link that is slower than this is cut: no client waits longer for a response (request.timeout.ms
-# is 30 s, and connections.max.idle.ms ten minutes).
+# A link that is slower is cut: connections.max.idle.ms is ten minutes.
 LINK_DELAY_MS_MAX = 600_000
 
-# What one packet carries of a connection: an Ethernet frame without the headers of IP and TCP and
-# its timestamps.
+# What one packet carries: an Ethernet frame without the headers of IP and TCP.
 LINK_PACKET_BYTES = 1448
 
 # TCP's first retransmission time-out on Linux, beyond the round trip (TCP_RTO_MIN).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
@@ -37,7 +37,7 @@ class BrokerHost(NamedTuple):
     #: Whether work in several turns of the loop is to let others go before its time is over.
     ends_early: Callable[[], bool] = never
     #: The links to other brokers and to the metadata store, with their faults; None: without any.
-    links: Links | None = None
+    links: PlaceLinks | None = None
 
 
 def real_directory_lock() -> DirectoryLock:

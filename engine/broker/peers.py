@@ -21,7 +21,7 @@ from engine.client.loop_connection import LoopConnection, message_of
 from engine.client.settings import Address
 from engine.host.each import do_each
 from engine.host.linked_network import LinkedNetwork
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
@@ -157,7 +157,7 @@ class Peers:
         broker_id: int,
         listener: str,
         settings: LinkSettings | None = None,
-        links: Links | None = None,
+        links: PlaceLinks | None = None,
     ) -> None:
         """`near` are the brokers of this process, filled by whoever starts and stops them.
 

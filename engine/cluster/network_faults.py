@@ -30,7 +30,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import ClusterNotRunning, RequestNotCarriedOut
 from engine.host import processes
 from engine.host.link_faults import LinkFaults, decode_faults, encode_faults
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.lock_file import is_held
 from engine.host.ports import Clock
 
@@ -54,7 +54,7 @@ def _read(data: DataDirectory) -> tuple[int, LinkFaults]:
         raise BadClusterFile(data.network_path, f"no faults of a network: {error}") from error
 
 
-def apply_faults(data: DataDirectory, links: Links, done_path: str) -> None:
+def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None:
     """Set the links of this process to the faults that are set, and say so where that is awaited.
 
     Faults that cannot be read are told in the log, and those before stay.

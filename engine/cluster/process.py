@@ -28,7 +28,7 @@ from engine.host.coroutine import drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.garbage import Garbage
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
 from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
@@ -93,7 +93,7 @@ class Process:
         self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
         entropy = RealEntropy()
         #: What is wrong between the brokers and the metadata store, as commands set it.
-        self.links = Links(self.loop, self.clock, entropy)
+        self.links = PlaceLinks(self.loop, self.clock, entropy)
         self.host = BrokerHost(
             self.clock,
             self.files,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.ports import (
     Connection,
     Listener,
@@ -44,7 +44,7 @@ class _Send(Protocol):
 class LinkedNetwork:
     """The network of one place as far as it leads to another; see `engine.host.ports.Network`."""
 
-    def __init__(self, network: Network, links: Links, own: str, other: str) -> None:
+    def __init__(self, network: Network, links: PlaceLinks, own: str, other: str) -> None:
         self._network = network
         self._links = links
         self._own = own
@@ -80,7 +80,7 @@ class LinkedConnection:
     #: Queues one frame; that of the connection itself where nothing is wrong.
     send: _Send
 
-    def __init__(self, connection: Connection, links: Links, own: str, other: str) -> None:
+    def __init__(self, connection: Connection, links: PlaceLinks, own: str, other: str) -> None:
         self.peer = connection.peer
         self._connection = connection
         self._on_frame: Callable[[memoryview], None] = _ignore_frame

@@ -33,7 +33,7 @@ from engine.host.ports import Clock, Entropy, Timers
 from engine.limits import LINK_RETRANSMISSIONS_MAX
 
 
-class Links:
+class PlaceLinks:
     """All links that begin or end in this process."""
 
     def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
@@ -41,16 +41,16 @@ class Links:
         self.clock = clock
         self.entropy = entropy
         self.faults = LinkFaults()
-        self._channels: dict[Channel, None] = {}
+        self._channels: dict[LinkChannel, None] = {}
         self._listeners: dict[Callable[[], None], None] = {}
 
-    def channel(self, source: str, target: str) -> Channel:
+    def channel(self, source: str, target: str) -> LinkChannel:
         """Return a new channel from one place to another; `close` gives it up."""
-        channel = Channel(self, source, target)
+        channel = LinkChannel(self, source, target)
         self._channels[channel] = None
         return channel
 
-    def forget(self, channel: Channel) -> None:
+    def forget(self, channel: LinkChannel) -> None:
         """Let go of a channel."""
         self._channels.pop(channel, None)
 
@@ -73,7 +73,7 @@ class Links:
         if faults == self.faults:
             return
         self.faults = faults
-        do_each(list(self._channels), Channel.refresh)
+        do_each(list(self._channels), LinkChannel.refresh)
         do_each(list(self._listeners), _call)
 
 
@@ -85,10 +85,10 @@ class _Sent(NamedTuple):
     arrive: Callable[[], None]
 
 
-class Channel:
+class LinkChannel:
     """One direction of one connection: what is sent first arrives first."""
 
-    def __init__(self, links: Links, source: str, target: str) -> None:
+    def __init__(self, links: PlaceLinks, source: str, target: str) -> None:
         self._links = links
         self._source = source
         self._target = target

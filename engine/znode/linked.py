@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from engine.host.links import Channel, Links
+from engine.host.links import LinkChannel, PlaceLinks
 from engine.host.promise import Promise
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.model import (
@@ -38,7 +38,7 @@ class LinkedZnodeClient:
     """A session with the store over a link; see `client.py` for the rules."""
 
     def __init__(
-        self, client: EmbeddedZnodeClient, links: Links, place: str, store_place: str
+        self, client: EmbeddedZnodeClient, links: PlaceLinks, place: str, store_place: str
     ) -> None:
         """`client` is of this one alone; the places are those of the two ends of the link."""
         self._client = client
@@ -131,7 +131,7 @@ class LinkedZnodeClient:
         self._in.send(lambda: self.on_session(event))
 
 
-async def _passage(channel: Channel) -> None:
+async def _passage(channel: LinkChannel) -> None:
     """Return when what is sent now has arrived."""
     arrived: Promise[None] = Promise()
     channel.send(partial(arrived.keep, None))

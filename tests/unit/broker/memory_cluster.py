@@ -12,7 +12,7 @@ from engine.broker.peers import Serve
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.link_faults import STORE
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.host.promise import Promise
@@ -45,7 +45,7 @@ class MemoryCluster:
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
         #: What is wrong between the brokers, and between them and the store.
-        self.links = Links(self.timers, self.clock, SeededEntropy())
+        self.links = PlaceLinks(self.timers, self.clock, SeededEntropy())
         self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.brokers: dict[int, Broker] = {}
         self.disks: dict[int, MemoryFiles] = {}

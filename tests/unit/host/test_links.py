@@ -1,4 +1,4 @@
-"""Links with faults: what passes, waits or is late, in order; connections over them."""
+"""PlaceLinks with faults: what passes, waits or is late, in order; connections over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.host.link_faults import (
     retransmission_ms,
 )
 from engine.host.linked_network import LinkedConnection, LinkedNetwork
-from engine.host.links import Links
+from engine.host.links import PlaceLinks
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Connection
@@ -83,12 +83,12 @@ def test_faults_are_read_as_they_were_written() -> None:
 
 
 class Stage:
-    """Links, and what has arrived over one channel, with the time."""
+    """PlaceLinks, and what has arrived over one channel, with the time."""
 
     def __init__(self, faults: LinkFaults = HEALED) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
-        self.links = Links(self.timers, self.clock, SeededEntropy())
+        self.links = PlaceLinks(self.timers, self.clock, SeededEntropy())
         self.links.set(faults)
         self.channel = self.links.channel("1", "3")
         self.arrived: list[tuple[str, int]] = []
@@ -199,7 +199,7 @@ class Wire:
     def __init__(self, faults: LinkFaults = HEALED) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
-        self.links = Links(self.timers, self.clock, SeededEntropy())
+        self.links = PlaceLinks(self.timers, self.clock, SeededEntropy())
         self.links.set(faults)
         network = MemoryNetwork(self.timers)
         self.server: list[Connection] = []
