@@ -113,6 +113,7 @@ class LinkedConnection:
 
     @on_frame.setter
     def on_frame(self, on_frame: Callable[[memoryview], None]) -> None:
+        """Hand frames to somebody from now on."""
         self._on_frame = on_frame
         self._choose()
 
@@ -123,6 +124,7 @@ class LinkedConnection:
 
     @on_close.setter
     def on_close(self, on_close: Callable[[str], None]) -> None:
+        """Tell somebody of the end from now on."""
         self._on_close = on_close
 
     # Calls of the owner
