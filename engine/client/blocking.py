@@ -30,6 +30,7 @@ from engine.client.metadata import (
     cluster_view,
     metadata_request,
 )
+from engine.client.request_checks import ClientChecks
 from engine.client.sasl import PlainConversation, SaslConversation, ScramConversation
 from engine.client.settings import Address, ClientSettings, SaslSettings
 from engine.errors import ApiError, EngineError, api_error
@@ -65,7 +66,8 @@ K = TypeVar("K")
 class KafkaClient:
     """A client of one cluster that waits for its responses. Not for use by several threads.
 
-    `timeout_ms` bounds every call as a whole, with all its attempts.
+    `timeout_ms` bounds every call as a whole, with all its attempts. `checks` may keep requests
+    from being sent; their errors come out of any call.
     """
 
     def __init__(
@@ -77,13 +79,19 @@ class KafkaClient:
         entropy: Entropy,
         settings: ClientSettings | None = None,
         timeout_ms: int = 30_000,
+        checks: ClientChecks | None = None,
     ) -> None:
         self.settings = settings or ClientSettings()
         self.timeout_ms = timeout_ms
         self.clock = clock
         self.entropy = entropy
         self._bootstrap = list(bootstrap)
-        self.links = Links(self.settings, streams, clock, self._new_connection)
+        checks = checks or ClientChecks()
+        self._on_cluster = checks.on_cluster
+        self._is_cluster_known = checks.on_cluster is None
+        self.links = Links(
+            self.settings, streams, clock, self._new_connection, on_call=checks.on_call
+        )
         self._view: ClusterView | None = None
         self._coordinators: dict[tuple[int, str], Address] = {}
         #: Results that came while something else was waited for.
@@ -223,6 +231,8 @@ class KafkaClient:
 
         An answer is waited for as long as request.timeout.ms, if nothing else is said.
         """
+        if not self._is_cluster_known:
+            self._learn_cluster()
         timeout_ms = min(
             max(deadline_ms - self.clock.monotonic_ms(), 1),
             request_timeout_ms or self.settings.request_timeout_ms,
@@ -286,9 +296,23 @@ class KafkaClient:
         ready_address = self.links.ready_address()
         first = [] if ready_address is None else [ready_address]
         deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
-        response = self._first(call, [*first, *self._addresses()], deadline_ms)
-        self._view = cluster_view(response.message)
-        return self._view
+        was_known, self._is_cluster_known = self._is_cluster_known, True
+        try:
+            response = self._first(call, [*first, *self._addresses()], deadline_ms)
+            view = cluster_view(response.message)
+            if self._on_cluster is not None:
+                was_known = False
+                self._on_cluster(view.cluster_id)
+        except EngineError:
+            # Refused or not answered: the next request has to ask again.
+            self._is_cluster_known = was_known
+            raise
+        self._view = view
+        return view
+
+    def _learn_cluster(self) -> None:
+        """Have `on_cluster` called before any request but Metadata leaves."""
+        self.view([])
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
         """Return fresh metadata of topics; raises ApiError unless all of them are there.

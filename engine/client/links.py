@@ -67,7 +67,9 @@ class Links:
         streams: Streams,
         clock: Clock,
         make_connection: Callable[[], BrokerConnection],
+        on_call: Callable[[Call], None] | None = None,
     ) -> None:
+        self._on_call = on_call
         self._settings = settings
         self._streams = streams
         self._clock = clock
@@ -87,7 +89,12 @@ class Links:
         return link.connection if link is not None and link.is_ready else None
 
     def submit(self, address: Address, call: Call, token: object, timeout_ms: int) -> None:
-        """Send a call, connecting first if need be; its result comes out of `wait`."""
+        """Send a call, connecting first if need be; its result comes out of `wait`.
+
+        Errors: those of `on_call`, which is shown each call first.
+        """
+        if self._on_call is not None:
+            self._on_call(call)
         now_ms = self._clock.monotonic_ms()
         link = self._links.get(address)
         if link is None:

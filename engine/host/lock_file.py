@@ -24,10 +24,11 @@ class LockHeld(StorageError):
         self.path = path
 
 
-def acquire(path: str) -> Callable[[], None]:
+def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
     """Take a lock, making its file if needed, and return what lets go of it; the file stays.
 
-    Raises LockHeld, or what the host refuses. The process must open and close the file nowhere
+    It `waits` for the holder of a lock that is held for one small write alone; else it raises
+    LockHeld. Other errors: what the host refuses. The process must open and close the file nowhere
     else while it holds the lock: that would let go of it (POSIX).
     """
     try:
@@ -35,7 +36,7 @@ def acquire(path: str) -> Callable[[], None]:
     except OSError as error:
         raise storage_error(error.errno or 0, path, "open") from error
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except (BlockingIOError, PermissionError) as error:
         os.close(descriptor)
         raise LockHeld(path) from error

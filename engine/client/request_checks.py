@@ -1,0 +1,60 @@
+"""Requests that a client may send: which APIs only read, and the checks before a request leaves.
+
+A client is given its checks when it is made; the rules of contexts, and of commands that only
+read, are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from engine.client.connection import Call
+
+#: APIs by which nothing of a cluster is changed.
+READING_APIS: Final = frozenset(
+    (
+        "ApiVersions",
+        "ConsumerGroupDescribe",
+        "DescribeAcls",
+        "DescribeClientQuotas",
+        "DescribeCluster",
+        "DescribeConfigs",
+        "DescribeDelegationToken",
+        "DescribeGroups",
+        "DescribeLogDirs",
+        "DescribeProducers",
+        "DescribeQuorum",
+        "DescribeTopicPartitions",
+        "DescribeTransactions",
+        "DescribeUserScramCredentials",
+        "Fetch",
+        "FindCoordinator",
+        "ListClientMetricsResources",
+        "ListGroups",
+        "ListOffsets",
+        "ListPartitionReassignments",
+        "ListTransactions",
+        "Metadata",
+        "OffsetFetch",
+        "OffsetForLeaderEpoch",
+    )
+)
+
+
+class ClientChecks(NamedTuple):
+    """Checks of one client; each raises the error that keeps a request from being sent.
+
+    `on_cluster` is called with the cluster id of each Metadata response (None: it has none), and
+    before any other request leaves. `on_call` is called with each request before it leaves.
+    """
+
+    on_cluster: Callable[[str | None], None] | None = None
+    on_call: Callable[[Call], None] | None = None
+
+
+def is_reading(call: Call) -> bool:
+    """Return True if a request changes nothing: by its API, or since it is to be validated only."""
+    if call.api_name in READING_APIS:
+        return True
+    return not callable(call.message) and bool(getattr(call.message, "validate_only", False))
