@@ -73,12 +73,12 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
     from typer.main import get_command
 
+    from kctl.guard import with_guard
     from kctl.numbers import with_ranges
     from kctl.verbosity import with_verbose
 
-    code = with_ranges(with_verbose(get_command(app))).main(
-        args=args, prog_name=prog, standalone_mode=False
-    )
+    command = with_guard(get_command(app), prog.removeprefix("kctl "))
+    code = with_ranges(with_verbose(command)).main(args=args, prog_name=prog, standalone_mode=False)
     return code if isinstance(code, int) else exits.OK
 
 

@@ -48,7 +48,12 @@ def _command_of(module: str) -> Any:
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
-    named = [(opt, param) for param in shown for opt in param.opts if opt.startswith("-")]
+    named = [
+        (opt, param)
+        for param in shown
+        for opt in (*param.opts, *param.secondary_opts)
+        if opt.startswith("-")
+    ]
     options = [(opt, _first_sentence(param.help)) for opt, param in named]
     options.append(("--help", "Show help"))
     values = [(opt, kind_of(path, p)) for opt, p in named if not getattr(p, "is_flag", False)]

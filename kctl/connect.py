@@ -46,12 +46,14 @@ def real_host() -> Host:
 def connect(options: ClusterOptions) -> KafkaClient:
     """Return a client; nothing is connected before its first request.
 
-    Errors: NoCluster, NoSuchContext, ClientSettingRefused, FileMissing.
+    Its requests pass the checks of `guard`, whose errors may come out of any of them. Errors:
+    NoCluster, NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
     """
     from engine.client.blocking import KafkaClient
     from engine.client.settings import parse_addresses
     from engine.host.real import RealFiles
     from kctl.context import choose
+    from kctl.guard import client_checks
     from kctl.verbosity import tell_choice
 
     choice = choose(
@@ -62,7 +64,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
         command_config=options.command_config,
     )
     tell_choice("cluster", choice.bootstrap_servers, choice.source)
-    settings = _settings(choice.command_config, options.overrides)
+    settings = client_settings_of(choice.command_config, options.overrides)
     host = real_host()
     return KafkaClient(
         parse_addresses(choice.bootstrap_servers),
@@ -71,6 +73,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
         entropy=host.entropy,
         settings=settings,
         timeout_ms=max(round(options.timeout_s * 1000), 1),
+        checks=client_checks(choice),
     )
 
 
@@ -84,7 +87,11 @@ def cluster_named(client: KafkaClient) -> str:
     return f"cluster {view.cluster_id} at {addresses}" if view.cluster_id else addresses
 
 
-def _settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
+def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
+    """Return the settings of a properties file, if there is one, with others before them.
+
+    Errors: ClientSettingRefused, FileMissing.
+    """
     from engine.client.settings import client_settings
 
     if path is None:

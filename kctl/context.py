@@ -25,14 +25,17 @@ contexts:
   <name>:
     bootstrap_servers: <host:port,…>
     command_config: <path of a Kafka client.properties>    (optional)
+    protected: true        (optional: what changes something needs the context's name)
+    read_only: true        (optional: what changes something is refused)
+    cluster_id: <id>       (optional: learnt at the first use, then checked on each)
 ```
 
-Secrets stay in the properties file.
+Secrets stay in the properties file. `guard` applies the last three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from engine.errors import EngineError
@@ -41,6 +44,7 @@ from kctl import exits
 from kctl.embedded import running_servers
 
 _FILE = "kctl/config.yaml"
+_PROTECTED, _READ_ONLY = "protected", "read_only"
 
 
 class NoCluster(EngineError):
@@ -83,10 +87,21 @@ class BadContextFile(EngineError):
 
 
 class Profile(NamedTuple):
-    """One context: where a cluster is, and the properties file to talk to it with."""
+    """One context: where a cluster is, the properties file to talk to it with, its guards.
+
+    A `cluster_id` of None is not known yet.
+    """
 
     bootstrap_servers: str
     command_config: str | None = None
+    is_protected: bool = False
+    is_read_only: bool = False
+    cluster_id: str | None = None
+
+    @property
+    def is_guarded(self) -> bool:
+        """Return True if commands that change something are asked about, or refused."""
+        return self.is_protected or self.is_read_only
 
 
 class Profiles(NamedTuple):
@@ -101,13 +116,24 @@ class Profiles(NamedTuple):
             raise NoSuchContext(name, sorted(self.by_name))
         return self.by_name[name]
 
+    def with_profile(self, name: str, profile: Profile) -> Profiles:
+        """Return these contexts with one of them made or replaced."""
+        return self._replace(by_name={**self.by_name, name: profile})
+
 
 class Choice(NamedTuple):
-    """The cluster to talk to; `source` says what decided."""
+    """The cluster to talk to; `source` says what decided.
+
+    `context` is the context that was named or is current, None where neither counts; `cluster_id`
+    is the one that it is kept for, None if it knows none. Its addresses are those of the choice
+    unless `-b` decided.
+    """
 
     bootstrap_servers: str
     command_config: str | None
     source: str
+    context: str | None = None
+    cluster_id: str | None = None
 
 
 def profiles_path(environment: Mapping[str, str]) -> str:
@@ -139,9 +165,18 @@ def load_profiles(files: Files, path: str) -> Profiles:
 def _profile(path: str, name: object, fields: Any) -> Profile:
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
-    command_config = fields.get("command_config")
+    is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))
+    if not (isinstance(is_protected, bool) and isinstance(is_read_only, bool)):
+        raise BadContextFile(
+            path, f"context {name}: {_PROTECTED} and {_READ_ONLY} are true or false"
+        )
+    command_config, cluster_id = fields.get("command_config"), fields.get("cluster_id")
     return Profile(
-        fields["bootstrap_servers"], None if command_config is None else str(command_config)
+        fields["bootstrap_servers"],
+        None if command_config is None else str(command_config),
+        is_protected,
+        is_read_only,
+        None if cluster_id is None else str(cluster_id),
     )
 
 
@@ -149,13 +184,43 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
     """Replace the file of contexts."""
     import yaml
 
-    contexts = {
-        name: {key: value for key, value in profile._asdict().items() if value is not None}
-        for name, profile in sorted(profiles.by_name.items())
-    }
+    contexts = {name: _fields(profile) for name, profile in sorted(profiles.by_name.items())}
     text = yaml.safe_dump({"current": profiles.current, "contexts": contexts}, sort_keys=False)
-    files.make_dir(path.rpartition("/")[0] or ".")
     files.replace_file(path, text.encode())
+
+
+def _fields(profile: Profile) -> dict[str, str | bool]:
+    fields = {
+        "bootstrap_servers": profile.bootstrap_servers,
+        "command_config": profile.command_config,
+        _PROTECTED: profile.is_protected or None,
+        _READ_ONLY: profile.is_read_only or None,
+        "cluster_id": profile.cluster_id,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def change_profiles(
+    files: Files, path: str, change: Callable[[Profiles], Profiles | None]
+) -> Profiles:
+    """Change the file of contexts while no other command does; returns what is kept then.
+
+    `change` gets what is kept now, and returns None to leave it. Errors: those of `change`,
+    BadContextFile, StorageError.
+    """
+    from engine.host.lock_file import acquire
+
+    files.make_dir(path.rpartition("/")[0] or ".")
+    release = acquire(f"{path}.lock", waits=True)
+    try:
+        profiles = load_profiles(files, path)
+        changed = change(profiles)
+        if changed is None or changed == profiles:
+            return profiles
+        save_profiles(files, path, changed)
+        return changed
+    finally:
+        release()
 
 
 def servers_in(files: Files, path: str) -> str | None:
@@ -185,8 +250,11 @@ def choose(
     """
     path = profiles_path(environment)
     if bootstrap_server is not None:
-        kept = load_profiles(files, path).get(context).command_config if context else None
-        return Choice(bootstrap_server, command_config or kept, "-b")
+        if not context:
+            return Choice(bootstrap_server, command_config, "-b")
+        named = load_profiles(files, path).get(context)
+        properties = command_config or named.command_config
+        return Choice(bootstrap_server, properties, "-b", context, named.cluster_id)
     if context is None:
         servers = servers_in(files, command_config) if command_config else None
         if servers:
@@ -207,5 +275,9 @@ def choose(
         return Choice(servers, command_config, "embedded cluster")
     profile = profiles.get(name)
     return Choice(
-        profile.bootstrap_servers, command_config or profile.command_config, f"{source} {name}"
+        profile.bootstrap_servers,
+        command_config or profile.command_config,
+        f"{source} {name}",
+        name,
+        profile.cluster_id,
     )

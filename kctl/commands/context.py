@@ -21,7 +21,11 @@ def list_(output: Output = "table") -> int:
     return list_contexts(output)
 
 
-@app.command("set", epilog="Example: kctl context set prod -b kafka1:9092,kafka2:9092 --use")
+@app.command(
+    "set",
+    epilog="Examples: kctl context set prod -b kafka1:9092,kafka2:9092 --use · "
+    "kctl context set prod --protected",
+)
 def set_(
     name: _Name,
     bootstrap: Annotated[
@@ -37,11 +41,36 @@ def set_(
         ),
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="Make it the current context.")] = False,
+    protected: Annotated[
+        bool | None,
+        typer.Option(
+            "--protected/--no-protected",
+            help="What changes something needs the context's name typed; -y is not enough.",
+        ),
+    ] = None,
+    read_only: Annotated[
+        bool | None,
+        typer.Option(
+            "--read-only/--no-read-only", help="What changes something is refused, exit code 2."
+        ),
+    ] = None,
+    cluster_id: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster-id",
+            metavar="ID",
+            help="The only cluster it is for; empty to learn it at the next use.",
+        ),
+    ] = None,
 ) -> int:
-    """Keep a context, or change what is given of one. The first one becomes the current one."""
-    from kctl.commands.context_work import set_context
+    """Keep a context, or change what is given of one. The first one becomes the current one.
 
-    return set_context(name, bootstrap, command_config, use=use)
+    The cluster is asked for its id, if it answers now; each use of the context checks it.
+    """
+    from kctl.commands.context_work import ContextChange, set_context
+
+    change = ContextChange(bootstrap, command_config, protected, read_only, cluster_id)
+    return set_context(name, change, use=use)
 
 
 @app.command("use", epilog="Example: kctl context use prod")

@@ -59,11 +59,20 @@ def run_tool(
         shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
         sys.stderr.write(usage if shows_usage else f"`{tool} --help` tells the options.\n")
         return exits.FAILED
+    _enter(tool, given)
     opened = files or _real_files()
     client = lambda: connecting(_cluster(tool, given))  # noqa: E731
     if tool == REASSIGN_PARTITIONS:
         return int(module.perform(given, wanted, client, opened, sys.stdout))
     return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
+
+
+def _enter(tool: str, given: GivenOptions) -> None:
+    """Have the guards of contexts decide on a tool. Errors: those of `guard.enter`."""
+    from kctl.guard import enter
+
+    parameters: dict[str, object] = dict.fromkeys(given.names(), True)
+    enter(f"compat {tool}", {**parameters, "bootstrap_server": given.needed("bootstrap-server")})
 
 
 def _module(tool: str) -> ModuleType:

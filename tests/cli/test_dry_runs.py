@@ -6,14 +6,12 @@ import json
 import shutil
 from collections.abc import Iterator
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from kctl.app import NOUNS
+from tests.cli.commands import all_leaves, option_names
 from tests.cli.shell import Shell
 from tests.cluster.recording_proxy import RecordingProxy
 
@@ -64,29 +62,13 @@ JOBS = (
 )
 
 
-def parameters(command: Any) -> set[str]:
-    return {word for parameter in command.params for word in parameter.opts}
-
-
-def leaves(command: Any, words: str) -> Iterator[tuple[str, Any]]:
-    children = getattr(command, "commands", {})
-    for name, child in children.items():
-        yield from leaves(child, f"{words} {name}")
-    if not children:
-        yield words, command
-
-
 def changing() -> dict[str, Any]:
     """Return the commands of a cluster that have --dry-run, or ask first."""
-    found: dict[str, Any] = {}
-    for noun, where in NOUNS.items():
-        app = import_module(f"kctl.commands.{where.module}").app
-        found |= dict(leaves(typer.main.get_command(app), noun))
     return {
         words: command
-        for words, command in found.items()
-        if "--bootstrap-server" in parameters(command)
-        and parameters(command) & {"--dry-run", "--yes"}
+        for words, command in all_leaves().items()
+        if "--bootstrap-server" in option_names(command)
+        and option_names(command) & {"--dry-run", "--yes"}
     }
 
 
@@ -130,7 +112,7 @@ def test_nothing_that_writes_is_sent(
     plan = str(shell.home / "plan.json")
     leave_behind(shell, plan, is_job_open=is_job_open)
     told = [word.format(plan=plan) for word in COMMANDS[words]]
-    options = parameters(changing()[words])
+    options = option_names(changing()[words])
     tries = [("--dry-run",)] if "--dry-run" in options else []
     if tries and "--yes" in options:
         tries.append(("--dry-run", "-y"))

@@ -69,7 +69,8 @@ def test_commands_that_hints_name_have_the_options_that_they_name() -> None:
             path = next((p for p in (" ".join(words[:2]), words[0]) if p in commands), None)
             if path is None:
                 continue
-            known = {opt for param in commands[path].params for opt in param.opts}
+            params = commands[path].params
+            known = {opt for param in params for opt in (*param.opts, *param.secondary_opts)}
             given = [word.partition("=")[0] for word in words if re.match("--[a-z]", word)]
             wrong += [line for opt in given if opt not in known | {"--help", "--verbose"}]
             rest = words[len(path.split()) :]

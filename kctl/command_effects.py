@@ -1,0 +1,135 @@
+"""Which commands change something: the one table of it, asked before a command begins.
+
+| kind | meaning | checked by |
+|---|---|---|
+| `READS` | sends requests to a cluster that only read | its client, which sends no other |
+| `CHANGES` | changes a cluster, or may | the guards of contexts (`guard`), before it begins |
+| `LOCAL` | no cluster that a context names: files and processes of this machine, kctl itself | – |
+
+A command that changes something does not with any of the options in `unless`; with `only_with` it
+does only with that option. A test finds every command here, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+READS: Final = "reads"
+CHANGES: Final = "changes"
+LOCAL: Final = "local"
+
+
+class Effect(NamedTuple):
+    """What a command does to a cluster; options are named as its parameters are."""
+
+    kind: str
+    unless: tuple[str, ...] = ()
+    only_with: str | None = None
+
+    def changes_something(self, parameters: Mapping[str, Any]) -> bool:
+        """Return True if the command changes a cluster with these values of its options."""
+        if self.kind != CHANGES or any(parameters.get(name) for name in self.unless):
+            return False
+        return self.only_with is None or bool(parameters.get(self.only_with))
+
+
+_READ: Final = Effect(READS)
+_LOCAL: Final = Effect(LOCAL)
+_CHANGE: Final = Effect(CHANGES)
+_CHANGE_OR_TRY: Final = Effect(CHANGES, unless=("dry_run",))
+#: With --dir they work in a log directory that no broker uses.
+_CHANGE_OR_OFFLINE: Final = Effect(CHANGES, unless=("directory",))
+
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "topics list": _READ,
+    "topics describe": _READ,
+    "topics create": _CHANGE_OR_TRY,
+    "topics alter": _CHANGE_OR_TRY,
+    "topics delete": _CHANGE_OR_TRY,
+    "topics configs": _READ,
+    "topics set-rf": _CHANGE_OR_TRY,
+    "configs describe": _READ,
+    "configs set": _CHANGE_OR_TRY,
+    "configs unset": _CHANGE_OR_TRY,
+    "produce": _CHANGE,
+    "consume": _READ,
+    "replay": _CHANGE,
+    "offsets get": _READ,
+    "records delete": _CHANGE_OR_TRY,
+    "retention plan": _READ,
+    "retention run": _CHANGE_OR_OFFLINE,
+    "compact plan": _READ,
+    "compact run": _CHANGE_OR_OFFLINE,
+    "compact status": _READ,
+    "brokers list": _READ,
+    "brokers describe": _READ,
+    "brokers shutdown": _LOCAL,
+    "brokers drain": _CHANGE_OR_TRY,
+    "brokers replace": _CHANGE_OR_TRY,
+    "brokers log-dirs": _READ,
+    "brokers api-versions": _READ,
+    "leaders list": _READ,
+    "leaders elect": _CHANGE_OR_TRY,
+    "leaders balance": _CHANGE_OR_TRY,
+    "leaders demote": _CHANGE_OR_TRY,
+    "reassign plan": _READ,
+    "reassign execute": _CHANGE_OR_TRY,
+    "reassign resume": _CHANGE,
+    "reassign throttle": _CHANGE,
+    "reassign pause": _CHANGE,
+    "reassign throttles": Effect(CHANGES, unless=("dry_run",), only_with="clear"),
+    "reassign cancel": _CHANGE,
+    "reassign rollback": _CHANGE_OR_TRY,
+    "reassign status": _READ,
+    "reassign verify": _READ,
+    "reassign rehearse": _READ,
+    "reassign explain": _READ,
+    "check": _READ,
+    "explain partition": _READ,
+    "cluster start": _LOCAL,
+    "cluster stop": _LOCAL,
+    "cluster status": _READ,
+    "cluster list": _LOCAL,
+    "cluster repair": _LOCAL,
+    "cluster restart": _LOCAL,
+    "cluster kill": _LOCAL,
+    "cluster pause": _LOCAL,
+    "cluster resume": _LOCAL,
+    "cluster add": _LOCAL,
+    "cluster remove": _LOCAL,
+    "cluster logs": _LOCAL,
+    "cluster destroy": _LOCAL,
+    "broker run": _LOCAL,
+    "znode ls": _READ,
+    "znode get": _READ,
+    "znode stat": _READ,
+    "znode tree": _READ,
+    "znode watch": _READ,
+    "znode create": _CHANGE,
+    "znode set": _CHANGE,
+    "znode delete": _CHANGE,
+    "sim run": _LOCAL,
+    "dump-log": _LOCAL,
+    "logs dirs": _LOCAL,
+    "logs verify": _LOCAL,
+    "logs repair": _LOCAL,
+    "logs diff": _LOCAL,
+    "spark-export": _LOCAL,
+    "spark-sql": _LOCAL,
+    "context list": _LOCAL,
+    "context set": _LOCAL,
+    "context use": _LOCAL,
+    "context show": _LOCAL,
+    "context delete": _LOCAL,
+    "schema": _LOCAL,
+    "compat kafka-reassign-partitions": Effect(CHANGES, unless=("generate", "list")),
+    "compat kafka-leader-election": _CHANGE,
+    "compat install": _LOCAL,
+    "completions": _LOCAL,
+}
+
+
+def effect_of(words: str) -> Effect:
+    """Return what a command does; one that is not in the table counts as one that changes."""
+    return EFFECTS.get(words, _CHANGE)

@@ -1,0 +1,283 @@
+"""The guards of contexts: the one place where it is decided whether a command may change a cluster.
+
+| a context is | a command that changes something (`command_effects`) |
+|---|---|
+| read-only | is refused before any request, exit code 2 |
+| protected | needs the context's name: typed, or in KCTLCONFIRM_VARIABLE; `-y` is not enough |
+
+A guard holds for the cluster, not for the way to it. It is looked up by
+
+- the context that is named or current;
+- addresses: one of those given (`-b`, a file, the environment) is one of the context's;
+- cluster id: that of the metadata store (`kctl znode`), of a journal, or of a cluster reached by
+  other addresses. There the id is known after the first Metadata response: the command is refused
+  then, before anything that changes is sent.
+
+A context knows the id of its cluster (`cluster_id`), learnt at its first use. Another id is refused
+on every use, exit code 1. And a command that only reads has a client that sends nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import StorageError
+from kctl.asking import NotConfirmed
+from kctl.command_effects import LOCAL, effect_of
+from kctl.context import Choice, NoCluster, Profile, Profiles, choose, load_profiles, profiles_path
+from kctl.guard_errors import (
+    CONFIRM_VARIABLE,
+    GuardedCluster,
+    NameNotTyped,
+    NotToChange,
+    OtherCluster,
+    ReadOnlyContext,
+)
+
+if TYPE_CHECKING:
+    from engine.client.connection import Call
+    from engine.client.request_checks import ClientChecks
+
+
+class Guard:
+    """The command of this run, and the contexts whose names were typed for it."""
+
+    command: str | None = None
+    may_change = False
+    confirmed: frozenset[str] = frozenset()
+
+
+# -- before a command begins
+
+
+def with_guard(command: Any, words: str) -> Any:
+    """Return a Typer command that is entered here before it runs, and so are its children."""
+    for name, child in getattr(command, "commands", {}).items():
+        with_guard(child, f"{words} {name}")
+    if not getattr(command, "commands", {}):
+        command.invoke = partial(_entered, words, command.invoke)
+    return command
+
+
+def _entered(words: str, invoke: Callable[[Any], Any], context: Any) -> Any:
+    enter(words, context.params)
+    return invoke(context)
+
+
+def enter(words: str, parameters: Mapping[str, Any]) -> None:
+    """Begin a command with these values of its options.
+
+    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of finding out
+    which cluster is meant.
+    """
+    Guard.command, Guard.confirmed = words, frozenset()
+    Guard.may_change = effect_of(words).changes_something(parameters)
+    if not Guard.may_change:
+        return
+    profiles = _profiles()
+    guarded = {name: p for name, p in profiles.by_name.items() if p.is_guarded}
+    for name in _concerned(parameters, profiles, guarded) if guarded else ():
+        _check(name, guarded[name])
+
+
+def _check(name: str, profile: Profile) -> None:
+    command = Guard.command or ""
+    if profile.is_read_only:
+        raise ReadOnlyContext(name, command)
+    if os.environ.get(CONFIRM_VARIABLE) != name:
+        _ask_for_name(name, profile, command)
+    Guard.confirmed |= {name}
+
+
+def _ask_for_name(name: str, profile: Profile, command: str) -> None:
+    if not sys.stdin.isatty():
+        raise NameNotTyped(name, command)
+    cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""
+    sys.stderr.write(
+        f"context {name} is protected: `kctl {command}` changes something of "
+        f"{cluster}{profile.bootstrap_servers}\ntype the name of the context to go on: "
+    )
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != name:
+        raise NotConfirmed(f"`kctl {command}` in the protected context {name}")
+
+
+def _profiles() -> Profiles:
+    from engine.host.real import RealFiles
+
+    return load_profiles(RealFiles(), profiles_path(os.environ))
+
+
+# -- which contexts a command concerns
+
+
+def _concerned(
+    parameters: Mapping[str, Any], profiles: Profiles, guarded: Mapping[str, Profile]
+) -> list[str]:
+    """Return the names of guarded contexts that a command's cluster is, or may be."""
+    if "zookeeper" in parameters:
+        cluster_id = _id_of_store(parameters)
+    elif "bootstrap" in parameters or "bootstrap_server" in parameters:
+        return _concerned_by_choice(parameters, guarded)
+    elif "journal" in parameters:
+        cluster_id = _id_of_journal(parameters["journal"])
+    else:
+        # A tool of Kafka whose words are still to be read: it enters again when they are.
+        return []
+    current = os.environ.get("KCTL_CONTEXT") or profiles.current
+    return [
+        name
+        for name, profile in sorted(guarded.items())
+        # The one in use counts as long as its id is not known, or the other's is not.
+        if (cluster_id is not None and profile.cluster_id == cluster_id)
+        or (name == current and (profile.cluster_id is None or cluster_id is None))
+    ]
+
+
+def _concerned_by_choice(
+    parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
+) -> list[str]:
+    from engine.host.real import RealFiles
+
+    try:
+        choice = choose(
+            os.environ,
+            RealFiles(),
+            bootstrap_server=parameters.get("bootstrap") or parameters.get("bootstrap_server"),
+            context=parameters.get("context"),
+            command_config=parameters.get("command_config"),
+        )
+    except NoCluster:
+        # The command says so itself, if it needs one.
+        return []
+    return [
+        name
+        for name, profile in sorted(guarded.items())
+        if name == choice.context
+        or not _addresses(profile.bootstrap_servers).isdisjoint(
+            _addresses(choice.bootstrap_servers)
+        )
+    ]
+
+
+def _addresses(servers: str) -> frozenset[str]:
+    from engine.client.settings import parse_addresses
+
+    return frozenset(map(str, parse_addresses(servers)))
+
+
+def _id_of_store(parameters: Mapping[str, Any]) -> str | None:
+    """Return the cluster id in a metadata store, None if there is none yet."""
+    from engine.host.real import RealClock
+    from engine.znode.errors import NoNode
+    from engine.znode.kazoo_reader import ZnodeReader
+    from engine.znode.paths import CLUSTER_ID
+    from engine.znode.values import decode_cluster_id
+    from kctl.commands.znode_work import Store, store_address
+
+    store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
+    with ZnodeReader(store_address(store), store.timeout_s, RealClock()) as reader:
+        try:
+            data, _ = reader.get(CLUSTER_ID)
+        except NoNode:
+            return None
+    return decode_cluster_id(data, CLUSTER_ID)
+
+
+def _id_of_journal(path: str) -> str | None:
+    from engine.host.held_file import RealHeldFiles
+    from engine.reassign.journal_state import read_journal
+
+    return read_journal(RealHeldFiles(), path).begun.cluster_id
+
+
+# -- while a command runs
+
+
+def client_checks(choice: Choice) -> ClientChecks:
+    """Return the checks of a client for this run's command on a chosen cluster.
+
+    Errors: BadContextFile.
+    """
+    from engine.client.request_checks import ClientChecks
+
+    on_call = None
+    command = Guard.command
+    if command is not None and not Guard.may_change and effect_of(command).kind != LOCAL:
+        on_call = partial(_check_reading, command)
+    check = _ClusterCheck(choice, _guarded_ids() if Guard.may_change else {})
+    return ClientChecks(check if check.is_needed else None, on_call)
+
+
+def _check_reading(command: str, call: Call) -> None:
+    from engine.client.request_checks import is_reading
+
+    if not is_reading(call):
+        raise NotToChange(command, call.api_name)
+
+
+def _guarded_ids() -> dict[str, tuple[str, Profile]]:
+    """Return guarded contexts by cluster id, but for those that were confirmed."""
+    return {
+        profile.cluster_id: (name, profile)
+        for name, profile in sorted(_profiles().by_name.items())
+        if profile.cluster_id is not None
+        and profile.is_guarded
+        and name != os.environ.get(CONFIRM_VARIABLE)
+        and name not in Guard.confirmed
+    }
+
+
+class _ClusterCheck:
+    """Compares the cluster id of each Metadata response with those that contexts are kept for."""
+
+    def __init__(self, choice: Choice, guarded: Mapping[str, tuple[str, Profile]]) -> None:
+        self._choice = choice
+        self._expected_id = choice.cluster_id
+        self._guarded = guarded
+
+    @property
+    def is_needed(self) -> bool:
+        return self._choice.context is not None or bool(self._guarded)
+
+    def __call__(self, cluster_id: str | None) -> None:
+        """Take a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
+        choice = self._choice
+        if self._expected_id is not None and cluster_id != self._expected_id:
+            addresses = choice.bootstrap_servers
+            raise OtherCluster(choice.context or "", addresses, self._expected_id, cluster_id)
+        if cluster_id is None:
+            return
+        if cluster_id in self._guarded:
+            _refuse(cluster_id, *self._guarded[cluster_id])
+        if choice.context is not None and self._expected_id is None and choice.source != "-b":
+            self._expected_id = cluster_id
+            keep_cluster_id(choice.context, cluster_id)
+
+
+def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
+    command = Guard.command or ""
+    if profile.is_read_only:
+        raise ReadOnlyContext(name, command)
+    raise GuardedCluster(name, command, cluster_id)
+
+
+def keep_cluster_id(name: str, cluster_id: str) -> None:
+    """Keep the id of a context's cluster unless one is kept, or the file cannot be written."""
+    from engine.host.real import RealFiles
+    from kctl.context import change_profiles
+
+    def learnt(profiles: Profiles) -> Profiles | None:
+        profile = profiles.by_name.get(name)
+        if profile is None or profile.cluster_id is not None:
+            return None
+        return profiles.with_profile(name, profile._replace(cluster_id=cluster_id))
+
+    try:
+        change_profiles(RealFiles(), profiles_path(os.environ), learnt)
+    except StorageError:
+        return

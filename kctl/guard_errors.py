@@ -1,0 +1,93 @@
+"""Why a guard of a context keeps a command from changing something, and how to go on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.errors import EngineError
+from kctl import exits
+from kctl.command_effects import effect_of
+
+#: The variable that stands for a typed name, for scripts.
+CONFIRM_VARIABLE: Final = "KCTL_CONFIRM"
+
+
+class ReadOnlyContext(EngineError):
+    """A command would change the cluster of a read-only context."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, name: str, command: str) -> None:
+        super().__init__(
+            f"context {name} is read-only, and `kctl {command}` changes something: nothing was sent"
+        )
+        self.name = name
+        self.command = command
+        self.hint = f"`kctl context set {name} --no-read-only` allows changes"
+        if effect_of(command).unless == ("dry_run",):
+            self.hint += "; --dry-run shows them"
+
+
+class NameNotTyped(EngineError):
+    """A command would change the cluster of a protected context, and there is nobody to ask."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, name: str, command: str) -> None:
+        super().__init__(
+            f"context {name} is protected: `kctl {command}` needs its name typed, and stdin is no "
+            "terminal; nothing was sent"
+        )
+        self.name = name
+        self.command = command
+        said = f"{CONFIRM_VARIABLE}={name} kctl {command}"
+        self.hint = f"run it in a terminal, or say that you mean it: {said}"
+
+
+class GuardedCluster(EngineError):
+    """Addresses that are no context's have led to the cluster of a guarded one."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, name: str, command: str, cluster_id: str) -> None:
+        super().__init__(
+            f"this is cluster {cluster_id}, that of the protected context {name}: "
+            f"`kctl {command}` changed nothing"
+        )
+        self.name = name
+        self.command = command
+        self.cluster_id = cluster_id
+        self.hint = f"--context {name} asks for its name; {CONFIRM_VARIABLE}={name} says it"
+
+
+class OtherCluster(EngineError):
+    """A context's addresses lead to another cluster than the context is kept for."""
+
+    exit_code = exits.FAILED
+
+    def __init__(self, name: str, addresses: str, expected: str, found: str | None) -> None:
+        answer = "no cluster id" if found is None else f"cluster {found}"
+        super().__init__(
+            f"context {name} is kept for cluster {expected}, but {addresses} answers as {answer}: "
+            "nothing else was sent"
+        )
+        self.name = name
+        self.expected = expected
+        self.found = found
+        accepted = found or "''"
+        self.hint = (
+            f"if this is the right cluster now: kctl context set {name} --cluster-id {accepted}; "
+            f"else correct its addresses: kctl context set {name} -b HOST:PORT"
+        )
+
+
+class NotToChange(EngineError):
+    """A command that only reads was about to send a request that changes something: a bug."""
+
+    exit_code = exits.INTERNAL
+    hint = "report this command with its words; nothing was changed"
+
+    def __init__(self, command: str, api_name: str) -> None:
+        super().__init__(f"`kctl {command}` is not to change anything, and would send {api_name}")
+        self.command = command
+        self.api_name = api_name
