@@ -114,3 +114,14 @@ def with_log_dirs(model: ClusterModel, random: Random) -> ClusterModel:
         for partition in model.partitions
     ]
     return ClusterModel(brokers, partitions)
+
+
+def with_rates(model: ClusterModel, random: Random) -> ClusterModel:
+    """Return a cluster whose partitions are written to, some much more than others."""
+    partitions = [
+        partition._replace(
+            write_bytes_per_s=int(random.paretovariate(0.8) * 1000) if random.random() < 0.8 else 0
+        )
+        for partition in model.partitions
+    ]
+    return ClusterModel(model.brokers, partitions)

@@ -18,6 +18,8 @@
 | `move_saving` | replicas that need not have moved |
 | `byte_bound` | the fewest moves for that |
 | `leader_levelling` | who leads, by paths of partitions whose leader may change |
+| `rate_levelling`, `rate_leaders` | bytes each second, in by replicas and out by leaders |
+| `sampled_rates` | samples of rates, as a plan's file keeps them |
 | `log_dir_levelling` | moves between the directories of a broker |
 | `batch_order` | which changes go together, nobody over capacity at any time |
 | `plan_building` | from a search to a plan, with figures |

@@ -299,12 +299,10 @@ class ByteLevelling:
             return False
         if self._max_bytes is None:
             return True
-        sizes = state.sizes
-        added = sizes[exchange.there] * state.cost(exchange.there, exchange.heavy, exchange.light)
-        if exchange.back is not None:
-            added += sizes[exchange.back] * state.cost(
-                exchange.back, exchange.light, exchange.heavy
-            )
+        there, back = exchange.there, exchange.back
+        added = state.copied_bytes(there) * state.cost(there, exchange.heavy, exchange.light)
+        if back is not None:
+            added += state.copied_bytes(back) * state.cost(back, exchange.light, exchange.heavy)
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
     def _apply(self, exchange: ReplicaExchange) -> None:

@@ -64,7 +64,12 @@ class PartitionModel(NamedTuple):
     isr: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
     #: Bytes that producers write each second; None where it is not known.
-    write_bytes_per_s: float | None = None
+    write_bytes_per_s: int | None = None
+
+    @property
+    def write_rate(self) -> int:
+        """Return the bytes each second that each replica takes in, 0 where it is not known."""
+        return self.write_bytes_per_s or 0
 
     @property
     def name(self) -> TopicPartition:

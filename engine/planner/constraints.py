@@ -32,9 +32,15 @@ class LevelGoal(Enum):
     COUNTS = "counts"
     BYTES = "bytes"
     LEADERS = "leaders"
+    #: Bytes that producers write to a broker's replicas each second, as leader or follower.
+    BYTES_IN = "bytes-in"
+    #: Bytes that followers fetch from a broker each second.
+    BYTES_OUT = "bytes-out"
 
 
-ALL_GOALS = frozenset(LevelGoal)
+#: Goals that need no samples of rates.
+ALL_GOALS = frozenset((LevelGoal.COUNTS, LevelGoal.BYTES, LevelGoal.LEADERS))
+RATE_GOALS = frozenset((LevelGoal.BYTES_IN, LevelGoal.BYTES_OUT))
 
 
 class PlanConstraints(NamedTuple):
@@ -49,6 +55,8 @@ class PlanConstraints(NamedTuple):
     max_bytes_moved: int | None = None
     #: Bytes are level when no broker has more than this times what it should.
     bytes_tolerance: float = 1.02
+    #: The same of rates, which are samples: more than that is no difference.
+    rate_tolerance: float = 1.1
     #: Changes at work at the same time that one broker takes part in, inwards and outwards each.
     moves_per_broker: int = 5
     #: Plans of one seed are the same; another breaks ties elsewhere.

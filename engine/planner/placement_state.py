@@ -135,6 +135,10 @@ class PlacementState:
             return self.own_sizes.get((partition, broker), self.sizes[partition])
         return self.sizes[partition]
 
+    def copied_bytes(self, partition: int) -> int:
+        """Return the bytes that one more replica copies."""
+        return self.sizes[partition]
+
     def is_admitted(self, partition: int, broker: int) -> bool:
         """Tell whether a broker may hold a replica of it at all."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
@@ -245,7 +249,7 @@ class PlacementState:
         if broker not in self.original[partition]:
             insort(self.arrived[broker], partition)
             self.moves += 1
-            self.bytes_moved += self.sizes[partition]
+            self.bytes_moved += self.copied_bytes(partition)
         else:
             _discard(self.departed[broker], partition)
 
@@ -255,7 +259,7 @@ class PlacementState:
         if broker not in self.original[partition]:
             _discard(self.arrived[broker], partition)
             self.moves -= 1
-            self.bytes_moved -= self.sizes[partition]
+            self.bytes_moved -= self.copied_bytes(partition)
         else:
             insort(self.departed[broker], partition)
 

@@ -77,6 +77,9 @@ class LoadFigures(NamedTuple):
     replica_count: int = 0
     leader_count: int = 0
     size_bytes: int = 0
+    #: Bytes each second that it takes in, and that followers fetch from it; 0 without samples.
+    in_bytes_per_s: int = 0
+    out_bytes_per_s: int = 0
 
 
 class BrokerFigures(NamedTuple):
@@ -108,6 +111,9 @@ class LevelFigures(NamedTuple):
     bytes_max_over_level: float
     rack_faults: int
     offline_replicas: int
+    #: Most bytes each second of a broker by the mean; 1.0 without samples.
+    in_max_over_mean: float = 1.0
+    out_max_over_mean: float = 1.0
 
 
 class UnmetGoal(NamedTuple):

@@ -124,6 +124,8 @@ class _Loads:
         self.counts = [0] * count
         self.leads = [0] * count
         self.sizes = [0] * count
+        self.rates_in = [0] * count
+        self.rates_out = [0] * count
         self.faults = 0
         self.offline = 0
         index_of = state.index_of
@@ -137,6 +139,8 @@ class _Loads:
                     else partition.size_bytes
                 )
             self.leads[index_of[replicas[0]]] += 1
+            if partition.write_rate:
+                self._add_rates(partition.write_rate, replicas)
             if partition.offline:
                 self.offline += len(set(partition.offline) & set(replicas))
             if state.has_racks:
@@ -145,33 +149,51 @@ class _Loads:
             if not model.is_alive:
                 self.offline += self.counts[broker]
 
+    def _add_rates(self, rate: int, replicas: tuple[int, ...]) -> None:
+        index_of = self._state.index_of
+        for broker_id in replicas:
+            self.rates_in[index_of[broker_id]] += rate
+        self.rates_out[index_of[replicas[0]]] += rate * (len(replicas) - 1)
+
     def level(self) -> LevelFigures:
         """Return how level brokers are that take part."""
         state = self._state
         playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
         in_racks = [[self.counts[b] for b in m if state.in_play[b]] for m in state.members]
         held = [self.sizes[b] for b in playing]
-        mean = sum(held) / len(held) if held else 0.0
         expected = expected_bytes(state, self.sizes)
         return LevelFigures(
             count_spread_in_rack=max(map(_spread, in_racks), default=0),
             count_spread=_spread([self.counts[b] for b in playing]),
             leader_spread=_spread([self.leads[b] for b in playing]),
-            bytes_max_over_mean=max(held) / mean if mean else 1.0,
+            bytes_max_over_mean=_max_over_mean(held),
             bytes_max_over_level=max(
                 (self.sizes[b] / expected[b] for b in playing if expected[b]), default=1.0
             ),
             rack_faults=self.faults,
             offline_replicas=self.offline,
+            in_max_over_mean=_max_over_mean([self.rates_in[b] for b in playing]),
+            out_max_over_mean=_max_over_mean([self.rates_out[b] for b in playing]),
         )
 
     def of(self, broker: int) -> LoadFigures:
         """Return what one broker holds."""
-        return LoadFigures(self.counts[broker], self.leads[broker], self.sizes[broker])
+        return LoadFigures(
+            self.counts[broker],
+            self.leads[broker],
+            self.sizes[broker],
+            self.rates_in[broker],
+            self.rates_out[broker],
+        )
 
 
 def _spread(values: Sequence[int]) -> int:
     return max(values) - min(values) if values else 0
+
+
+def _max_over_mean(values: Sequence[int]) -> float:
+    total = sum(values)
+    return max(values) * len(values) / total if total else 1.0
 
 
 def _faults(state: PlacementState, replicas: Sequence[int]) -> int:

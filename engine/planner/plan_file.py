@@ -31,6 +31,7 @@ from engine.planner.plan import (
     UnmetGoal,
 )
 from engine.planner.plan_fields import BadPlanFile, PlanFields, parse_document
+from engine.planner.sampled_rates import SampledRates, rates_from_fields, rates_to_fields
 
 _KAFKA_VERSION = 1
 _FORMAT = 1
@@ -55,15 +56,19 @@ class TargetRow(NamedTuple):
 class PlanFile(NamedTuple):
     """What a file holds: Kafka's rows, and the whole plan where kctl wrote it.
 
-    `cluster_id` is of the cluster that the plan was made for, None if the file does not say.
+    `cluster_id` is of the cluster that the plan was made for, `rates` are the samples that it was
+    made by; None if the file does not say.
     """
 
     rows: Sequence[TargetRow]
     plan: ReassignmentPlan | None
     cluster_id: str | None = None
+    rates: SampledRates | None = None
 
 
-def plan_to_json(plan: ReassignmentPlan, cluster_id: str | None = None) -> str:
+def plan_to_json(
+    plan: ReassignmentPlan, cluster_id: str | None = None, rates: SampledRates | None = None
+) -> str:
     """Return a plan as a file's text, a line for each partition."""
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]
@@ -84,6 +89,8 @@ def plan_to_json(plan: ReassignmentPlan, cluster_id: str | None = None) -> str:
         "brokers": [_broker_row(broker) for broker in plan.brokers],
         "batches": [list(batch) for batch in plan.batches],
     }
+    if rates is not None:
+        rest["rates"] = rates_to_fields(rates)
     fields = json.dumps(rest)[1:-1]
     return (
         f'{{"version": {_KAFKA_VERSION},\n "partitions": [\n  {_lines(rows)}],\n'
@@ -122,7 +129,8 @@ def plan_from_json(text: str) -> PlanFile:
     if not document.has("kctl"):
         return PlanFile(rows, None)
     ours = document.fields("kctl")
-    return PlanFile(rows, _plan(rows, ours), _cluster_id(ours))
+    rates = rates_from_fields(ours.fields("rates")) if ours.has("rates") else None
+    return PlanFile(rows, _plan(rows, ours), _cluster_id(ours), rates)
 
 
 def _cluster_id(ours: PlanFields) -> str | None:
@@ -281,7 +289,12 @@ def _broker(row: PlanFields) -> BrokerFigures:
 
 def _load(row: PlanFields) -> LoadFigures:
     return LoadFigures(
-        row.whole("replica_count"), row.whole("leader_count"), row.whole("size_bytes")
+        row.whole("replica_count"),
+        row.whole("leader_count"),
+        row.whole("size_bytes"),
+        # Plans of earlier versions have no rates.
+        row.whole("in_bytes_per_s") if row.has("in_bytes_per_s") else 0,
+        row.whole("out_bytes_per_s") if row.has("out_bytes_per_s") else 0,
     )
 
 
@@ -294,4 +307,6 @@ def _level(row: PlanFields) -> LevelFigures:
         bytes_max_over_level=row.number("bytes_max_over_level"),
         rack_faults=row.whole("rack_faults"),
         offline_replicas=row.whole("offline_replicas"),
+        in_max_over_mean=row.number("in_max_over_mean") if row.has("in_max_over_mean") else 1.0,
+        out_max_over_mean=row.number("out_max_over_mean") if row.has("out_max_over_mean") else 1.0,
     )

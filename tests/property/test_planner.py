@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.planner.cluster_model import ClusterModel
-from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
+from engine.planner.constraints import RATE_GOALS, LevelGoal, PlanConstraints, RackRule
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_checks import broken_rules
 from engine.planner.planner import (
@@ -27,7 +27,7 @@ from engine.planner.planner import (
     set_replication_factor,
     spread,
 )
-from tests.generated_clusters import after, clusters, with_log_dirs
+from tests.generated_clusters import after, clusters, with_log_dirs, with_rates
 
 Verb = Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
 
@@ -284,6 +284,29 @@ def test_balance_makes_nothing_worse(
     if goals == {LevelGoal.LEADERS}:
         assert 0 == plan.moves
     assert_settled(model, plan, verb, constraints)
+
+
+@given(
+    clusters(),
+    constraint_sets(),
+    st.sets(st.sampled_from(list(LevelGoal)), min_size=1).map(frozenset),
+    st.integers(0, 2**32),
+)
+def test_levelling_by_rates_undoes_no_other_level(
+    model: ClusterModel, constraints: PlanConstraints, goals: frozenset[LevelGoal], seed: int
+) -> None:
+    rated = with_rates(model, Random(seed))
+    wanted = goals | RATE_GOALS
+
+    def verb(cluster: ClusterModel, c: PlanConstraints) -> ReassignmentPlan:
+        return balance(cluster, wanted, c)
+
+    plan = verb(rated, constraints)
+    assert_harmless(rated, plan, constraints)
+    assert same_factors(rated, plan)
+    if constraints.racks is RackRule.STRICT:
+        assert count_spread(after(rated, plan)) <= max(1, count_spread(rated))
+    assert_settled(rated, plan, verb, constraints)
 
 
 @given(clusters(), constraint_sets(), st.data())

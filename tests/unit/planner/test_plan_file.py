@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.model import TopicPartition
+from engine.planner.constraints import LevelGoal
 from engine.planner.plan_fields import BadPlanFile
 from engine.planner.plan_file import (
     TargetRow,
@@ -17,6 +18,7 @@ from engine.planner.plan_file import (
     targets_to_json,
 )
 from engine.planner.planner import balance, drain
+from engine.planner.sampled_rates import SampledRates, with_rates
 from tests.unit.planner.clusters import cluster
 
 MODEL = cluster(["a", "b", "c", "a"], [(1, 2), (2, 3), (1, 3), (4, 2)])
@@ -28,6 +30,26 @@ def test_a_plan_survives_its_file() -> None:
     assert read.plan is not None
     assert plan.changes == read.plan.changes
     assert plan == read.plan._replace(warnings=list(plan.warnings))
+
+
+RATES = SampledRates(5000, {TopicPartition("t", 0): 7, TopicPartition("u", 3): 0})
+
+
+def test_samples_of_rates_survive_a_file_of_a_plan() -> None:
+    plan = balance(with_rates(MODEL, RATES), frozenset(LevelGoal))
+    read = plan_from_json(plan_to_json(plan, "cluster", RATES))
+    assert read.rates == RATES
+    assert read.plan is not None
+    assert plan.brokers == read.plan.brokers
+    assert plan.after == read.plan.after
+    assert plan_from_json(plan_to_json(plan)).rates is None
+
+
+def test_a_plan_of_a_version_without_rates_is_read() -> None:
+    plan = drain(MODEL, [1])
+    text = re.sub(r', "(in|out)_(bytes_per_s|max_over_mean)": [0-9.]+', "", plan_to_json(plan))
+    assert "bytes_per_s" not in text
+    assert plan == plan_from_json(text).plan
 
 
 def test_a_file_has_the_rows_of_kafka() -> None:
@@ -169,7 +191,7 @@ PYTHONS = re.compile(r"object has no|Error|expected|argument|NoneType|<class|unh
 
 def test_each_damage_of_a_file_is_named_by_its_place_or_changes_nothing_that_is_read() -> None:
     model = cluster(["a", "b", "c", "a"], [(1, 2), (2, 3), (1, 3), (4, 2)])
-    whole = json.loads(plan_to_json(drain(model, [1]), "cluster"))
+    whole = json.loads(plan_to_json(drain(model, [1]), "cluster", RATES))
     refused = 0
     for seed in range(2000):
         text = json.dumps(damaged(json.loads(json.dumps(whole)), random.Random(seed)))

@@ -1,0 +1,130 @@
+"""How fast partitions are written to, sampled from outside: two looks, some time apart.
+
+Any cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
+offset (ListOffsets). Nothing tells what consumers read.
+
+| between the looks | bytes written |
+|---|---|
+| the log starts where it did, and has not shrunk | what it has grown by |
+| retention or a cleaner took something away | offsets that came, times the mean record |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.metadata import ClusterView
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+
+class LogLook(NamedTuple):
+    """One partition's leader at one moment; `end_offset` is exclusive, `size_bytes` of its log."""
+
+    leader: int
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+    at_ms: int
+
+
+class PartitionRate(NamedTuple):
+    """Writes to a partition, over a window; `is_estimate` where its log also lost something."""
+
+    bytes_per_s: int
+    records_per_s: float
+    is_estimate: bool = False
+
+
+class Sampled(NamedTuple):
+    """Rates by partition, and the error of each partition or broker that gave none."""
+
+    rates: dict[TopicPartition, PartitionRate]
+    errors: dict[str, EngineError]
+
+
+def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: int) -> Sampled:
+    """Look twice at the leaders of topics (None: all), a window apart; returns their rates."""
+    view = client.view(topics)
+    errors: dict[str, EngineError] = {}
+    first = _look(client, view, errors)
+    client.links.pause(window_ms)
+    second = _look(client, view, errors)
+    rates = {
+        partition: rate_between(look, second[partition])
+        for partition, look in first.items()
+        if partition in second
+    }
+    return Sampled(rates, errors)
+
+
+def rate_between(first: LogLook, second: LogLook) -> PartitionRate:
+    """Return the rate of writes between two looks at one leader."""
+    elapsed_s = max(second.at_ms - first.at_ms, 1) / 1000
+    records = max(second.end_offset - first.end_offset, 0)
+    grown = second.size_bytes - first.size_bytes
+    is_whole = second.start_offset == first.start_offset and grown >= 0
+    written = grown if is_whole else records * _mean_record_bytes(first, second)
+    return PartitionRate(round(written / elapsed_s), records / elapsed_s, not is_whole)
+
+
+def _mean_record_bytes(first: LogLook, second: LogLook) -> float:
+    """Return the bytes of a record, by the look that has more of them."""
+    look = max(first, second, key=lambda one: one.end_offset - one.start_offset)
+    return look.size_bytes / max(look.end_offset - look.start_offset, 1)
+
+
+def _look(
+    client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
+) -> dict[TopicPartition, LogLook]:
+    leaders = {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in view.topics.values()
+        for partition in topic.partitions
+        if partition.has_leader and partition.leader in view.brokers
+    }
+    starts = _offsets(client, leaders, EARLIEST, errors)
+    ends = _offsets(client, leaders, LATEST, errors)
+    at_ms = client.clock.monotonic_ms()
+    sizes = _leader_sizes(client, leaders, errors)
+    return {
+        partition: LogLook(leader, starts[partition], ends[partition], sizes[partition], at_ms)
+        for partition, leader in leaders.items()
+        if partition in starts and partition in ends and partition in sizes
+    }
+
+
+def _offsets(
+    client: KafkaClient,
+    partitions: Iterable[TopicPartition],
+    point: int,
+    errors: dict[str, EngineError],
+) -> dict[TopicPartition, int]:
+    offsets = {}
+    for partition, result in list_offsets(client, dict.fromkeys(partitions, point)).items():
+        if isinstance(result, EngineError):
+            errors[str(partition)] = result
+        else:
+            offsets[partition] = result.offset
+    return offsets
+
+
+def _leader_sizes(
+    client: KafkaClient,
+    leaders: Mapping[TopicPartition, int],
+    errors: dict[str, EngineError],
+) -> dict[TopicPartition, int]:
+    sizes = {}
+    for broker_id, dirs in describe_log_dirs(client, sorted(set(leaders.values()))).items():
+        if isinstance(dirs, EngineError):
+            errors[f"broker {broker_id}"] = dirs
+            continue
+        for log_dir in dirs:
+            for replica in log_dir.replicas:
+                if not replica.is_future and leaders.get(replica.partition) == broker_id:
+                    sizes[replica.partition] = replica.size_bytes
+    return sizes
