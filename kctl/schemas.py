@@ -48,7 +48,9 @@ _JOB: Final = _rows(
 )
 
 OUTPUTS: Final[dict[str, JsonOutput]] = {
-    "topics list": _rows("topics_show.LIST_COLUMNS+topics_show.SIZE_COLUMN"),
+    "topics list": _rows(
+        "topics_show.LIST_COLUMNS+topics_show.SIZE_COLUMN+topics_rates.TOPIC_RATE_COLUMNS"
+    ),
     "topics describe": _rows("topics_show.TOPIC_COLUMNS"),
     "topics create": _rows("topics_change.CREATE_COLUMNS"),
     "topics alter": _rows("topics_change.ALTER_COLUMNS"),
@@ -112,9 +114,9 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     ),
     "leaders demote": _JOB,
     "reassign plan": _rows(
-        "reassign_plan.BROKER_COLUMNS",
+        "reassign_plan.BROKER_COLUMNS+reassign_plan.RATE_COLUMNS",
         "reassign_plan.CHANGE_COLUMNS",
-        "reassign_plan.FRONT_COLUMNS",
+        "reassign_plan.FRONT_COLUMNS+reassign_plan.FRONT_RATE_COLUMNS",
         note="rows with topic are those of --changes, those with unmet of --front",
     ),
     "reassign execute": _rows(

@@ -14,6 +14,7 @@ from kctl.commands.move_options import (
     PlanOnly,
     Throttle,
 )
+from kctl.commands.rate_options import RateWindow
 from kctl.connect import ClusterOptions
 
 app = noun("Moves of replicas: plan, execute, watch, cancel, roll back.")
@@ -38,7 +39,8 @@ _JournalOption = Annotated[
 @app.command(
     "plan",
     epilog="Examples: kctl reassign plan --add-broker 4,5 --out plan.json · "
-    "kctl reassign plan clicks --rf 3 --out plan.json",
+    "kctl reassign plan clicks --rf 3 --out plan.json · "
+    "kctl reassign plan --balance --rate-window 60 --out plan.json",
 )
 @on_cluster
 def plan(
@@ -62,8 +64,22 @@ def plan(
         int | None, typer.Option("--rf", min=1, metavar="N", help="Have N replicas of each.")
     ] = None,
     balance: Annotated[
-        bool, typer.Option("--balance", help="Level counts, bytes and leaders.")
+        bool, typer.Option("--balance", help="Level counts, bytes and leaders; see --goals.")
     ] = False,
+    goals: Annotated[
+        str | None,
+        typer.Option(
+            "--goals",
+            metavar="LIST",
+            help="With --balance: counts,bytes,leaders,bytes-in,bytes-out; the last two are "
+            "sampled.",
+        ),
+    ] = None,
+    rate_window: RateWindow = None,
+    rates: Annotated[
+        str | None,
+        typer.Option("--rates", metavar="PLAN", help="With the samples of a plan's file, not new."),
+    ] = None,
     demote: Annotated[
         str | None, typer.Option("--demote", metavar="IDS", help="Have brokers lead nothing.")
     ] = None,
@@ -114,9 +130,11 @@ def plan(
     """Plan moves by the fewest that do it; nothing is changed.
 
     One of --add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs says
-    what for. The rows are brokers, before and after.
+    what for. The rows are brokers, before and after. Goals on rates count what producers write and
+    followers fetch: nothing tells what consumers fetch.
     """
     from kctl.commands.reassign_plan import PlanRequest, make_plan
+    from kctl.commands.reassign_rates import RateRequest
 
     verbs = {
         "add-broker": add_broker,
@@ -143,6 +161,7 @@ def plan(
         changes,
         front,
         exit_code,
+        RateRequest(goals, rate_window, rates),
         output,
     )
     return make_plan(cluster, request)

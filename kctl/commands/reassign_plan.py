@@ -9,13 +9,15 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.planner import planner
 from engine.planner.cluster_model import ClusterModel
-from engine.planner.constraints import PlanConstraints, RackRule
+from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
 from engine.planner.plan import PartitionChange, ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
+from engine.planner.sampled_rates import with_rates
 from engine.planner.trade_offs import TradeOff, trade_offs
 from engine.reassign.cluster_reader import read_cluster
 from kctl import exits
 from kctl.asking import say
+from kctl.commands.reassign_rates import RateRequest, goals_of, rates_of, tell_rates
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
@@ -36,6 +38,12 @@ BROKER_COLUMNS = (
     Column("moves_out", "OUT", right=True),
     Column("bytes_in", "BYTES-IN", right=True, is_size=True),
     Column("bytes_out", "BYTES-OUT", right=True, is_size=True, wide=True),
+)
+RATE_COLUMNS = (
+    Column("in_bytes_per_s_before", "IN/S", right=True, is_size=True, is_optional=True),
+    Column("in_bytes_per_s_after", "THEN", right=True, is_size=True, is_optional=True),
+    Column("out_bytes_per_s_before", "OUT/S", right=True, is_size=True, is_optional=True),
+    Column("out_bytes_per_s_after", "THEN", right=True, is_size=True, is_optional=True),
 )
 CHANGE_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -60,6 +68,10 @@ FRONT_COLUMNS = (
     Column("unmet", "UNMET", right=True),
     Column("max_moves", "MAX-MOVES", right=True, wide=True, kind="integer?"),
     Column("max_bytes_moved", "MAX-BYTES", right=True, wide=True, kind="integer?"),
+)
+FRONT_RATE_COLUMNS = (
+    Column("in_max_over_mean", "IN-MAX/MEAN", right=True, kind="number", is_optional=True),
+    Column("out_max_over_mean", "OUT-MAX/MEAN", right=True, kind="number", is_optional=True),
 )
 _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs"
 
@@ -93,6 +105,7 @@ class PlanRequest(NamedTuple):
     changes: bool
     front: bool
     exit_code: bool
+    rates: RateRequest
     output: str
 
 
@@ -102,21 +115,29 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     if len(request.verbs) != 1:
         raise NotOneVerb(request.verbs)
     rate = None if request.throttle is None else parse_bytes(request.throttle)
-    ask = _asked(request)
+    goals = goals_of(request.rates, next(iter(request.verbs)))
+    ask = _asked(request, goals)
     with connect(options) as client:
         read = read_cluster(client)
+        rates = rates_of(client, request.rates, goals, read.cluster_id)
     for warning in read.warnings:
         say(f"warning: {warning}")
+    if rates is not None:
+        read = read._replace(model=with_rates(read.model, rates))
     plan = ask(read.model, _constraints(request, read.model))
     if request.out is not None:
-        RealFiles().replace_file(request.out, plan_to_json(plan, read.cluster_id).encode())
+        text = plan_to_json(plan, read.cluster_id, rates)
+        RealFiles().replace_file(request.out, text.encode())
     tell_plan(plan, rate, request.out)
+    if rates is not None:
+        tell_rates(plan)
     if request.front:
         constraints = _constraints(request, read.model)
         front = trade_offs(lambda bounded: ask(read.model, bounded), constraints, plan)
-        write_rows(FRONT_COLUMNS, map(_front_row, front), request.output)
+        columns = FRONT_COLUMNS if rates is None else (*FRONT_COLUMNS, *FRONT_RATE_COLUMNS)
+        write_rows(columns, map(_front_row, front), request.output)
     else:
-        write_plan(plan, request.output, is_by_change=request.changes)
+        write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
         # Bounds may leave something for a later plan; without them no plan reaches it.
         nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
@@ -125,7 +146,9 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
 
 
-def _asked(request: PlanRequest) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
+def _asked(
+    request: PlanRequest, goals: frozenset[LevelGoal]
+) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
     """Return what makes the plan; what cannot be read on the command line is refused before."""
     ((verb, value),) = request.verbs.items()
     match verb:
@@ -151,7 +174,7 @@ def _asked(request: PlanRequest) -> Callable[[ClusterModel, PlanConstraints], Re
                 model, dict.fromkeys(_chosen(request, model), value), constraints
             )
         case "balance":
-            return lambda model, constraints: planner.balance(model, constraints=constraints)
+            return lambda model, constraints: planner.balance(model, goals, constraints)
         case _:
             return lambda model, constraints: planner.balance_log_dirs(
                 model, constraints=constraints
@@ -233,12 +256,15 @@ def tell_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> Non
     say(f"{', '.join(parts)}, in {batches}{where}")
 
 
-def write_plan(plan: ReassignmentPlan, output: str, *, is_by_change: bool) -> None:
+def write_plan(
+    plan: ReassignmentPlan, output: str, *, is_by_change: bool, has_rates: bool = False
+) -> None:
     """Print a row for each broker, or for each change."""
     if is_by_change:
         write_rows(CHANGE_COLUMNS, _change_rows(plan), output)
     else:
-        write_rows(BROKER_COLUMNS, _broker_rows(plan), output)
+        columns = (*BROKER_COLUMNS, *RATE_COLUMNS) if has_rates else BROKER_COLUMNS
+        write_rows(columns, _broker_rows(plan), output)
 
 
 def _front_row(one: TradeOff) -> dict[str, Any]:
@@ -251,6 +277,8 @@ def _front_row(one: TradeOff) -> dict[str, Any]:
         "bytes_max_over_mean": round(after.bytes_max_over_mean, 3),
         "rack_faults": after.rack_faults,
         "offline_replicas": after.offline_replicas,
+        "in_max_over_mean": round(after.in_max_over_mean, 3),
+        "out_max_over_mean": round(after.out_max_over_mean, 3),
         "unmet": one.unmet,
         "max_moves": one.max_moves,
         "max_bytes_moved": one.max_bytes_moved,
@@ -272,6 +300,10 @@ def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
             "moves_out": broker.moves_out,
             "bytes_in": broker.bytes_in,
             "bytes_out": broker.bytes_out,
+            "in_bytes_per_s_before": broker.before.in_bytes_per_s,
+            "in_bytes_per_s_after": broker.after.in_bytes_per_s,
+            "out_bytes_per_s_before": broker.before.out_bytes_per_s,
+            "out_bytes_per_s_after": broker.after.out_bytes_per_s,
         }
         for broker in plan.brokers
     ]

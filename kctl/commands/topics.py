@@ -15,6 +15,7 @@ from kctl.commands.cluster_options import (
     on_cluster,
 )
 from kctl.commands.move_options import JobOptions
+from kctl.commands.rate_options import RateWindow
 from kctl.connect import ClusterOptions
 
 app = noun("Topics: list, describe, create, alter, delete.")
@@ -29,6 +30,9 @@ _UnderReplicated = Annotated[
 ]
 _Unavailable = Annotated[bool, typer.Option("--unavailable", help="Only what has no leader.")]
 _Size = Annotated[bool, typer.Option("--size", help="Ask all brokers for sizes on disk, too.")]
+_Rate = Annotated[
+    bool, typer.Option("--rate", help="How fast producers write to it, sampled over a window.")
+]
 _Configs = Annotated[
     list[str] | None,
     typer.Option("-c", "--config", metavar="KEY=VALUE", help="A setting; may be repeated."),
@@ -59,10 +63,12 @@ def list_(
     under_replicated: _UnderReplicated = False,
     unavailable: _Unavailable = False,
     size: _Size = False,
+    rate: _Rate = False,
+    rate_window: RateWindow = None,
     output: Output = "table",
 ) -> int:
     """List topics with their partitions, replicas and health."""
-    from kctl.commands.topics_show import ListRequest, list_topics
+    from kctl.commands.topics_show import ListRequest, RateChoice, list_topics
 
     request = ListRequest(
         names=names or [],
@@ -71,6 +77,7 @@ def list_(
         under_replicated=under_replicated,
         unavailable=unavailable,
         size=size,
+        rates=RateChoice(rate, rate_window),
         output=output,
     )
     return list_topics(cluster, request)
@@ -105,13 +112,15 @@ def describe(
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Ask the leaders for start and end offsets, too.")
     ] = False,
+    rate: _Rate = False,
+    rate_window: RateWindow = None,
     output: Output = "table",
 ) -> int:
     """Show the partitions of topics: leaders, replicas, in-sync sets, settings that differ.
 
     Tables and CSV have a row per partition; json, ndjson and yaml an object per topic.
     """
-    from kctl.commands.topics_show import DescribeRequest, describe_topics
+    from kctl.commands.topics_show import DescribeRequest, RateChoice, describe_topics
 
     request = DescribeRequest(
         names=names or [],
@@ -123,6 +132,7 @@ def describe(
         check=check,
         size=size,
         offsets=offsets,
+        rates=RateChoice(rate, rate_window),
         output=output,
     )
     return describe_topics(cluster, request)

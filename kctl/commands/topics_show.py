@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import PartitionView, TopicView
+from engine.client.rates import PartitionRate
 from engine.client.reassignments import with_moves
 from engine.errors import EngineError
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error
+from kctl.commands.topics_rates import (
+    PARTITION_RATE_COLUMNS,
+    TOPIC_RATE_COLUMNS,
+    partition_rate_row,
+    topic_rate_row,
+)
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
@@ -60,9 +67,26 @@ TOPIC_COLUMNS = (
         "partitions",
         "PARTITIONS",
         kind="object[]",
-        fields=(*PARTITION_COLUMNS[1:], SIZE_COLUMN, *OFFSET_COLUMNS),
+        fields=(
+            *PARTITION_COLUMNS[1:],
+            SIZE_COLUMN,
+            *OFFSET_COLUMNS,
+            *PARTITION_RATE_COLUMNS,
+        ),
     ),
 )
+
+
+class RateChoice(NamedTuple):
+    """The options `--rate` and `--rate-window`; the window alone asks for rates, too."""
+
+    is_asked: bool
+    window_s: float | None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return True if rates are to be sampled."""
+        return self.is_asked or self.window_s is not None
 
 
 class ListRequest(NamedTuple):
@@ -74,6 +98,7 @@ class ListRequest(NamedTuple):
     under_replicated: bool
     unavailable: bool
     size: bool
+    rates: RateChoice
     output: str
 
 
@@ -89,6 +114,7 @@ class DescribeRequest(NamedTuple):
     check: bool
     size: bool
     offsets: bool
+    rates: RateChoice
     output: str
 
 
@@ -112,10 +138,24 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
         if request.size:
             sizes, lost = _topic_sizes(client, topics)
             failures += lost
+        rates, lost = _rates(client, topics, request.rates)
+        failures += lost
     columns = (*LIST_COLUMNS, SIZE_COLUMN) if request.size else LIST_COLUMNS
-    return end_with(
-        columns, (_list_row(topic, sizes) for topic in topics), request.output, failures=failures
-    )
+    if rates is not None:
+        columns = (*columns, *TOPIC_RATE_COLUMNS)
+    rows = [_list_row(topic, sizes, rates) for topic in topics]
+    return end_with(columns, rows, request.output, failures=failures)
+
+
+def _rates(
+    client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
+) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
+    """Return the rates of partitions, None if they are not asked for, and the failures."""
+    if not choice.is_wanted:
+        return None, 0
+    from kctl.commands.rate_options import sampled
+
+    return sampled(client, [topic.name for topic in topics], choice.window_s)
 
 
 def _failure(topic: TopicView) -> EngineError:
@@ -136,8 +176,14 @@ def _is_listed(topic: TopicView, request: ListRequest) -> bool:
     )
 
 
-def _list_row(topic: TopicView, sizes: dict[str, int] | None) -> dict[str, Any]:
+def _list_row(
+    topic: TopicView,
+    sizes: dict[str, int] | None,
+    rates: dict[TopicPartition, PartitionRate] | None,
+) -> dict[str, Any]:
+    numbers = [partition.partition for partition in topic.partitions]
     return {
+        **({} if rates is None else topic_rate_row(topic.name, numbers, rates)),
         "name": topic.name,
         "partitions": len(topic.partitions),
         "replication_factor": topic.replication_factor,
@@ -197,6 +243,7 @@ class _Facts(NamedTuple):
     sizes: dict[tuple[TopicPartition, int], int] | None
     starts: dict[TopicPartition, int] | None
     ends: dict[TopicPartition, int] | None
+    rates: dict[TopicPartition, PartitionRate] | None
 
 
 def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
@@ -268,7 +315,8 @@ def _facts(
     if request.offsets:
         starts, ends, lost = _offsets(client, topics)
         failures += lost
-    return _Facts(configs, min_isr, sizes, starts, ends), failures
+    rates, lost = _rates(client, topics, request.rates)
+    return _Facts(configs, min_isr, sizes, starts, ends, rates), failures + lost
 
 
 def _offsets(
@@ -330,6 +378,8 @@ def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[
     if facts.starts is not None and facts.ends is not None:
         row["start_offset"] = facts.starts.get(key)
         row["end_offset"] = facts.ends.get(key)
+    if facts.rates is not None:
+        row |= partition_rate_row(facts.rates.get(key))
     return row
 
 
@@ -352,6 +402,8 @@ def _write_topics(
         columns = (*columns, SIZE_COLUMN)
     if request.offsets:
         columns = (*columns, *OFFSET_COLUMNS)
+    if request.rates.is_wanted:
+        columns = (*columns, *PARTITION_RATE_COLUMNS)
     if request.output == "csv":
         write_rows(columns, [row for t in topics for row in rows[t.name]], "csv")
         return
