@@ -81,12 +81,20 @@ def _listing_cases(place: Place) -> list[Case]:
     ]
 
 
-def _lines(place: Place, name: str, line: Callable[[int], bytes]) -> Path:
-    """Write 500,000 lines; one by one, for a child's peak of memory starts with its parent's."""
+def _lines(place: Place, name: str, line: Callable[[int], bytes], count: int = 500_000) -> Path:
+    """Write lines; one by one, for a child's peak of memory starts with its parent's."""
     path = place.folder / name
     with path.open("wb") as file:
-        file.writelines(line(number) for number in range(500_000))
+        file.writelines(line(number) for number in range(count))
     return path
+
+
+def _produce_million_cases(place: Place) -> list[Case]:
+    """Produce what takes so long that starts count little; no compression on either side."""
+    path = _lines(place, "million-lines", lambda n: b"%07d%s\n" % (n, b"x" * 93), 1_000_000)
+    create = _kctl(place, "topics", "create", "perf-1", "-p", "1", "--if-not-exists")
+    subprocess.run(create, check=True, capture_output=True)
+    return [_producing(place, "1,000,000 lines of 100 B", path, "perf-1", None)]
 
 
 def _produce_cases(place: Place) -> list[Case]:
@@ -174,6 +182,7 @@ def _dump_cases(place: Place) -> list[Case]:
 CASES: dict[str, Callable[[Place], list[Case]]] = {
     "listing": _listing_cases,
     "produce": _produce_cases,
+    "produce-million": _produce_million_cases,
     "consume": _consume_cases,
     "dump": _dump_cases,
 }
