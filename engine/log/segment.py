@@ -306,7 +306,8 @@ class Segment:
         self.size_bytes = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
-        self._keep_indexes()
+        if not self.has_unwritten_index:
+            self._keep_indexes()
         self.index.append(last_offset, position)
         timestamp_ms, offset = self._largest or self.largest
         self.time_index.maybe_append(timestamp_ms, offset)
