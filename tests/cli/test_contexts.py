@@ -228,6 +228,7 @@ def shown(shell: Shell) -> dict[str, object]:
 
 
 def test_a_context_of_a_cluster_that_does_not_answer_is_kept_with_a_note(place: Place) -> None:
+    place.context()
     done = place.shell.run("context", "set", "later", "-b", "127.0.0.1:1")
     assert 0 == done.returncode
     assert "note: the cluster's id is learnt at the first use" in done.stderr

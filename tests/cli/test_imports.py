@@ -98,7 +98,7 @@ TABLE = {
     "brokers log-dirs": "engine.wire html json tabulate typer",
     "brokers api-versions": "engine.wire html json tabulate typer",
     "cluster start": "engine.broker engine.config.broker_config engine.log html json tabulate",
-    "cluster status": "engine.log engine.wire html json tabulate typer",
+    "cluster status": "engine.log engine.wire html json logging tabulate typer",
     "cluster list": "engine.log html json tabulate typer",
     "cluster resume --help": "typer",
     "cluster restart 1": "engine.log json typer",
