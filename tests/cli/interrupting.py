@@ -160,7 +160,7 @@ def with_cluster(shell: Shell) -> None:
     shell.ok("produce", "t", stdin=lines)
     keyed = "".join(f"{number % 99}:{number:080}\n" for number in range(20_000))
     shell.ok("produce", "c", "-k", ":", stdin=keyed)
-    shell.ok("reassign", "plan", "--drain", "3", "--out", "plan.json")
+    shell.ok("reassign", "plan", "--drain", "3", "--out", str(shell.home / "plan.json"))
 
 
 def with_logs(shell: Shell) -> None:
