@@ -45,6 +45,8 @@ class Case(NamedTuple):
     leaves: tuple[str, ...] = ()
     codes: tuple[int, ...] = ()
     stdin: bytes = b""
+    #: The folder below the home that the command makes: whole, or not at all.
+    result: str = ""
 
 
 class Ending(NamedTuple):
@@ -55,6 +57,8 @@ class Ending(NamedTuple):
     took_s: float
     was_over: bool
     left: list[str]
+    #: The files of the command's result, with their sizes.
+    result: dict[str, int]
 
 
 def processes_naming(text: str) -> list[str]:
@@ -77,6 +81,30 @@ def processes_naming(text: str) -> list[str]:
 def files_below(folder: Path) -> set[str]:
     """Return the paths below a folder."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def result_of(shell: Shell, case: Case) -> dict[str, int]:
+    """Return the files of a command's result, with their sizes; nothing if there is none."""
+    folder = shell.home / case.result
+    if not case.result or not folder.exists():
+        return {}
+    return {name: (folder / name).stat().st_size for name in files_below(folder)}
+
+
+def whole_result(shell: Shell, case: Case) -> dict[str, int]:
+    """Return the result of a command that nobody interrupts, and remove it."""
+    if not case.result:
+        return {}
+    subprocess.run(
+        [*KCTL, *case.words],
+        cwd=shell.home,
+        env=shell.environment,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    found = result_of(shell, case)
+    shutil.rmtree(shell.home / case.result)
+    return found
 
 
 def interrupt(shell: Shell, case: Case, how: str, delay_s: float) -> Ending:
@@ -122,12 +150,21 @@ def interrupt(shell: Shell, case: Case, how: str, delay_s: float) -> Ending:
     new = sorted(files_below(shell.home) - before)
     # Compiled code is kept for the next command, whatever comes of this one.
     allowed = (*case.leaves, ".cache")
+    result = result_of(shell, case)
+    if result:
+        allowed = (*allowed, case.result)
+        shutil.rmtree(shell.home / case.result)
     kept = [name for name in new if not name.startswith(allowed)]
-    return Ending(process.returncode, told.decode(errors="replace"), took_s, was_over, left + kept)
+    text = told.decode(errors="replace")
+    return Ending(process.returncode, text, took_s, was_over, left + kept, result)
 
 
-def problems(case: Case, how: str, ending: Ending) -> list[str]:
-    """Return what is wrong with an ending, nothing if all is well."""
+def problems(case: Case, how: str, ending: Ending, whole: dict[str, int]) -> list[str]:
+    """Return what is wrong with an ending, nothing if all is well.
+
+    `whole` is the result of a command that nobody interrupts: that of one whose work was done when
+    the signal came.
+    """
     if ending.was_over:
         return []
     found = []
@@ -138,6 +175,8 @@ def problems(case: Case, how: str, ending: Ending) -> list[str]:
         found.append(f"exit code {ending.code}")
     if "Traceback" in ending.told or "NEVER ENDED" in ending.told:
         found.append(ending.told)
+    if ending.result not in ({}, whole):
+        found.append(f"left half of its result: {len(ending.result)} of {len(whole)} files")
     if ending.took_s > END_S:
         found.append(f"took {ending.took_s:.1f} s")
     return found + [f"left {one}" for one in ending.left]
@@ -204,9 +243,19 @@ CASES = (
         ("data",),
     ),
     Case("compact run", ("compact", "run", "c"), with_cluster, ("data",)),
-    Case("compact run --dir", ("compact", "run", "--dir", "logs", "--out", "out"), with_logs),
+    Case(
+        "compact run --dir",
+        ("compact", "run", "--dir", "logs", "--out", "out"),
+        with_logs,
+        result="out",
+    ),
     Case("retention run", ("retention", "run", "t", "-y"), with_cluster, ("data",)),
-    Case("retention run --dir", ("retention", "run", "--dir", "logs", "--out", "out"), with_logs),
+    Case(
+        "retention run --dir",
+        ("retention", "run", "--dir", "logs", "--out", "out"),
+        with_logs,
+        result="out",
+    ),
     Case("logs verify", ("logs", "verify", "logs"), with_logs),
     Case("logs repair", ("logs", "repair", "logs", "-y"), with_logs),
     Case("dump-log", ("dump-log", "--print-data-log", "logs/t-0"), with_logs),
@@ -242,13 +291,14 @@ def main() -> int:
         shell = Shell(folder)
         os.chdir(folder)
         case.prepare(shell)
+        whole = whole_result(shell, case)
         count, slowest_s = 0, 0.0
         for how in HOWS:
             for at_s in moments(options.every, options.longest):
                 ending = interrupt(shell, case, how, at_s)
                 count += 1
                 slowest_s = max(slowest_s, 0.0 if ending.was_over else ending.took_s)
-                for problem in problems(case, how, ending):
+                for problem in problems(case, how, ending, whole):
                     wrong += 1
                     sys.stdout.write(f"{case.name}, {how} at {at_s:.2f} s: {problem}\n")
                 for name in ending.left:

@@ -214,6 +214,9 @@ class TestContext:
             "is_current": True,
             "bootstrap_servers": "127.0.0.1:3",
             "command_config": None,
+            "is_protected": False,
+            "is_read_only": False,
+            "cluster_id": None,
         } == shown
         run("context", "use", "one")
         run("context", "delete", "two")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.interrupting import CASES, HOWS, interrupt, problems
+from tests.cli.interrupting import CASES, HOWS, interrupt, problems, whole_result
 from tests.cli.shell import KCTL, Shell
 
 #: After the first process of its own: workers that start, import, run seeds.
@@ -80,9 +80,10 @@ def test_nothing_is_left_of_a_command_that_is_interrupted(
     case = next(case for case in CASES if case.name == name)
     case.prepare(shell)
     try:
+        whole = whole_result(shell, case)
         for at_s in MOMENTS[name]:
             ending = interrupt(shell, case, how, at_s)
-            assert [] == problems(case, how, ending)
+            assert [] == problems(case, how, ending, whole)
             shell.run("cluster", "stop")
     finally:
         shell.run("cluster", "destroy", "-y")
