@@ -42,21 +42,23 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         [*command, str(port), str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     deadline_s = time.monotonic() + _DEADLINE_S
-    while not _listens(port):
+    while not _serves(port):
         assert process.poll() is None, "ZooKeeper ended"
-        assert time.monotonic() < deadline_s, "ZooKeeper does not listen"
+        assert time.monotonic() < deadline_s, "ZooKeeper does not serve"
         time.sleep(0.05)
     yield f"127.0.0.1:{port}"
     process.kill()
     process.wait()
 
 
-def _listens(port: int) -> bool:
+def _serves(port: int) -> bool:
+    """Return True once it takes sessions: it listens before that, and keeps silent meanwhile."""
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(b"srvr")
+            return b"Mode:" in connection.makefile("rb").read()
     except OSError:
         return False
-    return True
 
 
 class Session:
