@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from engine.analysis.batch_reader import Problem
@@ -120,6 +121,9 @@ class _RowGroups:
             self._write()
         if self._writer is not None:
             self._writer.close()
+            # The driver publishes only what is on the disk of the machine that wrote it.
+            with closing(RealFiles().open(self._path, write=True)) as file:
+                file.sync()
         return self._count
 
     def discard(self) -> None:

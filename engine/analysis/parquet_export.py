@@ -1,13 +1,10 @@
 """Exporting records to a folder of Parquet files: all of it appears at once, or nothing.
 
-1. The folder must be absent, empty, or an earlier export (it has a manifest).
-2. Tasks write into a hidden staging folder beside it.
-3. The driver removes what no finished task reported, and adds the table of problems, the
-   manifest and `_SUCCESS`; the manifest is made durable last.
-4. An earlier export is renamed away, the staging folder takes its name, the old one is removed.
-
-A crash before step 4 leaves the earlier export and a staging folder, which the next run removes;
-between the two renames of step 4 it leaves the old and the new one complete under other names.
+1. `export_folder.py` claims the folder, which is absent, empty, or an earlier export.
+2. Tasks write into a hidden staging folder beside it, and make each file durable.
+3. The driver removes what no finished task reported, and adds the table of problems,
+   `_SUCCESS` and the manifest; the manifest is made durable last.
+4. `export_folder.py` publishes the staging folder by renames.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from typing import Any, NamedTuple
 
 from engine import __version__
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
+from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, TaskReport, map_export
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
@@ -27,19 +25,8 @@ from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.errors import EngineError
 from engine.host.ports import Files
 
-MANIFEST = "_kctl_manifest.json"
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
-
-
-class ForeignFolder(EngineError):
-    """The folder to export to holds something that no export made."""
-
-    hint = "choose an empty or new folder for --out"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path} is not empty and not an earlier export")
-        self.path = path
 
 
 class DamagedData(EngineError):
@@ -63,6 +50,8 @@ class ExportSummary(NamedTuple):
     read_bytes: int
     bad_batch_count: int
     problem_count: int
+    #: Hidden folders beside `out` that could not be removed after it was published.
+    leftovers: tuple[str, ...] = ()
 
 
 class ExportPlan(NamedTuple):
@@ -76,41 +65,38 @@ class ExportPlan(NamedTuple):
 
 
 def export(
-    session: Any, files: Files, plan: ExportPlan, job_id: str, on_progress: Callable[..., None]
+    session: Any,
+    files: ExportFiles,
+    plan: ExportPlan,
+    job_id: str,
+    on_progress: Callable[..., None],
 ) -> ExportSummary:
     """Run an export on Spark; `on_progress(done, all)` is told of finished tasks.
 
-    Raises ForeignFolder, DamagedData (strict), SparkFailed. `job_id` names the staging folder.
+    Raises ExportRunning, ForeignFolder, DamagedData (strict), SparkFailed. `job_id` names the
+    staging folder.
     """
-    out = os.path.abspath(plan.out)
-    _check_target(files, out)
-    folder, name = posixpath.split(out)
-    prefix = f".{name}.kctl-"
-    files.make_dir(folder)
-    for left in files.list_dir(folder):
-        if left.startswith(prefix):
-            remove_tree(files, f"{folder}/{left}")
-    staging = f"{folder}/{prefix}{job_id}"
-    files.make_dir(staging)
-    try:
-        job = ExportJob(staging, plan.columns, plan.include_control)
-        reports = _run(session, job, plan.splits, on_progress)
-        summary = _complete(files, plan, staging, reports)
-        _publish(files, staging, out)
-    except BaseException:
-        remove_tree(files, staging)
-        raise
-    return summary._replace(out=out)
+
+    def run(job: ExportJob) -> list[TaskReport]:
+        return _run(session, job, plan.splits, on_progress)
+
+    return export_with(run, files, plan, job_id)
 
 
-def _check_target(files: Files, out: str) -> None:
-    if not files.exists(out):
-        return
-    if not files.is_dir(out):
-        raise ForeignFolder(out)
-    names = files.list_dir(out)
-    if names and MANIFEST not in names:
-        raise ForeignFolder(out)
+def export_with(
+    run: Callable[[ExportJob], list[TaskReport]], files: ExportFiles, plan: ExportPlan, job_id: str
+) -> ExportSummary:
+    """Publish what `run` writes into a job's staging folder; errors as `export`, or those of `run`.
+
+    The files that `run` reports are durable when it returns.
+    """
+    # Two names of one folder must have one lock.
+    out = os.path.realpath(plan.out)
+    with ExportFolder(files, out, job_id) as folder:
+        reports = run(ExportJob(folder.staging, plan.columns, plan.include_control))
+        summary = _complete(files, plan, folder.staging, reports)
+        leftovers = folder.publish()
+    return summary._replace(out=out, leftovers=tuple(leftovers))
 
 
 def _run(
@@ -147,7 +133,7 @@ def _complete(
         if name not in listed:
             files.remove(f"{staging}/{name}")
     if not listed:
-        listed = {_empty_file(staging, plan)}
+        listed = {_empty_file(files, staging, plan)}
     _write_problems(files, staging, problems)
     summary = ExportSummary(
         out=plan.out,
@@ -163,23 +149,30 @@ def _complete(
     return summary
 
 
-def _empty_file(staging: str, plan: ExportPlan) -> str:
+def _empty_file(files: Files, staging: str, plan: ExportPlan) -> str:
     """Write a file without rows, so that the folder still says its columns."""
-    import pyarrow.parquet as pq
-
+    name = "part-00000-empty.parquet"
     schema = arrow_schema(chosen(RECORDS, list(plan.columns)))
-    pq.write_table(schema.empty_table(), f"{staging}/part-00000-empty.parquet")
-    return "part-00000-empty.parquet"
+    _write_table(files, f"{staging}/{name}", schema.empty_table())
+    return name
 
 
 def _write_problems(files: Files, staging: str, problems: list[Any]) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     schema = arrow_schema(PROBLEMS)
     table = pa.Table.from_pylist([problem._asdict() for problem in problems], schema=schema)
     files.make_dir(f"{staging}/{posixpath.dirname(PROBLEMS_FILE)}")
-    pq.write_table(table, f"{staging}/{PROBLEMS_FILE}")
+    _write_table(files, f"{staging}/{PROBLEMS_FILE}", table)
+
+
+def _write_table(files: Files, path: str, table: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content)
+    files.replace_file(path, content.getvalue().to_pybytes())
 
 
 def _manifest(plan: ExportPlan, reports: list[TaskReport], summary: ExportSummary) -> bytes:
@@ -200,26 +193,3 @@ def _manifest(plan: ExportPlan, reports: list[TaskReport], summary: ExportSummar
         "problem_count": summary.problem_count,
     }
     return json.dumps(content, indent=1).encode() + b"\n"
-
-
-def _publish(files: Files, staging: str, out: str) -> None:
-    folder, name = posixpath.split(out)
-    old = None
-    if files.exists(out):
-        old = f"{folder}/.{name}.kctl-replaced"
-        files.rename(out, old)
-    files.rename(staging, out)
-    files.sync_dir(folder)
-    if old is not None:
-        remove_tree(files, old)
-
-
-def remove_tree(files: Files, path: str) -> None:
-    """Remove a folder and all that is in it."""
-    for name in files.list_dir(path):
-        inner = f"{path}/{name}"
-        if files.is_dir(inner):
-            remove_tree(files, inner)
-        else:
-            files.remove(inner)
-    files.remove(path)

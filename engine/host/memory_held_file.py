@@ -34,6 +34,13 @@ class MemoryHeldFiles(MemoryFiles):
         handle.sync()
         handle.close()
 
+    def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryHeldFiles:
+        """Return the disk as it is found after a power cut, which no process survives."""
+        disk = MemoryHeldFiles()
+        found = super().after_crash(kept_changes=kept_changes, torn_bytes=torn_bytes)
+        disk._root = found._root
+        return disk
+
     def kill_holders(self) -> None:
         """End every process: what it held can be held by the next one."""
         for held in list(self._held.values()):

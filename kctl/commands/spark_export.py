@@ -71,7 +71,8 @@ def spark_export(
     from engine.analysis.isolation import check_isolation, committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, export
     from engine.analysis.spark_session import require_spark, start_session
-    from engine.host.real import RealEntropy, RealFiles
+    from engine.host.held_file import RealHeldFiles
+    from engine.host.real import RealEntropy
     from kctl.commands.spark_input import UnknownFileFormat, quiet_py4j
     from kctl.commands.spark_summary import SUMMARY_COLUMNS
     from kctl.destinations import check_destination
@@ -96,7 +97,7 @@ def spark_export(
         names = tuple(column.name for column in wanted)
         plan = ExportPlan(splits, out, names, include_control, strict)
         job_id = RealEntropy().random_bytes(8).hex()
-        summary = export(session, RealFiles(), plan, job_id, bar.update)
+        summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
     session.stop()
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
@@ -104,4 +105,6 @@ def spark_export(
             f"warning: {summary.problem_count} damaged places were passed over;"
             f" see {summary.out}/_problems\n"
         )
+    for path in summary.leftovers:
+        sys.stderr.write(f"warning: {path} could not be removed; the next export tries again\n")
     return exits.OK

@@ -11,16 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.analysis.columns import RECORDS
+from engine.analysis.export_folder import ForeignFolder
 from engine.analysis.isolation import committed_on_spark
 from engine.analysis.parquet_export import (
     DamagedData,
     ExportPlan,
     ExportSummary,
-    ForeignFolder,
     export,
 )
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Selection, plan_splits
+from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir
 from tests.truth_tables import TruthSet, exported_records, truth_records, truth_sets
@@ -37,7 +38,7 @@ def _run(
     if isolation == "read_committed":
         splits = committed_on_spark(spark, splits)
     plan = ExportPlan(splits, str(out), more.pop("columns", COLUMNS), **more)
-    return export(spark, RealFiles(), plan, "test", lambda _done, _all: None)
+    return export(spark, RealHeldFiles(), plan, "test", lambda _done, _all: None)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,11 @@ def test_a_failed_run_leaves_the_earlier_export(spark: Any, tmp_path: Path) -> N
     shutil.rmtree(log_dir)
     with pytest.raises(SparkFailed):
         export(
-            spark, RealFiles(), ExportPlan(splits, str(out), COLUMNS), "two", lambda _a, _b: None
+            spark,
+            RealHeldFiles(),
+            ExportPlan(splits, str(out), COLUMNS),
+            "two",
+            lambda _a, _b: None,
         )
     assert 1186 == pq.read_table(out).num_rows
     assert ["out"] == [p.name for p in tmp_path.iterdir()]

@@ -1,0 +1,208 @@
+"""The folder of an export: claimed by one process, filled beside its place, published by renames.
+
+```
+out                       the export that readers see
+.out.kctl-<job>           staging: what a running export has written so far
+.out.kctl-replaced        the earlier export, from the first rename until it is removed
+.out.kctl-lock            held by the process that exports into `out`
+```
+
+1. Claim: hold the lock. If `out` is absent and a whole `replaced` is there, a crash came between
+   the two renames: the earlier export takes its name back. Otherwise `replaced` is of no use any
+   more and is removed, its manifest first, after the names in the parent are durable.
+2. Tasks fill the staging folder and sync each file; the manifest is made durable last.
+3. `out` becomes `replaced`, staging becomes `out`, the parent is synced.
+4. `replaced` and the staging folders of crashed exports are removed, then the lock.
+
+| after a crash in step | there is |
+|---|---|
+| 1 or 2 | the earlier export, if any, and a staging folder |
+| 3, between the renames | the earlier export as `replaced`, which the next claim puts back |
+| 3 or 4, after the renames | the new export |
+
+A `replaced` without its manifest is half removed and never put back.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from contextlib import suppress
+from types import TracebackType
+from typing import Protocol
+
+from engine.errors import EngineError, StorageError
+from engine.host.held_file import HeldFile, HeldFiles
+from engine.host.lock_file import LockHeld
+from engine.host.ports import Files
+
+#: Lists the files of an export; a folder with it is one.
+MANIFEST = "_kctl_manifest.json"
+
+
+class ExportFiles(Files, HeldFiles, Protocol):
+    """A file system with files that one process at a time holds."""
+
+
+class ForeignFolder(EngineError):
+    """The folder to export to holds something that no export made."""
+
+    hint = "choose an empty or new folder for --out"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is not empty and not an earlier export")
+        self.path = path
+
+
+class ExportRunning(EngineError):
+    """Another process exports into the same folder."""
+
+    hint = "wait for its end, or choose another folder for --out"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"another export into {path} is running")
+        self.path = path
+
+
+class ExportFolder:
+    """A claim on the folder of an export; leaving it gives the claim up.
+
+    Without `publish` the earlier export is still there afterwards, and the staging folder is not.
+    Raises ExportRunning, ForeignFolder.
+    """
+
+    def __init__(self, files: ExportFiles, out: str, job_id: str) -> None:
+        assert posixpath.isabs(out)
+        self._files = files
+        self._out = out
+        self._parent, name = posixpath.split(out)
+        self._hidden = f".{name}.kctl-"
+        self._replaced = f"{self._parent}/{self._hidden}replaced"
+        self._lock_path = f"{self._parent}/{self._hidden}lock"
+        #: Where the files of this export are written.
+        self.staging = f"{self._parent}/{self._hidden}{job_id}"
+        _make_durable_dir(files, self._parent)
+        self._lock = self._hold()
+        try:
+            self._recover()
+            self._check_target()
+            _remove_if_there(files, self.staging)
+            files.make_dir(self.staging)
+        except BaseException:
+            self._release()
+            raise
+
+    def __enter__(self) -> ExportFolder:
+        """Return the claim."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove what was not published, and give the claim up."""
+        try:
+            if error is not None:
+                # The error that ends the export is the one to report, not one of the cleaning.
+                with suppress(StorageError):
+                    self._put_back()
+                with suppress(StorageError):
+                    _remove_if_there(self._files, self.staging)
+        finally:
+            self._release()
+
+    def publish(self) -> list[str]:
+        """Give the staging folder its name; returns the paths that could not be removed after it.
+
+        Its files must be durable, the manifest as the last one.
+        """
+        files = self._files
+        files.sync_dir(self.staging)
+        if files.exists(self._out):
+            files.rename(self._out, self._replaced)
+        files.rename(self.staging, self._out)
+        files.sync_dir(self._parent)
+        return self._clean_up()
+
+    def _hold(self) -> HeldFile:
+        try:
+            return self._files.hold(self._lock_path, create=True)
+        except LockHeld as error:
+            raise ExportRunning(self._out) from error
+
+    def _release(self) -> None:
+        # The name goes while the lock is held: whoever waits on the old file sees that, and
+        # makes a new one.
+        with suppress(StorageError):
+            self._files.remove(self._lock_path)
+        self._lock.close()
+
+    def _recover(self) -> None:
+        """Leave `out` as it was before or after a crashed export, and no `replaced`."""
+        files = self._files
+        # What is visible now may not be durable yet, and what is removed below may be.
+        files.sync_dir(self._parent)
+        self._put_back()
+        _remove_if_there(files, self._replaced)
+
+    def _put_back(self) -> None:
+        """Return the earlier export to its place if a rename took it away and none followed."""
+        files = self._files
+        if not files.exists(self._out) and files.exists(f"{self._replaced}/{MANIFEST}"):
+            files.rename(self._replaced, self._out)
+            files.sync_dir(self._parent)
+
+    def _check_target(self) -> None:
+        if not self._files.exists(self._out):
+            return
+        if not self._files.is_dir(self._out):
+            raise ForeignFolder(self._out)
+        names = self._files.list_dir(self._out)
+        if names and MANIFEST not in names:
+            raise ForeignFolder(self._out)
+
+    def _clean_up(self) -> list[str]:
+        """Remove the earlier export and what crashed exports left; returns what stays."""
+        left: list[str] = []
+        for name in self._files.list_dir(self._parent):
+            path = f"{self._parent}/{name}"
+            if not name.startswith(self._hidden) or path == self._lock_path:
+                continue
+            try:
+                remove_tree(self._files, path)
+            except StorageError:
+                left.append(path)
+        return left
+
+
+def remove_tree(files: Files, path: str) -> None:
+    """Remove a folder and all that is in it, its manifest first; of a link, the link alone."""
+    if files.is_link(path) or not files.is_dir(path):
+        files.remove(path)
+        return
+    names = files.list_dir(path)
+    if MANIFEST in names:
+        # Durably: without it nobody takes what is left for a whole export.
+        files.remove(f"{path}/{MANIFEST}")
+        files.sync_dir(path)
+    for name in names:
+        if name != MANIFEST:
+            remove_tree(files, f"{path}/{name}")
+    files.remove(path)
+
+
+def _remove_if_there(files: Files, path: str) -> None:
+    if files.exists(path) or files.is_link(path):
+        remove_tree(files, path)
+
+
+def _make_durable_dir(files: Files, path: str) -> None:
+    missing: list[str] = []
+    while not files.exists(path):
+        missing.append(path)
+        path = posixpath.dirname(path)
+    if missing:
+        files.make_dir(missing[0])
+        for made in missing:
+            files.sync_dir(posixpath.dirname(made))
