@@ -16,7 +16,8 @@ from typing import NamedTuple
 from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.log.batch_scan import resync, scan_batches, zero_tail_start
+from engine.log.batch_scan import scan_batches, zero_tail_start
+from engine.log.batch_search import resync
 from engine.records.view import RecordBatch
 
 

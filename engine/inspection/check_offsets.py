@@ -4,7 +4,12 @@
 segment base ≤ base offset ≤ last offset ≤ segment base + 2^31 − 1      each batch
 last offset of one < base offset of the next                            always
 last offset of one + 1 = base offset of the next                        unless compacted
+name of the first segment = its first base offset                       unless compacted
+last offset + 1 ≥ name of the last segment                              unless compacted
 ```
+
+Offsets that are missing behind damaged bytes are reported in every log: in a compacted one, some of
+them may have been gone before.
 
 Source: L1.
 """
@@ -43,6 +48,8 @@ class OffsetCheck:
         self._segment_base = 0
         self._path = ""
         self._after_damage = False
+        # What the next batch should start with; None without any segment.
+        self._expected: int | None = None
         #: Whether every offset so far was there, from 0 on.
         self.is_complete = True
         #: The first offset seen, and the offset after the last one; None without any batch.
@@ -53,6 +60,8 @@ class OffsetCheck:
         """Begin with the next segment's .log."""
         self._path = path
         self._segment_base = base_offset
+        if self._expected is None:
+            self._expected = base_offset
         if self.next_offset is not None and base_offset < self.next_offset:
             self._findings.add(
                 Severity.ERROR,
@@ -65,13 +74,13 @@ class OffsetCheck:
             )
 
     def see_damage(self) -> None:
-        """Note bytes that are no batch: what was lost there is no gap of its own."""
+        """Note bytes that are no batch: offsets that are missing behind them were lost there."""
         self._after_damage = True
         self.is_complete = False
 
     def follow(self, next_offset: int) -> None:
         """Note a good batch that continues the last one without a gap, up to an offset."""
-        self.next_offset = next_offset
+        self.next_offset = self._expected = next_offset
         self._after_damage = False
 
     def see(self, position: int, batch: RecordBatch) -> None:
@@ -82,7 +91,7 @@ class OffsetCheck:
         except CorruptRecord as error:
             # Only a wrapper of magic 0 or 1 is opened for its first offset.
             self._add("batch-records", f"the records inside do not decode: {error}", position)
-            self.next_offset = last_offset + 1
+            self.next_offset = self._expected = last_offset + 1
             return
         if last_offset < base_offset:
             message = f"last offset {last_offset} lies below base offset {base_offset}"
@@ -98,25 +107,19 @@ class OffsetCheck:
         if self.first_offset is None:
             self.first_offset = base_offset
             self.is_complete = self.is_complete and not base_offset
-        self.next_offset = max(self.next_offset or 0, last_offset + 1)
+        self.next_offset = self._expected = max(self.next_offset or 0, last_offset + 1)
         self._after_damage = False
 
     def finish(self) -> None:
         """Report the gaps, unless the log turned out to be compacted."""
+        if self._expected is not None and self._segment_base > self._expected:
+            # A last segment without a good batch still says by its name how far the log went.
+            self._miss(_Gap(self._path, 0, self._expected, self._segment_base))
         if self._compacted:
             return
         doubt = "" if self._compacted is False else "; or is the topic compacted?"
         for gap in self._gaps:
-            self._findings.add(
-                Severity.ERROR,
-                "offset-gap",
-                gap.path,
-                f"offsets {gap.expected} to {gap.got - 1} are missing{doubt}",
-                position=gap.position,
-                offset=gap.got,
-                expected=gap.expected,
-                got=gap.got,
-            )
+            self._report(gap, doubt)
         for path, count in self._gap_counts.items():
             self._findings.leave_out(path, "offset-gap", max(count - FINDINGS_OF_A_KIND_MAX, 0))
 
@@ -129,16 +132,37 @@ class OffsetCheck:
             self._add("offset-overflow", message, position, base_offset)
 
     def _check_order(self, position: int, base_offset: int) -> None:
-        expected = self.next_offset
+        expected = self._expected
         if expected is None or base_offset == expected:
             return
         if base_offset < expected:
-            message = f"base offset {base_offset} was there before; the next is {expected}"
-            self._add("offset-overlap", message, position, base_offset)
+            # Below the name of the first segment there is nothing to overlap.
+            if self.next_offset is not None:
+                message = f"base offset {base_offset} was there before; the next is {expected}"
+                self._add("offset-overlap", message, position, base_offset)
             return
         self.is_complete = False
-        if not self._after_damage and not self._compacted:
-            self._hold(_Gap(self._path, position, expected, base_offset))
+        self._miss(_Gap(self._path, position, expected, base_offset))
+
+    def _miss(self, gap: _Gap) -> None:
+        """Report offsets that damage took; hold others while the log may be compacted."""
+        if self._after_damage:
+            doubt = ", if they were not compacted away before" if self._compacted else ""
+            self._report(gap, f": they were in the damaged bytes before it{doubt}")
+        elif not self._compacted:
+            self._hold(gap)
+
+    def _report(self, gap: _Gap, reason: str) -> None:
+        self._findings.add(
+            Severity.ERROR,
+            "offset-gap",
+            gap.path,
+            f"offsets {gap.expected} to {gap.got - 1} are missing{reason}",
+            position=gap.position,
+            offset=gap.got,
+            expected=gap.expected,
+            got=gap.got,
+        )
 
     def _hold(self, gap: _Gap) -> None:
         """Keep a gap until it is known whether the log is compacted, in bounded memory."""

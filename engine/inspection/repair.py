@@ -7,6 +7,7 @@ leftovers, removed files   removed one by one, later segments first: a whole beg
 .log before its cut        the old log, and maybe a part of its backup under a .tmp name
 a cut .log                 a log that ends where the plan says; indexes may point behind it
 index, epochs              replaced as a whole: the old file or the new one
+checkpoints                last: until then they say that the logs went further
 ```
 
 After any of these a repair planned anew comes to the same end. Records are not lost before their
@@ -17,12 +18,15 @@ Source: invariants L2, L8.
 
 from __future__ import annotations
 
-from engine.errors import StorageError
+from collections.abc import Mapping
+
+from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.inspection.repair_actions import CutFile, RenameFile, RepairPlan, WriteFile
 from engine.log import meta_properties, offset_checkpoint
 from engine.log.file_copy import copy_file, store_file
+from engine.model import TopicPartition
 
 #: The end of the name under which records are kept that a repair removes.
 BACKUP_SUFFIX = ".before-repair"
@@ -97,6 +101,32 @@ def copy_state_files(files: Files, source: str, target: str) -> None:
                 raise OutputExists(target)
             copy_file(files, f"{source}/{name}", f"{target}/{name}")
     files.sync_dir(target)
+
+
+def lower_checkpoints(
+    files: Files, path: str, end_offsets: Mapping[TopicPartition, int]
+) -> list[str]:
+    """Set recovery points and high watermarks above a log's end to its end, as a truncation does.
+
+    Returns what was changed, in words. A checkpoint that cannot be read stays as it is.
+    """
+    changes: list[str] = []
+    for name in (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS):
+        if not files.exists(f"{path}/{name}"):
+            continue
+        try:
+            offsets = offset_checkpoint.read_offsets(files, f"{path}/{name}")
+        except CorruptFile:
+            continue
+        lowered = {key: min(at, end_offsets.get(key, at)) for key, at in offsets.items()}
+        if lowered != offsets:
+            files.replace_file(f"{path}/{name}", offset_checkpoint.encode_offsets(lowered))
+        changes += [
+            f"{name}: {key} from {at} to {lowered[key]}, the end of its log"
+            for key, at in offsets.items()
+            if lowered[key] != at
+        ]
+    return changes
 
 
 def _back_up(files: Files, path: str, name: str) -> str:

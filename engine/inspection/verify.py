@@ -35,7 +35,8 @@ from engine.inspection.findings import Finding, Findings, Severity
 from engine.inspection.usual_batches import UsualBatches
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
-from engine.log.batch_scan import BatchScan, resync, scan_batches, zero_tail_start
+from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
+from engine.log.batch_search import after_bad_crc, resync
 from engine.log.log_dir import (
     LogDir,
     LogDirState,
@@ -49,6 +50,12 @@ from engine.log.txn_index import TransactionIndex, read_txn_index
 from engine.naming import COMPACTED_TOPICS, FileKind
 from engine.records.batch_header import MAGIC
 from engine.records.view import RecordBatch
+
+#: Checkpoints of offsets that the log had reached when they were written.
+_REACHED = {
+    offset_checkpoint.RECOVERY_POINTS: "recovery point: all below it was flushed",
+    offset_checkpoint.HIGH_WATERMARKS: "high watermark: all below it was committed",
+}
 
 
 class VerifyOptions(NamedTuple):
@@ -91,7 +98,11 @@ def verify_partition(
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
         options = options._replace(compacted=True)
-    return _PartitionScan(files, partition, options, on_read).run()
+    scan = _PartitionScan(files, partition, options, on_read)
+    report = scan.run()
+    if state is None:
+        return report
+    return report._replace(findings=(*report.findings, *_short_log(partition, state, report)))
 
 
 def verify_log_dir(log_dir: LogDir) -> list[Finding]:
@@ -285,9 +296,12 @@ class _PartitionScan:
             scan = scan_batches(file, start=start or 0)
             damage = None
             try:
-                self._feed(scan)
+                start = self._feed(scan)
             except CorruptRecord as error:
                 damage = error
+            else:
+                if start is not None:
+                    continue
             if damage is None and not scan.trailing_bytes:
                 return
             if damage is None and self._is_last and file.size_bytes() > size_bytes:
@@ -300,8 +314,11 @@ class _PartitionScan:
         message = f"more than {DAMAGES_OF_A_SEGMENT_MAX} damaged places: the rest was not read"
         self._error("segment-unread", message, start or 0)
 
-    def _feed(self, scan: BatchScan) -> None:
-        """Give each batch to the checks, usual ones by fewer steps."""
+    def _feed(self, scan: BatchScan) -> int | None:
+        """Give each batch to the checks, usual ones by fewer steps.
+
+        Returns where to go on instead of where a batch with a wrong CRC says that it ends.
+        """
         usual = UsualBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
             for position, view in scan.frames():
@@ -311,10 +328,18 @@ class _PartitionScan:
                     self._batches += 1
                     continue
                 usual.leave()
-                self._batch(position, scan.batch(position, view))
-                usual.enter(self._segment_base)
+                batch = scan.batch(position, view)
+                if self._batch(position, batch):
+                    usual.enter(self._segment_base)
+                    continue
+                stated_end = position + batch.size_bytes
+                following = after_bad_crc(scan.file, position, stated_end)
+                self._see_damage(position, following)
+                if following != stated_end:
+                    return following
         finally:
             usual.leave()
+        return None
 
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
@@ -343,7 +368,8 @@ class _PartitionScan:
             self._error("bytes-skipped", message, at)
         return following
 
-    def _batch(self, position: int, batch: RecordBatch) -> None:
+    def _batch(self, position: int, batch: RecordBatch) -> bool:
+        """Give one batch to the checks; returns False if its bytes cannot be trusted."""
         self._batches += 1
         magic = batch.magic
         if not 0 <= magic <= MAGIC:
@@ -353,8 +379,7 @@ class _PartitionScan:
             if magic >= 0:
                 message = "the checksum is not that of the bytes"
                 self._error("batch-crc", message, position)
-            self._see_damage(position, position + 1)
-            return
+            return False
         if self._options.deep:
             problem = record_problem(batch)
             if problem:
@@ -366,6 +391,7 @@ class _PartitionScan:
             self._index.see(position, batch.last_offset)
         if self._time_index:
             self._time_index.see(batch.last_offset, batch.max_timestamp_ms)
+        return True
 
     def _see_damage(self, start: int, end: int) -> None:
         """Tell every check that batches were lost in [start, end)."""
@@ -396,11 +422,31 @@ def _is_whole(batch: RecordBatch) -> bool:
         return False
 
 
+def _short_log(
+    partition: PartitionFolder, state: LogDirState, report: PartitionReport
+) -> list[Finding]:
+    """Return that a log ends below an offset that a checkpoint says was there, if it does."""
+    segments = partition.files.segments
+    end_offset = max(report.next_offset or 0, segments[-1].base_offset if segments else 0)
+    findings = Findings()
+    for checkpoint, meaning in _REACHED.items():
+        reached = state.offset(checkpoint, partition.topic_partition)
+        if reached is not None and reached > end_offset:
+            findings.add(
+                Severity.WARNING,
+                "log-short",
+                partition.files.path,
+                f"the log ends at offset {end_offset}, but {reached} is its {meaning}",
+                offset=end_offset,
+                expected=reached,
+                got=end_offset,
+            )
+    return findings.all()
+
+
 def _is_known_compacted(partition: PartitionFolder, state: LogDirState | None) -> bool:
     """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
     key = partition.topic_partition
     if key is None:
         return False
-    if key.topic in COMPACTED_TOPICS:
-        return True
-    return state is not None and state.offset(offset_checkpoint.CLEANER_POINTS, key) is not None
+    return key.topic in COMPACTED_TOPICS if state is None else state.is_compacted(key)

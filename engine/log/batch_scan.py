@@ -23,24 +23,12 @@ from collections.abc import Iterator
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import RESYNC_CHECKED_BYTES_FACTOR, SCAN_CHUNK_BYTES
-from engine.records.batch_header import (
-    CHECKED_FROM,
-    HEADER_BYTES,
-    KNOWN_FLAGS,
-    LENGTH_OVERHEAD_BYTES,
-    MAGIC_AT,
-    PROLOGUE_BYTES,
-    read_header_start,
-    read_length,
-)
-from engine.records.crc import crc32c
+from engine.limits import SCAN_CHUNK_BYTES
+from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, PROLOGUE_BYTES, read_length
 from engine.records.view import RecordBatch, batch_at
 
 #: The smallest `length` of any format: a message of magic 0 without key and value.
 LENGTH_MIN = 14
-
-_V2_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD_BYTES
 
 
 class BatchScan:
@@ -134,66 +122,3 @@ def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYT
             return None
         position += len(chunk)
     return start if position > start else None
-
-
-def resync(
-    file: File, position: int, *, end: int | None = None, chunk_bytes: int = SCAN_CHUNK_BYTES
-) -> int | None:
-    """Return where the first whole batch of magic 2 at or after `position` starts, or None.
-
-    It is recognised by its magic byte, a length within the file, a header that makes sense, and
-    a CRC that fits. Bytes made to look like many nested batches would be read again and again,
-    so at most RESYNC_CHECKED_BYTES_FACTOR times the searched bytes are put through the CRC.
-    """
-    end = file.size_bytes() if end is None else min(end, file.size_bytes())
-    budget = RESYNC_CHECKED_BYTES_FACTOR * max(end - position, 0)
-    for candidate, length in _candidates(file, position, end, chunk_bytes):
-        if length > budget:
-            continue
-        budget -= length
-        if _crc_fits(file, candidate, length, chunk_bytes):
-            return candidate
-    return None
-
-
-def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, whole size) wherever the bytes look like the header of a batch."""
-    chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
-    while end - start >= HEADER_BYTES:
-        chunk = file.read_at(start, min(chunk_bytes, end - start))
-        if len(chunk) < HEADER_BYTES:
-            return
-        last = len(chunk) - HEADER_BYTES
-        magic_position = chunk.find(2, MAGIC_AT, last + MAGIC_AT + 1)
-        while magic_position >= 0:
-            at = magic_position - MAGIC_AT
-            size = _plausible_size(chunk, at, end - start - at)
-            if size:
-                yield start + at, size
-            magic_position = chunk.find(2, magic_position + 1, last + MAGIC_AT + 1)
-        start += last + 1
-
-
-def _plausible_size(chunk: bytes, at: int, bytes_left: int) -> int:
-    """Return the size of the batch whose header may stand at `at`, 0 if none can."""
-    base_offset, length, epoch, _, _, attributes, last_delta = read_header_start(chunk, at)
-    if length < _V2_LENGTH_MIN or length + LENGTH_OVERHEAD_BYTES > bytes_left:
-        return 0
-    if base_offset < 0 or epoch < -1 or last_delta < 0 or attributes & ~KNOWN_FLAGS:
-        return 0
-    return int(length) + LENGTH_OVERHEAD_BYTES
-
-
-def _crc_fits(file: File, position: int, size: int, chunk_bytes: int) -> bool:
-    header = file.read_at(position, CHECKED_FROM)
-    if len(header) < CHECKED_FROM:
-        return False
-    crc = 0
-    done = CHECKED_FROM
-    while done < size:
-        chunk = file.read_at(position + done, min(chunk_bytes, size - done))
-        if not chunk:
-            return False
-        crc = crc32c(chunk, crc)
-        done += len(chunk)
-    return crc == int.from_bytes(header[MAGIC_AT + 1 : CHECKED_FROM], "big")

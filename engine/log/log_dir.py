@@ -25,6 +25,7 @@ from engine.log.meta_properties import MetaProperties
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.model import TopicPartition
 from engine.naming import (
+    COMPACTED_TOPICS,
     DirectoryKind,
     FileKind,
     PartitionDirectory,
@@ -120,6 +121,12 @@ class LogDirState(NamedTuple):
     def offset(self, checkpoint: str, partition: TopicPartition | None) -> int | None:
         """Return a partition's offset in one of the checkpoints, None where it has none."""
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
+
+    def is_compacted(self, partition: TopicPartition) -> bool:
+        """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+        if partition.topic in COMPACTED_TOPICS:
+            return True
+        return self.offset(offset_checkpoint.CLEANER_POINTS, partition) is not None
 
 
 class LogDir(NamedTuple):

@@ -7,7 +7,12 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from engine.host import lock_file
 from engine.host.real import RealFiles
-from engine.inspection.repair import copy_state_files, repair_in_place, repair_into
+from engine.inspection.repair import (
+    copy_state_files,
+    lower_checkpoints,
+    repair_in_place,
+    repair_into,
+)
 from engine.inspection.repair_actions import RepairOptions, RepairPlan
 from engine.inspection.repair_plan import plan_repair
 from engine.log.log_dir import LOCK_FILE, LogDir, PartitionFolder, find_log_dir
@@ -79,7 +84,10 @@ def repair_dir(path: str, request: RepairRequest) -> int:
         return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
     if request.in_place and any(plan.lost_bytes for plan in plans):
         confirm("Cut these records", yes=request.yes)
-    failures += _perform(plans, request, log_dir)
+    failed = _perform(plans, request, log_dir)
+    if not failed:
+        _lower_checkpoints(plans, request, log_dir)
+    failures += failed
     return exits.FAILED if failures else exits.OK
 
 
@@ -133,6 +141,16 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
             report_error(error)
             failures += 1
     return failures
+
+
+def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
+    """Let the checkpoints of a directory that was written say how far its logs go now."""
+    if request.into is not None and not log_dir.is_whole:
+        return
+    places = {p.files.path: p.topic_partition for p in log_dir.partitions}
+    ends = {place: plan.end_offset for plan in plans if (place := places.get(plan.path))}
+    for change in lower_checkpoints(RealFiles(), request.into or log_dir.path or ".", ends):
+        say(change)
 
 
 def _summarize(plans: list[RepairPlan]) -> None:

@@ -60,7 +60,7 @@ def test_a_table_has_a_row_for_each_partition_with_its_worst_problem(damaged: Pa
     assert "torn-tail: 1420 bytes of a batch" in shown["r-tail-mid-record-0"]
     assert "torn-tail" not in shown["r-untouched-0"]
     assert err.endswith(
-        "1 problems\nhint: --all shows each problem, -o json has them for scripts\n"
+        "2 problems\nhint: --all shows each problem, -o json has them for scripts\n"
     )
 
 
@@ -68,7 +68,7 @@ def test_all_adds_a_row_for_each_problem(damaged: Path) -> None:
     code, out, err = logs("verify", damaged, "--all")
     summary, problems = out.split("\n\n")
     assert code == 4
-    assert [2, 1] == [part.strip().count("\n") for part in (summary, problems)]
+    assert [2, 2] == [part.strip().count("\n") for part in (summary, problems)]
     assert problems.splitlines()[1].split()[:3] == ["warning", "torn-tail", "r-tail-mid-record-0"]
     assert "hint" not in err
 
@@ -76,7 +76,8 @@ def test_all_adds_a_row_for_each_problem(damaged: Path) -> None:
 def test_problems_are_rows_and_exit_4(damaged: Path) -> None:
     code, out, err = logs("verify", damaged, "-o", "json")
     assert code == 4
-    (row,) = json.loads(out)
+    row, short = json.loads(out)
+    assert ("log-short", 121) == (short["code"], short["expected"])
     assert row == {
         "severity": "warning",
         "code": "torn-tail",
@@ -89,7 +90,7 @@ def test_problems_are_rows_and_exit_4(damaged: Path) -> None:
         "got": None,
         "path": f"{damaged}/r-tail-mid-record-0/00000000000000000084.log",
     }
-    assert err.endswith("1 problems\n")
+    assert err.endswith("2 problems\n")
 
 
 def test_every_output_format_has_the_same_rows(damaged: Path) -> None:
@@ -97,7 +98,7 @@ def test_every_output_format_has_the_same_rows(damaged: Path) -> None:
         return logs("verify", damaged, "--notes", "-o", output)[1]
 
     found = json.loads(rows("json"))
-    assert len(found) == 3
+    assert len(found) == 4
     assert [json.loads(line) for line in rows("ndjson").splitlines()] == found
     assert yaml.safe_load(rows("yaml")) == found
     assert [row["code"] for row in csv.DictReader(io.StringIO(rows("csv")))] == [

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import MachineStopped, MemoryFiles
-from engine.inspection.repair import BACKUP_SUFFIX, OutputExists, repair_in_place, repair_into
+from engine.inspection.repair import (
+    BACKUP_SUFFIX,
+    OutputExists,
+    lower_checkpoints,
+    repair_in_place,
+    repair_into,
+)
 from engine.inspection.repair_actions import (
     CutFile,
     RemoveFile,
@@ -16,8 +22,10 @@ from engine.inspection.repair_actions import (
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import verify_partition
 from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs, parse_leader_epochs
+from engine.log.offset_checkpoint import RECOVERY_POINTS, encode_offsets, read_offsets
 from engine.log.producer_snapshot import encode_producer_snapshot
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, parse_txn_index
+from engine.model import TopicPartition
 from engine.naming import FileKind
 from tests.unit.log.logs import (
     DIR,
@@ -378,3 +386,15 @@ def test_a_repeat_that_a_broker_keeps_is_cut_where_that_is_asked_for(
 def test_a_whole_log_has_no_overlaps_to_cut() -> None:
     found = plan(three_segments(), options=RepairOptions(100, cuts_overlaps=True))
     assert (found.actions, found.overlaps) == ((), 0)
+
+
+def test_checkpoints_above_the_end_of_a_log_are_lowered_and_others_stay() -> None:
+    files = log_of({0: batch(0)})
+    content = encode_offsets({TopicPartition("t", 0): 9, TopicPartition("u", 0): 7})
+    put(files, RECOVERY_POINTS, content, "/data")
+    changes = lower_checkpoints(files, "/data", {TopicPartition("t", 0): 4})
+    assert {TopicPartition("t", 0): 4, TopicPartition("u", 0): 7} == read_offsets(
+        files, f"/data/{RECOVERY_POINTS}"
+    )
+    assert [f"{RECOVERY_POINTS}: t-0 from 9 to 4, the end of its log"] == changes
+    assert [] == lower_checkpoints(files, "/data", {TopicPartition("t", 0): 4})

@@ -93,8 +93,9 @@ def test_a_changed_byte_is_found_where_it_is() -> None:
     size = len(batch(0))
     change(files, name_of(0), flip(3 * size + size - 1))
     report = run(files)
-    (finding,) = report.findings
+    finding, gap = report.findings
     assert (finding.code, finding.position) == ("batch-crc", 3 * size)
+    assert (gap.code, gap.position, gap.expected, gap.got) == ("offset-gap", 4 * size, 3, 4)
     assert finding.severity is Severity.ERROR
     assert finding.path == f"{DIR}/{name_of(0)}"
 
@@ -361,7 +362,7 @@ def test_a_segment_with_damage_is_not_blamed_on_its_indexes() -> None:
     files = two_segments()
     size = len(batch(0))
     change(files, name_of(0), flip(9 * size + 30))
-    assert codes(run(files)) == ["batch-crc"]
+    assert codes(run(files)) == ["batch-crc", "offset-gap"]
 
 
 def test_entries_for_bytes_that_cannot_be_read_are_not_blamed() -> None:
@@ -371,7 +372,7 @@ def test_entries_for_bytes_that_cannot_be_read_are_not_blamed() -> None:
     change(files, name_of(0), sized(3 * size, 0))
     change(files, name_of(10), sized(4 * size, 0))
     put(files, name_of(10), get(files, name_of(10))[: 4 * size] + b"\xff" * 6 * size)
-    assert set(codes(run(files))) == {"batch-size", "bytes-skipped"}
+    assert set(codes(run(files))) == {"batch-size", "bytes-skipped", "offset-gap"}
 
 
 def transactions() -> bytes:
@@ -609,3 +610,48 @@ def test_a_batch_that_a_broker_is_writing_is_not_torn() -> None:
     files.rest = whole[-20:]
     report = verify_partition(files, partition_of(files))
     assert (3, ()) == (report.batches, report.findings)
+
+
+@pytest.mark.parametrize("bit", range(32))
+def test_a_flipped_bit_of_a_length_hides_no_batch(bit: int) -> None:
+    files = two_segments()
+    at = 3 * len(batch(0)) + 8 + bit // 8
+    change(files, name_of(0), lambda c: c.__setitem__(at, c[at] ^ 1 << bit % 8))
+    report = run(files)
+    assert {"batch-crc", "batch-size", "batch-header"} & set(codes(report))
+    (gap,) = [f for f in report.findings if f.code == "offset-gap"]
+    assert (gap.expected, gap.got) == (3, 4)
+
+
+@pytest.mark.parametrize("compacted", [True, False, None])
+def test_offsets_that_damage_took_are_named_also_in_a_compacted_log(compacted: bool | None) -> None:
+    files = two_segments()
+    change(files, name_of(0), flip(4 * len(batch(0)) - 1))
+    report = run(files, compacted=compacted)
+    (gap,) = [f for f in report.findings if f.code == "offset-gap"]
+    assert (gap.expected, gap.got) == (3, 4)
+    assert gap.message.startswith("offsets 3 to 3 ")
+
+
+def test_offsets_missing_before_the_first_batch_are_found() -> None:
+    assert codes(run(log_of({0: batch(4, 6)}))) == ["offset-gap"]
+    assert "offset-gap" not in codes(run(log_of({0: batch(4, 6)}), compacted=True))
+
+
+def test_offsets_missing_before_an_empty_last_segment_are_found() -> None:
+    report = run(log_of({0: batch(0, 10), 15: b""}))
+    (gap,) = [f for f in report.findings if f.code == "offset-gap"]
+    assert (gap.expected, gap.got) == (10, 15)
+
+
+@pytest.mark.parametrize(
+    "checkpoint", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"]
+)
+def test_a_log_that_ends_below_its_checkpoints_is_found(checkpoint: str) -> None:
+    files = two_segments()
+    put(files, checkpoint, b"0\n1\nt 0 20\n", "/data")
+    assert codes(run(files)) == []
+    put(files, checkpoint, b"0\n1\nt 0 21\n", "/data")
+    (finding,) = run(files).findings
+    assert (finding.code, finding.severity) == ("log-short", Severity.WARNING)
+    assert (finding.expected, finding.got) == (21, 20)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from engine.errors import CorruptRecord
 from engine.host.memory import MemoryFiles
 from engine.host.ports import File
-from engine.log.batch_scan import resync, scan_batches, zero_tail_start
+from engine.log.batch_scan import scan_batches, zero_tail_start
+from engine.log.batch_search import resync
 from tests.unit.log.logs import batch
 
 ONE, TWO, BIG = batch(0), batch(1, 3), batch(4, 500)

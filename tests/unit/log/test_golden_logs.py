@@ -95,6 +95,16 @@ DAMAGE = {
     "txn-tail-one-byte": {"torn-tail"},
 }
 
+#: What is said of records that are not there, and where some are not: behind their damage, or
+#: below the high watermark that the directory's checkpoint has.
+LOSS = {"offset-gap", "log-short"}
+LOSSES = {
+    "tail-mid-size", "tail-mid-magic", "tail-mid-header", "tail-header-only", "tail-mid-record",
+    "tail-one-byte", "tail-at-boundary", "crc-last", "crc-mid", "crc-old-segment",
+    "length-huge-mid", "length-negative-mid", "length-small-mid", "offset-back-last",
+    "empty-active",
+}  # fmt: skip
+
 
 @cache
 def _dir(case: str, state: str) -> LogDir:
@@ -141,7 +151,12 @@ def test_every_kind_of_damage_is_found(case: str) -> None:
         if topic.endswith("garbage"):
             # What else garbage looks like is chance.
             codes -= {"index-corrupt", "timeindex-corrupt", "index-entry", "timeindex-entry"}
-        assert (topic, codes) == (topic, DAMAGE[topic.removeprefix("r-")])
+        name = topic.removeprefix("r-")
+        lost = codes & LOSS
+        # Where the last batch is a marker, the high watermark may have been below it.
+        if name != "txn-tail-one-byte":
+            assert (topic, bool(lost)) == (topic, name in LOSSES)
+        assert (topic, codes - LOSS) == (topic, DAMAGE[name])
 
 
 def _truth(case: str, state: str) -> dict[str, Any]:
