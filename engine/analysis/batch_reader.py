@@ -2,9 +2,12 @@
 
 | found | then |
 |---|---|
-| wrong CRC | `bad_crc`; the batch is passed over, the next one starts where it ends |
+| wrong CRC | `bad_crc`; the next batch starts where it ends, or inside if its length is wrong |
 | a length that no batch has | `bad_batch`; the next whole batch is searched for |
-| the same, and no whole batch follows | `torn_tail`: a cut-off or zero end of a segment |
+| the same at the end of the log, no whole batch follows | `torn_tail`: an unfinished last write |
+| a base offset that cannot be right | `bad_offset`; the batch is passed over |
+| offsets that are not there, or twice | `lost`, `gap`, `overlap`: see `batch_order.py` |
+| a leader epoch that cannot be right | `bad_epoch`; the records are good |
 | records that do not hold | `bad_records`, noted by the reader of records |
 """
 
@@ -13,12 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from engine.analysis.batch_order import BatchOrder, OffsetSpan
 from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.log.batch_scan import scan_batches, zero_tail_start
-from engine.log.batch_search import resync
+from engine.log.batch_search import after_bad_crc, resync
 from engine.records.view import RecordBatch
+
+#: Codes of batches that are passed over; the others are of places and offsets.
+BAD_BATCH_CODES = frozenset(("bad_batch", "bad_crc", "bad_offset", "bad_records"))
 
 
 class Problem(NamedTuple):
@@ -42,24 +49,42 @@ class SplitReader:
         # A batch may reach behind the split's end, into bytes that belong to it alone.
         self._file_end = split.end if split.is_last else file.size_bytes()
         self.problems: list[Problem] = []
+        self._order = BatchOrder(file, split, self.note)
 
-    def batches(self, *, keep_bad_crc: bool = False) -> Iterator[tuple[int, RecordBatch, bool]]:
-        """Yield (position, batch, whether its CRC is right); bad ones only if they are kept."""
+    @property
+    def span(self) -> OffsetSpan:
+        """Return which offsets were read so far."""
+        return self._order.span
+
+    def batches(self, *, keep_bad: bool = False) -> Iterator[tuple[int, RecordBatch, bool]]:
+        """Yield (position, batch, whether its CRC is right).
+
+        Bad batches are yielded only if they are kept, those with a wrong base offset among them.
+        """
         position = self._split.start
         while position < self._split.end:
             scan = scan_batches(self._file, start=position, end=self._file_end)
             try:
-                for position, batch in scan:
-                    if position >= self._split.end:
+                for at, batch in scan:
+                    if at >= self._split.end:
                         return
-                    valid = self._has_valid_crc(position, batch)
-                    if valid or keep_bad_crc:
-                        yield position, batch, valid
-                position = scan.position
-                if position < self._split.end:
-                    position = self._pass_over(position, "a batch that ends within the file", "not")
+                    valid = self._has_valid_crc(batch)
+                    following = scan.position if valid else self._after_bad_crc(at, batch)
+                    if (valid and self._order.accepts(at, batch)) or keep_bad:
+                        yield at, batch, valid
+                    if following != scan.position:
+                        break
+                else:
+                    following = self._after_last(scan.position)
             except CorruptRecord as error:
-                position = self._pass_over(scan.position, error.expected, error.got)
+                following = self._pass_over(scan.position, error.expected, error.got)
+            position = following
+
+    def _after_last(self, position: int) -> int:
+        """Return where to go on when the scan has met its end or a batch that is cut off."""
+        if position >= self._split.end:
+            return position
+        return self._pass_over(position, "a batch that ends within the file", "not")
 
     def note(self, position: int, size_bytes: int, code: str, message: str) -> None:
         """Note a damaged place."""
@@ -68,25 +93,38 @@ class SplitReader:
             Problem(split.topic, split.partition, split.path, position, size_bytes, code, message)
         )
 
-    def _has_valid_crc(self, position: int, batch: RecordBatch) -> bool:
+    def _has_valid_crc(self, batch: RecordBatch) -> bool:
         try:
-            valid = batch.is_crc_valid()
-        except CorruptRecord as error:
-            self.note(position, batch.size_bytes, "bad_batch", str(error))
+            return batch.is_crc_valid()
+        except CorruptRecord:
             return False
-        if not valid:
-            message = f"the stored CRC is {batch.crc}, that of the bytes is another"
-            self.note(position, batch.size_bytes, "bad_crc", message)
-        return valid
+
+    def _after_bad_crc(self, position: int, batch: RecordBatch) -> int:
+        """Note a batch with a wrong CRC; returns where to go on."""
+        stated_end = position + batch.size_bytes
+        following = after_bad_crc(self._file, position, stated_end, end=self._file_end)
+        code, message = "bad_crc", f"the stored CRC is {batch.crc}, that of the bytes is another"
+        try:
+            batch.is_crc_valid()
+        except CorruptRecord as error:
+            code, message = "bad_batch", str(error)
+        self.note(position, min(following, self._split.end) - position, code, message)
+        self._order.see_damage()
+        return following
 
     def _pass_over(self, position: int, expected: str, got: object) -> int:
         """Note damage and return where to go on: the next whole batch, or the split's end."""
         batch_position = resync(self._file, position + 1, end=self._file_end)
         following = self._split.end if batch_position is None else max(batch_position, position + 1)
+        following = min(following, self._split.end)
         code, message = "bad_batch", f"expected {expected}, got {got}"
+        is_zero = False
         if batch_position is None and self._split.is_last:
-            code = "torn_tail"
-            if zero_tail_start(self._file, position) is not None:
+            is_zero = zero_tail_start(self._file, position) is not None
+            if self._split.next_base is None or is_zero:
+                code = "torn_tail"
+            if is_zero:
                 message = "zero bytes up to the end, as preallocation and some crashes leave them"
         self.note(position, following - position, code, message)
+        self._order.see_damage()
         return following

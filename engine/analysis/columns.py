@@ -86,13 +86,18 @@ SEGMENTS = (
     ViewColumn("lastTimestamp", "timestamp", True, "largest of all"),
 )
 
+PROBLEM_CODES = (
+    "bad_crc", "bad_batch", "bad_offset", "bad_records", "bad_epoch", "lost", "gap", "overlap",
+    "torn_tail", "undecided",
+)  # fmt: skip
+
 PROBLEMS = (
     ViewColumn("topic", "string", False, "from the folder's name"),
     ViewColumn("partition", "int", False, "from the folder's name"),
     ViewColumn("segment", "string", False, "path of the .log file"),
     ViewColumn("position", "long", False, "where the damage starts"),
     ViewColumn("bytes", "long", False, "how many bytes were passed over"),
-    ViewColumn("code", "string", False, "bad_crc, bad_batch, bad_records or torn_tail"),
+    ViewColumn("code", "string", False, ", ".join(PROBLEM_CODES)),
     ViewColumn("message", "string", False, "what was expected and what was there"),
 )
 

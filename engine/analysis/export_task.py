@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS, arrow_schema, chosen
 from engine.analysis.record_batches import SplitRecords
@@ -43,6 +44,7 @@ class TaskReport(NamedTuple):
     read_bytes: int
     bad_batch_count: int
     problems: list[Problem]
+    spans: list[OffsetSpan]
 
     def to_json(self) -> str:
         """Return the report as text."""
@@ -51,8 +53,9 @@ class TaskReport(NamedTuple):
     @staticmethod
     def from_json(text: str) -> TaskReport:
         """Return the report behind a text."""
-        *fields, problems = json.loads(text)
-        return TaskReport._make([*fields, [Problem._make(problem) for problem in problems]])
+        *fields, problems, spans = json.loads(text)
+        found = [Problem._make(problem) for problem in problems]
+        return TaskReport._make([*fields, found, [OffsetSpan._make(span) for span in spans]])
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
@@ -76,6 +79,7 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
         read_bytes=sum(split.end - split.start for split in splits),
         bad_batch_count=records.bad_batch_count,
         problems=records.problems,
+        spans=records.spans,
     )
 
 

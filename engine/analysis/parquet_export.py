@@ -16,9 +16,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from engine import __version__
+from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, TaskReport, map_export
+from engine.analysis.gaps import with_gaps
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
@@ -30,14 +32,18 @@ _SUCCESS = "_SUCCESS"
 
 
 class DamagedData(EngineError):
-    """A strict export met damaged batches; nothing was published."""
+    """A strict export met damaged batches, missing offsets or what cannot be decided.
+
+    Nothing was published.
+    """
 
     exit_code = 4
     hint = "`kctl logs verify` shows each place; without --strict they are passed over and listed"
 
-    def __init__(self, bad_batch_count: int, first: str) -> None:
-        super().__init__(f"{bad_batch_count} damaged batches, the first: {first}")
-        self.bad_batch_count = bad_batch_count
+    def __init__(self, problem_count: int, first: str) -> None:
+        noun = "problem" if problem_count == 1 else "problems"
+        super().__init__(f"{problem_count} {noun} with the data, the first: {first}")
+        self.problem_count = problem_count
 
 
 class ExportSummary(NamedTuple):
@@ -62,6 +68,8 @@ class ExportPlan(NamedTuple):
     columns: tuple[str, ...]
     include_control: bool = False
     strict: bool = False
+    #: What was found before the export: they are listed with its own.
+    problems: tuple[Problem, ...] = ()
 
 
 def export(
@@ -123,17 +131,20 @@ def _run(
 def _complete(
     files: Files, plan: ExportPlan, staging: str, reports: list[TaskReport]
 ) -> ExportSummary:
-    problems = [problem for report in reports for problem in report.problems]
+    problems = with_gaps(
+        [problem for report in reports for problem in report.problems],
+        [span for report in reports for span in report.spans],
+    )
     bad = sum(report.bad_batch_count for report in reports)
-    if plan.strict and bad:
-        first = next(p for p in problems if p.code != "torn_tail")
-        raise DamagedData(bad, f"{first.segment} at position {first.position}: {first.message}")
+    if plan.strict:
+        _refuse([*plan.problems, *problems])
     listed = {report.file for report in reports if report.file}
     for name in files.list_dir(staging):
         if name not in listed:
             files.remove(f"{staging}/{name}")
     if not listed:
         listed = {_empty_file(files, staging, plan)}
+    problems = [*plan.problems, *problems]
     _write_problems(files, staging, problems)
     summary = ExportSummary(
         out=plan.out,
@@ -147,6 +158,15 @@ def _complete(
     files.replace_file(f"{staging}/{_SUCCESS}", b"")
     files.replace_file(f"{staging}/{MANIFEST}", _manifest(plan, reports, summary))
     return summary
+
+
+def _refuse(problems: list[Problem]) -> None:
+    """Raise DamagedData for anything but the end of a last write that did not end."""
+    serious = [problem for problem in problems if problem.code != "torn_tail"]
+    if serious:
+        first = serious[0]
+        where = f"{first.segment} at position {first.position}"
+        raise DamagedData(len(serious), f"{where}: {first.message}")
 
 
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from engine.analysis.batch_reader import Problem, SplitReader
+from engine.analysis.batch_order import OffsetSpan
+from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
 from engine.analysis.columns import ViewColumn, arrow_schema
 from engine.analysis.isolation import is_hidden
 from engine.analysis.record_columns import RecordColumns
@@ -28,6 +29,7 @@ class SplitRecords:
         self._schema = arrow_schema(columns)
         self._include_control = include_control
         self.problems: list[Problem] = []
+        self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
 
     def batches_of(self, split: Split) -> Iterator[Any]:
@@ -52,7 +54,8 @@ class SplitRecords:
             if columns.row_count:
                 yield columns.take()
         self.problems += reader.problems
-        self.bad_batch_count += sum(p.code != "torn_tail" for p in reader.problems)
+        self.spans.append(reader.span)
+        self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
 
 
 def view_batches(

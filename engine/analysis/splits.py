@@ -1,8 +1,9 @@
 """Planning what each task reads: pieces of segments, cut at batch starts, packed to a size.
 
-1. A segment is cut where its offset index has the first position at or behind each multiple of
-   the split size: that is the start of a batch. Without an index it stays whole.
-2. A batch that straddles a cut belongs to the piece in which it starts.
+1. A segment is cut at the first position behind each split size that its offset index has and at
+   which a whole batch starts: an index is a hint, and a wrong entry is passed over for the next
+   one. Without a right entry, or without an index, the segment stays whole.
+2. A batch belongs to the piece in which it starts.
 3. The active segment is read only up to the size seen here.
 4. Small pieces are packed together, in order, up to the split size; opening a file weighs
    as much as FILE_OPEN_WEIGHT_BYTES of it.
@@ -14,12 +15,16 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable
+from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
 
 from engine.errors import EngineError, StorageError
-from engine.host.ports import Files
+from engine.host.ports import File, Files
 from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
+from engine.log import leader_epoch_checkpoint
+from engine.log.batch_search import is_whole, plausible_size
+from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.log_dir import (
     LogDir,
     PartitionFolder,
@@ -30,6 +35,8 @@ from engine.log.offset_checkpoint import LOG_STARTS
 from engine.log.offset_index import read_offset_index
 from engine.log.segment_files import SegmentFiles
 from engine.naming import DirectoryKind, FileKind
+from engine.records.batch_header import MAGIC, MAGIC_AT, PROLOGUE_BYTES, read_offset_and_length
+from engine.records.view import batch_at
 
 
 class Split(NamedTuple):
@@ -39,6 +46,10 @@ class Split(NamedTuple):
     follows it in the segment, so that a cut-off batch at its end is a torn tail. Only with
     read_committed: `aborted` are (producer id, first, last offset) of transactions to hide, and
     records from `end_offset` on are not settled yet.
+
+    To hold a batch's base offset and leader epoch to: `next_base` is the base offset of the next
+    segment, None in the last one; `is_compacted` says that the topic is known to be; `epochs` are
+    (epoch, first offset) of the partition's epoch checkpoint.
     """
 
     path: str
@@ -52,6 +63,9 @@ class Split(NamedTuple):
     log_start_offset: int
     aborted: tuple[tuple[int, int, int], ...] = ()
     end_offset: int | None = None
+    next_base: int | None = None
+    is_compacted: bool = False
+    epochs: tuple[tuple[int, int], ...] = ()
 
 
 class Selection(NamedTuple):
@@ -109,9 +123,30 @@ def plan_splits(
         split
         for log_dir in wanted
         for partition in log_dir.partitions
-        for segment in partition.files.segments
-        for split in _cut(files, log_dir, partition, segment, split_bytes)
+        for split in _cut_partition(files, log_dir, partition, split_bytes)
     ]
+
+
+def _cut_partition(
+    files: Files, log_dir: LogDir, partition: PartitionFolder, split_bytes: int
+) -> Iterable[Split]:
+    assert partition.directory is not None
+    segments = partition.files.segments
+    epochs = _epochs(files, partition)
+    is_compacted = log_dir.state.is_compacted(partition.directory.topic_partition)
+    following = [segment.base_offset for segment in segments[1:]]
+    for segment, next_base in zip(segments, [*following, None], strict=True):
+        for split in _cut(files, log_dir, partition, segment, split_bytes):
+            yield split._replace(next_base=next_base, is_compacted=is_compacted, epochs=epochs)
+
+
+def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], ...]:
+    """Return the entries of the epoch checkpoint; none if it cannot be read."""
+    path = partition.files.file_path(leader_epoch_checkpoint.FILE_NAME)
+    try:
+        return tuple((e.epoch, e.start_offset) for e in read_leader_epochs(files, path))
+    except StorageError:
+        return ()
 
 
 def _cut(
@@ -150,15 +185,37 @@ def _cut_positions(
         index = read_offset_index(files, path, segment.base_offset)
     except StorageError:
         return []
-    if index.problem() is not None:
-        # A wrong index would cut batches in two; the segment is then read in one piece.
-        return []
     cuts: list[int] = []
-    for _, position in index:
-        last = cuts[-1] if cuts else 0
-        if last + split_bytes <= position < segment.log_bytes:
-            cuts.append(position)
+    before = index.base_offset - 1
+    with closing(files.open(partition.files.segment_path(segment, FileKind.LOG))) as file:
+        for offset, position in index:
+            last = cuts[-1] if cuts else 0
+            if last + split_bytes <= position < segment.log_bytes and _starts_batch(
+                file, position, segment.log_bytes, before, offset
+            ):
+                cuts.append(position)
+            before = offset
     return cuts
+
+
+def _starts_batch(file: File, position: int, end: int, before: int, offset: int) -> bool:
+    """Return whether a whole batch starts at an index entry's position, as the entry says.
+
+    Its base offset, which no checksum covers, lies between the offsets of the entry before and of
+    this one, and the batch behind it does not begin below its end.
+    """
+    size = plausible_size(file, position, end)
+    if not size or not is_whole(file, position, size):
+        return False
+    batch = batch_at(memoryview(file.read_at(position, size)), 0)
+    first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
+    if not before < first <= batch.last_offset <= offset:
+        return False
+    header = file.read_at(position + size, PROLOGUE_BYTES)
+    if len(header) < PROLOGUE_BYTES or header[MAGIC_AT] < MAGIC:
+        return True
+    following, _ = read_offset_and_length(header, 0)
+    return bool(following == batch.next_offset or following > offset)
 
 
 def pack_splits(

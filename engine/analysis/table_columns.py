@@ -22,7 +22,7 @@ Row = dict[str, Any]
 def batch_rows(files: Files, split: Split) -> Iterator[Row]:
     """Yield one row a batch, those with a wrong CRC too."""
     with closing(files.open(split.path)) as file:
-        for position, batch, valid in SplitReader(file, split).batches(keep_bad_crc=True):
+        for position, batch, valid in SplitReader(file, split).batches(keep_bad=True):
             yield _batch_row(split, position, batch, valid)
 
 

@@ -34,7 +34,7 @@ def _export(
         files.replace_file(f"{job.staging_dir}/{name}", label.encode())
         if fails:
             raise TaskFailed("the work failed")
-        return [TaskReport(name, 1, len(label), 1, 0, [])]
+        return [TaskReport(name, 1, len(label), 1, 0, [], [])]
 
     export_with(run, files, ExportPlan([], out, ("offset",)), f"job-{label}")
 
@@ -147,7 +147,7 @@ def test_a_second_export_into_the_folder_is_refused_while_one_runs() -> None:
         with pytest.raises(ExportRunning):
             _export(files, "second")
         assert "old" == _exported(files)
-        return [TaskReport("part-00000-first.parquet", 1, 5, 1, 0, [])]
+        return [TaskReport("part-00000-first.parquet", 1, 5, 1, 0, [], [])]
 
     export_with(run, files, ExportPlan([], OUT, ("offset",)), "job-first")
     assert "first" == _exported(files)

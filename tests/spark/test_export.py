@@ -65,7 +65,9 @@ def test_damaged_batches_are_listed_beside_the_data(spark: Any, tmp_path: Path) 
     summary = _run(spark, log_dir, tmp_path / "out")
     problems = pq.read_table(tmp_path / "out" / "_problems").to_pylist()
     assert 1 == summary.bad_batch_count
-    assert [("clicks", "bad_crc")] == [(p["topic"], p["code"]) for p in problems]
+    assert [("clicks", "bad_crc"), ("clicks", "lost")] == [
+        (p["topic"], p["code"]) for p in problems
+    ]
     assert 0 < pq.read_table(tmp_path / "out").num_rows < 1186
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import zlib
+from typing import Any
+
+import pytest
 
 from engine.analysis.batch_reader import SplitReader
 from engine.analysis.splits import Split
@@ -22,12 +26,14 @@ def _batches(count: int = 6) -> list[bytes]:
     return found
 
 
-def _reader(raw: bytes, *, is_last: bool = True, end: int | None = None) -> SplitReader:
+def _reader(
+    raw: bytes, *, is_last: bool = True, end: int | None = None, epochs: tuple[Any, ...] = ()
+) -> SplitReader:
     files = MemoryFiles()
     files.make_dir("/logs/t-0")
     files.replace_file(PATH, raw)
     size = len(raw) if end is None else end
-    split = Split(PATH, "/logs", "t", 0, 0, 0, size, is_last, 0)
+    split = Split(PATH, "/logs", "t", 0, 0, 0, size, is_last, 0, epochs=epochs)
     return SplitReader(files.open(PATH), split)
 
 
@@ -40,7 +46,7 @@ def test_a_wrong_crc_costs_its_batch_only() -> None:
     batches[2] = batches[2][:-3] + b"xyz"
     reader = _reader(b"".join(batches))
     assert [0, 10, 30, 40, 50] == _offsets(reader)
-    assert ["bad_crc"] == [p.code for p in reader.problems]
+    assert ["bad_crc", "lost"] == [p.code for p in reader.problems]
     assert len(batches[0]) * 2 == reader.problems[0].position
 
 
@@ -87,3 +93,102 @@ def test_any_damage_ends_in_batches_and_problems() -> None:
         offsets = _offsets(reader)
         assert len(offsets) + len(reader.problems) >= 1 or not cut
         assert len(offsets) <= 6
+
+
+@pytest.mark.parametrize("bit", range(32))
+def test_a_flipped_bit_of_a_length_costs_its_batch_only(bit: int) -> None:
+    batches = _batches(60)
+    damaged = bytearray(batches[2])
+    damaged[8 + bit // 8] ^= 1 << bit % 8
+    reader = _reader(b"".join([*batches[:2], bytes(damaged), *batches[3:]]))
+    assert [10 * n for n in range(60) if n != 2] == _offsets(reader)
+    assert "lost" in [p.code for p in reader.problems]
+    (lost,) = [p for p in reader.problems if p.code == "lost"]
+    assert "offsets 20 to 29" in lost.message
+
+
+def test_a_length_that_leads_to_another_batch_hides_none() -> None:
+    batches = _batches(60)
+    for covered in (2, 5, 57):
+        length = sum(map(len, batches[2 : 2 + covered])) + (len(batches[59]) if covered > 56 else 0)
+        damaged = batches[2][:8] + (length - 12).to_bytes(4, "big") + batches[2][12:]
+        reader = _reader(b"".join([*batches[:2], damaged, *batches[3:]]))
+        assert [10 * n for n in range(60) if n != 2] == _offsets(reader)
+
+
+def test_a_batch_in_the_value_of_a_damaged_batch_is_not_taken_for_one_of_the_log() -> None:
+    inner = _batches(3)
+    builder = BatchBuilder(BatchSettings(base_offset=0))
+    builder.append(1_700_000_000_000, b"k", inner[2])
+    outer = bytearray(builder.build())
+    outer[-1] ^= 1
+    following = BatchBuilder(BatchSettings(base_offset=1))
+    following.append(1_700_000_000_000, b"k", b"v")
+    reader = _reader(bytes(outer) + bytes(following.build()))
+    assert [1] == _offsets(reader)
+
+
+@pytest.mark.parametrize("bit", range(64))
+@pytest.mark.parametrize("number", [0, 3, 5])
+def test_a_flipped_bit_of_a_base_offset_is_never_a_good_batch(number: int, bit: int) -> None:
+    batches = _batches()
+    damaged = bytearray(batches[number])
+    damaged[7 - bit // 8] ^= 1 << bit % 8
+    reader = _reader(b"".join([*batches[:number], bytes(damaged), *batches[number + 1 :]]))
+    assert [10 * n for n in range(6) if n != number] == _offsets(reader)
+    assert "bad_offset" in [p.code for p in reader.problems]
+
+
+def _legacy_log(magic: int) -> list[bytes]:
+    """Return 30 messages of magic 0 or 1."""
+    found = []
+    for n in range(30):
+        times = (1_700_000_000_000 + n).to_bytes(8, "big") if magic else b""
+        body = (
+            bytes((magic, 0))
+            + times
+            + b"".join(len(part).to_bytes(4, "big") + part for part in (b"k%02d" % n, b"v" * 40))
+        )
+        message = zlib.crc32(body).to_bytes(4, "big") + body
+        found.append(n.to_bytes(8, "big") + len(message).to_bytes(4, "big") + message)
+    return found
+
+
+@pytest.mark.parametrize("bit", range(32))
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_flipped_bit_of_an_old_message_size_costs_its_message_only(magic: int, bit: int) -> None:
+    messages = _legacy_log(magic)
+    damaged = bytearray(messages[2])
+    damaged[8 + bit // 8] ^= 1 << bit % 8
+    reader = _reader(b"".join([*messages[:2], bytes(damaged), *messages[3:]]))
+    assert [n for n in range(30) if n != 2] == _offsets(reader)
+    assert "lost" in [p.code for p in reader.problems]
+
+
+def _with_epochs(epochs: list[int]) -> list[bytes]:
+    return [
+        batch[:12] + epoch.to_bytes(4, "big", signed=True) + batch[16:]
+        for batch, epoch in zip(_batches(len(epochs)), epochs, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "bad"),
+    [
+        ([0, 0, 2, 2], []),
+        ([0, 0, 2, 3], [3]),
+        ([0, 1, 2, 2], [1]),
+        ([0, 0, 0, 2], [2]),
+        ([0, 0, 2, 0], [3]),
+        ([2, 0, 2, 2], [0]),
+        ([0, 0, -7, 2], [2]),
+    ],
+)
+def test_a_leader_epoch_is_held_to_its_neighbours_and_the_checkpoint(
+    epochs: list[int], bad: list[int]
+) -> None:
+    batches = _with_epochs(epochs)
+    reader = _reader(b"".join(batches), epochs=((0, 0), (2, 20)))
+    assert 4 == len(_offsets(reader))
+    assert bad == [p.position // len(batches[0]) for p in reader.problems]
+    assert {"bad_epoch"} >= {p.code for p in reader.problems}

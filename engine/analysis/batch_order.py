@@ -1,0 +1,255 @@
+"""Whether a batch with the right CRC is where it says: base offset and leader epoch have no CRC.
+
+`expected` is the offset after the last good batch, `next` the base offset of what follows in the
+segment, or the name of the next segment; a batch of n offsets is
+
+```
+base = expected                          right
+next = expected + n, base ≠ expected     `bad_offset`: its neighbours leave room for it alone
+base > expected, next ≥ base + n         a gap before it
+base < expected, next = base + n         the log goes back: `overlap`
+nothing follows, after damage            a gap before it
+nothing else fits                        `bad_offset`
+```
+
+A batch with `bad_offset` is not given to readers. In the last segment, which is never compacted,
+the last batch has nothing behind it: there a gap without damage is `bad_offset` too.
+
+A leader epoch below the one before, above the one behind, or another than the epoch checkpoint has
+where epochs change is `bad_epoch`; the records are right all the same.
+
+Offsets that damage took are `lost`, other ones a `gap`, which compaction leaves rightly: a reader
+collects those only while it has seen no sign of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from engine.analysis.splits import Split
+from engine.errors import CorruptRecord
+from engine.host.ports import File
+from engine.limits import FINDINGS_OF_A_KIND_MAX
+from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.records.batch_header import (
+    HEADER_BYTES,
+    LEADER_EPOCH_AT,
+    MAGIC,
+    MAGIC_AT,
+    PROLOGUE_BYTES,
+    read_offset_and_length,
+)
+from engine.records.view import RecordBatch, batch_at
+
+Note = Callable[[int, int, str, str], None]
+
+
+class OffsetSpan(NamedTuple):
+    """Which offsets a split has; offsets are None without a good batch.
+
+    `after_damage` tells whether damage comes before its first good batch, `ends_in_damage` whether
+    it comes behind its last.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    base_offset: int
+    start: int
+    first_offset: int | None
+    next_offset: int | None
+    after_damage: bool
+    ends_in_damage: bool
+    is_compacted: bool
+
+
+class _Following(NamedTuple):
+    """What is said of the batch behind another one; None where it says nothing."""
+
+    base_offset: int | None
+    leader_epoch: int | None
+
+
+class BatchOrder:
+    """The rules above, over the batches of one split in order."""
+
+    def __init__(self, file: File, split: Split, note: Note) -> None:
+        self._file = file
+        self._split = split
+        self._note = note
+        self._expected = split.base_offset if split.start == 0 else None
+        self._epoch: int | None = None
+        self._last_position = split.start
+        self._after_damage = False
+        self._first_offset: int | None = None
+        self._next_offset: int | None = None
+        self._is_first_after_damage = False
+        self._is_compacted = split.is_compacted
+        self._gap_count = 0
+        self._noted_epoch_at: int | None = None
+
+    @property
+    def span(self) -> OffsetSpan:
+        """Return which offsets were seen so far."""
+        split = self._split
+        return OffsetSpan(
+            split.topic,
+            split.partition,
+            split.path,
+            split.base_offset,
+            split.start,
+            self._first_offset,
+            self._next_offset,
+            self._is_first_after_damage,
+            self._after_damage,
+            self._is_compacted,
+        )
+
+    def see_damage(self) -> None:
+        """Note bytes that are no good batch."""
+        self._after_damage = True
+
+    def accepts(self, position: int, batch: RecordBatch) -> bool:
+        """Return whether a batch with the right CRC is where it should be, and note what is not."""
+        try:
+            base_offset = batch.base_offset
+        except CorruptRecord as error:
+            # A wrapper of magic 0 or 1 is opened for its first offset.
+            self._note(position, batch.size_bytes, "bad_records", str(error))
+            self.see_damage()
+            return False
+        if self._expected == base_offset and batch.leader_epoch == self._epoch:
+            self._go_on(position, batch, base_offset)
+            return True
+        following = self._following(position + batch.size_bytes)
+        if not self._fits(position, batch, base_offset, following.base_offset):
+            self.see_damage()
+            return False
+        self._check_epoch(position, batch, base_offset, following.leader_epoch)
+        self._go_on(position, batch, base_offset)
+        return True
+
+    def _go_on(self, position: int, batch: RecordBatch, base_offset: int) -> None:
+        if self._first_offset is None:
+            self._first_offset = base_offset
+            self._is_first_after_damage = self._after_damage
+        self._next_offset = self._expected = batch.next_offset
+        self._last_position = position
+        self._after_damage = False
+        count = batch.record_count
+        if batch.has_delete_horizon or (
+            count is not None and count <= batch.last_offset - base_offset
+        ):
+            self._is_compacted = True
+
+    def _fits(
+        self, position: int, batch: RecordBatch, base_offset: int, following: int | None
+    ) -> bool:
+        """Return whether a base offset can be right, and note what it leaves out or repeats."""
+        expected = self._expected
+        if base_offset < 0 or batch.last_offset < base_offset:
+            return self._refuse(position, batch, base_offset, "no batch has it")
+        if following is None and not self._after_damage and expected not in (None, base_offset):
+            return self._refuse(position, batch, base_offset, f"{expected} was expected")
+        if expected is None:
+            if following is not None and following < batch.next_offset:
+                return self._refuse(position, batch, base_offset, f"{following} follows it")
+            return True
+        if base_offset == expected:
+            return True
+        if following is not None:
+            span = batch.next_offset - base_offset
+            if following == expected + span:
+                reason = f"{expected} was expected, and {following} follows it"
+                return self._refuse(position, batch, base_offset, reason)
+            if following < batch.next_offset or (
+                base_offset < expected and following != batch.next_offset
+            ):
+                reason = f"{expected} was expected, and {following} follows it"
+                return self._refuse(position, batch, base_offset, reason)
+        if base_offset > expected:
+            self._miss(position, expected, base_offset)
+        else:
+            message = f"base offset {base_offset} was there before; the next is {expected}"
+            self._note(position, batch.size_bytes, "overlap", message)
+        return True
+
+    def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
+        message = f"base offset {base_offset} cannot be right: {reason}"
+        self._note(position, batch.size_bytes, "bad_offset", message)
+        return False
+
+    def _miss(self, position: int, expected: int, base_offset: int) -> None:
+        missing = missing_offsets(expected, base_offset, is_compacted=self._is_compacted)
+        if self._after_damage:
+            self._note(position, 0, "lost", f"{missing}, lost to the damage before")
+        elif not self._is_compacted and self._gap_count < FINDINGS_OF_A_KIND_MAX:
+            self._gap_count += 1
+            self._note(position, 0, "gap", missing)
+
+    def _check_epoch(
+        self, position: int, batch: RecordBatch, base_offset: int, following: int | None
+    ) -> None:
+        """Note a leader epoch that cannot be right; the last one that can is kept."""
+        epoch, before = batch.leader_epoch, self._epoch
+        if epoch == before or batch.magic < MAGIC:
+            return
+        stored = self._stored_epoch(base_offset)
+        if (reason := _epoch_problem(epoch, before, following, stored)) is not None:
+            self._note_epoch(position, epoch, reason)
+            return
+        if stored is not None and stored.start_offset < (self._next_offset or 0):
+            reason = f"{epoch} began at {stored.start_offset} by the epoch checkpoint"
+            self._note_epoch(self._last_position, before, reason)
+        self._epoch = epoch
+
+    def _note_epoch(self, position: int, epoch: int | None, reason: str) -> None:
+        if position != self._noted_epoch_at:
+            message = f"leader epoch {epoch} cannot be right: {reason}"
+            self._note(position, 0, "bad_epoch", message)
+        self._noted_epoch_at = position
+
+    def _stored_epoch(self, offset: int) -> EpochStart | None:
+        """Return the epoch of an offset by the checkpoint, None if that says nothing of it."""
+        stored = [EpochStart(*epoch) for epoch in self._split.epochs if epoch[1] <= offset]
+        return max(stored, key=lambda epoch: epoch.start_offset, default=None)
+
+    def _following(self, position: int) -> _Following:
+        """Return what the header behind a batch says, or the name of the next segment."""
+        end = self._file.size_bytes() if not self._split.is_last else self._split.end
+        header = self._file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
+        if len(header) < PROLOGUE_BYTES or not any(header):
+            return _Following(self._split.next_base, None)
+        base_offset, length = read_offset_and_length(header, 0)
+        if header[MAGIC_AT] >= MAGIC:
+            epoch = int.from_bytes(
+                header[LEADER_EPOCH_AT : LEADER_EPOCH_AT + 4], "big", signed=True
+            )
+            return _Following(base_offset, epoch)
+        with suppress(CorruptRecord):
+            whole = memoryview(self._file.read_at(position, min(length + 12, end - position)))
+            return _Following(batch_at(whole, 0).base_offset, None)
+        return _Following(base_offset, None)
+
+
+def _epoch_problem(
+    epoch: int, before: int | None, following: int | None, stored: EpochStart | None
+) -> str | None:
+    """Return why a leader epoch cannot be right between its neighbours, None if it can."""
+    if epoch < -1 or (before is not None and epoch < before):
+        return f"{before} came before it"
+    if stored is not None:
+        if stored.epoch == epoch:
+            return None
+        return f"the epoch checkpoint has {stored.epoch} from offset {stored.start_offset} on"
+    if following is not None and 0 <= following < epoch:
+        return f"{following} follows it"
+    return None
+
+
+def missing_offsets(first: int, behind: int, *, is_compacted: bool) -> str:
+    """Return in words that the offsets [first, behind) are missing."""
+    some = "some of " if is_compacted else ""
+    return f"{some}offsets {first} to {behind - 1} are missing"
