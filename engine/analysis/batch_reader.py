@@ -22,6 +22,7 @@ from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.log.batch_scan import scan_batches, zero_tail_start
 from engine.log.batch_search import after_bad_crc, resync
+from engine.records.control import MARKER_BATCH_BYTES
 from engine.records.view import RecordBatch
 
 #: Codes of batches that are passed over; the others are of places and offsets.
@@ -49,6 +50,8 @@ class SplitReader:
         # A batch may reach behind the split's end, into bytes that belong to it alone.
         self._file_end = split.end if split.is_last else file.size_bytes()
         self.problems: list[Problem] = []
+        #: Positions of damage, and whether it may have held the end of a transaction.
+        self.damages: list[tuple[int, bool]] = []
         self._order = BatchOrder(file, split, self.note)
 
     @property
@@ -70,7 +73,10 @@ class SplitReader:
                         return
                     valid = self._has_valid_crc(batch)
                     following = scan.position if valid else self._after_bad_crc(at, batch)
-                    if (valid and self._order.accepts(at, batch)) or keep_bad:
+                    accepted = valid and self._order.accepts(at, batch)
+                    if valid and not accepted:
+                        self.damages.append((at, batch.is_control))
+                    if accepted or keep_bad:
                         yield at, batch, valid
                     if following != scan.position:
                         break
@@ -110,6 +116,9 @@ class SplitReader:
             code, message = "bad_batch", str(error)
         self.note(position, min(following, self._split.end) - position, code, message)
         self._order.see_damage()
+        # A length that leads to the next batch is right, and all markers have one size.
+        may_be_marker = following != stated_end or batch.size_bytes == MARKER_BATCH_BYTES
+        self.damages.append((position, may_be_marker))
         return following
 
     def _pass_over(self, position: int, expected: str, got: object) -> int:
@@ -127,4 +136,6 @@ class SplitReader:
                 message = "zero bytes up to the end, as preallocation and some crashes leave them"
         self.note(position, following - position, code, message)
         self._order.see_damage()
+        # What an unfinished last write began is no part of the log.
+        self.damages.append((position, code != "torn_tail"))
         return following

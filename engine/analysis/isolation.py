@@ -1,23 +1,28 @@
 """What a read_committed consumer would not be given: aborted records, and all from the first
 transaction on that is still open.
 
-One pass over the batches of each partition, in order, by Kafka's rule for transactions; the
-indexes are not trusted with it. Damaged batches end no transaction.
+One pass over the batches of each partition, in order, by Kafka's rule for transactions. Only where
+damage may have taken a marker is the transaction index asked (`transactions.py`); what that leaves
+open is hidden and reported, never guessed.
 """
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
-from engine.analysis.batch_reader import SplitReader
+from engine.analysis.batch_reader import Problem, SplitReader
 from engine.analysis.splits import Split, decode_splits, encode_splits
-from engine.errors import CorruptRecord, EngineError
+from engine.analysis.transactions import Hidden, Outcome, PartitionTransactions
+from engine.errors import EngineError, StorageError
 from engine.host.ports import Files
 from engine.host.real import RealFiles
-from engine.log.transactions_seen import TransactionsSeen
+from engine.log.txn_index import AbortedTransaction, read_txn_index
+from engine.naming import FileKind
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
@@ -32,6 +37,13 @@ class UnknownIsolation(EngineError):
         self.name = name
 
 
+class Committed(NamedTuple):
+    """Splits that know which records to hide, and the transactions that were not decided."""
+
+    splits: list[Split]
+    problems: list[Problem]
+
+
 def check_isolation(name: str) -> str:
     """Return the level; raises UnknownIsolation."""
     if name not in ISOLATION_LEVELS:
@@ -39,24 +51,73 @@ def check_isolation(name: str) -> str:
     return name
 
 
-def committed_only(files: Files, splits: list[Split]) -> list[Split]:
-    """Return the splits of one partition, told what a read_committed consumer is not given."""
-    seen = TransactionsSeen()
-    aborted: list[tuple[int, int, int]] = []
+def committed_only(files: Files, splits: list[Split]) -> Committed:
+    """Return the splits of one partition with what a read_committed consumer is not given."""
+    transactions = PartitionTransactions()
+    ranges: list[tuple[int, int]] = []
+    paths: list[str] = []
     for split in splits:
+        if split.path not in paths:
+            paths.append(split.path)
+            transactions.enter(split.base_offset, _txn_index(files, split))
         with closing(files.open(split.path)) as file:
-            for _, batch, _ in SplitReader(file, split).batches():
-                try:
-                    ended = seen.see(batch)
-                except CorruptRecord:
-                    continue
-                if ended is not None and ended.aborted is not None:
-                    transaction = ended.aborted
-                    aborted.append(
-                        (transaction.producer_id, transaction.first_offset, transaction.last_offset)
-                    )
-    stable = min(seen.open_at.values(), default=None)
-    return [split._replace(aborted=tuple(aborted), end_offset=stable) for split in splits]
+            reader = SplitReader(file, split)
+            seen = 0
+            for position, batch, _ in reader.batches():
+                seen = _see_damages(transactions, reader, seen)
+                transactions.see(position, batch, is_compacted=reader.span.is_compacted)
+            _see_damages(transactions, reader, seen)
+            ranges.append((reader.span.first_offset or 0, reader.span.next_offset or 0))
+    outcome = transactions.finish()
+    found = [
+        split._replace(
+            aborted=tuple((*piece,) for piece in _between(outcome.hidden, first, behind)),
+            end_offset=outcome.stable_offset,
+        )
+        for split, (first, behind) in zip(splits, ranges, strict=True)
+    ]
+    return Committed(found, _problems(outcome, splits[0], paths))
+
+
+def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen: int) -> int:
+    """Hand on the damages since the last time; returns how many there are now."""
+    for position, may_be_marker in reader.damages[seen:]:
+        transactions.see_damage(position, may_be_marker=may_be_marker)
+    return len(reader.damages)
+
+
+def _txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | None:
+    """Return the entries of a segment's transaction index, None without a whole one."""
+    path = split.path.removesuffix(FileKind.LOG.value) + FileKind.TXNINDEX.value
+    try:
+        index = read_txn_index(files, path)
+    except StorageError:
+        return None
+    return None if index.leftover_bytes else index.entries
+
+
+def _between(hidden: Iterable[Hidden], first: int, behind: int) -> Iterator[Hidden]:
+    """Yield what is hidden in a split, which has the offsets [first, behind)."""
+    for piece in hidden:
+        if piece.last_offset >= first and piece.first_offset < behind:
+            yield piece
+
+
+def _problems(outcome: Outcome, split: Split, paths: list[str]) -> list[Problem]:
+    return [
+        Problem(
+            split.topic,
+            split.partition,
+            paths[damage.segment],
+            damage.position,
+            0,
+            "undecided",
+            f"the end of the transaction of producer {piece.producer_id} may be in these damaged"
+            f" bytes: its records at offsets {piece.first_offset} to {piece.last_offset} are left"
+            " out",
+        )
+        for piece, damage in outcome.undecided
+    ]
 
 
 def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
@@ -67,13 +128,16 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
     ]
 
 
-def committed_on_spark(session: Any, splits: list[Split]) -> list[Split]:
+def committed_on_spark(session: Any, splits: list[Split]) -> Committed:
     """Do the same for all partitions, each in a task of its own."""
     context = session.sparkContext
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = session.createDataFrame(context.parallelize(groups, len(groups)), "splits string")
-    rows = frame.mapInArrow(_map_committed, "splits string").collect()
-    return [split for row in rows for split in decode_splits(row["splits"])]
+    rows = frame.mapInArrow(_map_committed, "splits string, problems string").collect()
+    return Committed(
+        [split for row in rows for split in decode_splits(row["splits"])],
+        [Problem(*fields) for row in rows for fields in json.loads(row["problems"])],
+    )
 
 
 def _map_committed(groups: Iterator[Any]) -> Iterator[Any]:
@@ -82,13 +146,32 @@ def _map_committed(groups: Iterator[Any]) -> Iterator[Any]:
     for batch in groups:
         for row in batch.to_pylist():
             committed = committed_only(RealFiles(), decode_splits(row["splits"]))
-            yield pa.RecordBatch.from_pydict({"splits": [encode_splits(committed)]})
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "splits": [encode_splits(committed.splits)],
+                    "problems": [json.dumps(committed.problems)],
+                }
+            )
 
 
-def is_hidden(split: Split, producer_id: int, last_offset: int, is_transactional: bool) -> bool:
-    """Tell whether a data batch is kept from the reader of this split."""
-    if split.end_offset is not None and last_offset >= split.end_offset:
-        return True
-    return is_transactional and any(
-        pid == producer_id and first <= last_offset <= last for pid, first, last in split.aborted
-    )
+class HiddenRecords:
+    """Which data batches of a split are kept from its reader."""
+
+    def __init__(self, split: Split) -> None:
+        self._end_offset = split.end_offset
+        self._firsts: dict[int, list[int]] = {}
+        self._lasts: dict[int, list[int]] = {}
+        # Pieces of one producer do not overlap, so they are in order by either end.
+        for producer_id, first, last in sorted(split.aborted, key=lambda piece: piece[2]):
+            self._firsts.setdefault(producer_id, []).append(first)
+            self._lasts.setdefault(producer_id, []).append(last)
+
+    def has(self, producer_id: int, last_offset: int, *, is_transactional: bool) -> bool:
+        """Return whether a batch of a producer that ends at an offset is hidden."""
+        if self._end_offset is not None and last_offset >= self._end_offset:
+            return True
+        if not is_transactional or producer_id not in self._lasts:
+            return False
+        number = bisect_left(self._lasts[producer_id], last_offset)
+        firsts = self._firsts[producer_id]
+        return number < len(firsts) and firsts[number] <= last_offset

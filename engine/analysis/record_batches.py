@@ -9,7 +9,7 @@ from typing import Any
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
 from engine.analysis.columns import ViewColumn, arrow_schema
-from engine.analysis.isolation import is_hidden
+from engine.analysis.isolation import HiddenRecords
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, segment_row
@@ -36,6 +36,7 @@ class SplitRecords:
         """Yield the records of one split."""
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
+            hidden = HiddenRecords(split)
             columns = RecordColumns(self._columns, self._schema, split)
             for position, batch, _ in reader.batches():
                 if batch.last_offset < split.log_start_offset:
@@ -43,7 +44,7 @@ class SplitRecords:
                 if batch.is_control and not self._include_control:
                     continue
                 transactional = batch.is_transactional and not batch.is_control
-                if is_hidden(split, batch.producer_id, batch.last_offset, transactional):
+                if hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional):
                     continue
                 try:
                     columns.add(position, batch)

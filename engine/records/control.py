@@ -21,6 +21,9 @@ from engine.errors import CorruptRecord
 from engine.records.builder import BatchBuilder, BatchRefused, BatchSettings
 from engine.records.record import Record
 
+#: Size of a transaction's marker.
+MARKER_BATCH_BYTES = 78
+
 _KEY = struct.Struct(">hh")
 _END_VALUE = struct.Struct(">hi")
 _VERSION = 0

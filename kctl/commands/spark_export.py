@@ -93,16 +93,18 @@ def spark_export(
         session = start_session(master)
         if isolation == "read_committed":
             bar.say("looking for transactions")
-            splits = committed_on_spark(session, splits)
+            splits, undecided = committed_on_spark(session, splits)
+        else:
+            undecided = []
         names = tuple(column.name for column in wanted)
-        plan = ExportPlan(splits, out, names, include_control, strict)
+        plan = ExportPlan(splits, out, names, include_control, strict, tuple(undecided))
         job_id = RealEntropy().random_bytes(8).hex()
         summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
     session.stop()
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
         sys.stderr.write(
-            f"warning: {summary.problem_count} damaged places were passed over;"
+            f"warning: {summary.problem_count} problems with the data;"
             f" see {summary.out}/_problems\n"
         )
     for path in summary.leftovers:

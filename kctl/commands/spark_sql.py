@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kctl import exits
 from kctl.commands.cluster_options import FORMATS_HELP, one_command
 from kctl.commands.spark_input import Inputs, partition_numbers, quiet_py4j
+
+if TYPE_CHECKING:
+    from engine.analysis.batch_reader import Problem
 
 app = one_command()
 
@@ -61,12 +65,13 @@ def spark_sql(
     check_statement(query)
     require_spark()
     splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
+    undecided: list[Problem] = []
     with quiet_py4j(), ProgressBar("asking") as bar:
         bar.say("starting Spark")
         session = start_session(master)
         if isolation == "read_committed":
             bar.say("looking for transactions")
-            splits = committed_on_spark(session, splits)
+            splits, undecided = committed_on_spark(session, splits)
         bar.say("running the query")
         result = run_query(session, query, splits, control=include_control, max_rows=max_rows)
     writer = RowWriter([Column(name, name) for name in result.columns], output)
@@ -74,9 +79,11 @@ def spark_sql(
         writer.write({name: _plain(value) for name, value in row.items()})
     writer.close()
     session.stop()
+    for problem in undecided:
+        sys.stderr.write(
+            f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
+        )
     if result.is_cut:
-        import sys
-
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK
 

@@ -36,7 +36,7 @@ def _run(
 ) -> ExportSummary:
     splits = plan_splits(RealFiles(), [str(log_dir)], Selection(), 4000)
     if isolation == "read_committed":
-        splits = committed_on_spark(spark, splits)
+        splits = committed_on_spark(spark, splits).splits
     plan = ExportPlan(splits, str(out), more.pop("columns", COLUMNS), **more)
     return export(spark, RealHeldFiles(), plan, "test", lambda _done, _all: None)
 

@@ -35,7 +35,7 @@ def _splits(truth: TruthSet, split_bytes: int = 128 << 20) -> list[Split]:
     found = plan_splits(RealFiles(), [str(truth.log_dir)], Selection(), split_bytes)
     if truth.isolation == "read_uncommitted":
         return found
-    return [s for group in partitions_of(found) for s in committed_only(RealFiles(), group)]
+    return [s for group in partitions_of(found) for s in committed_only(RealFiles(), group).splits]
 
 
 @pytest.mark.parametrize("truth", SETS, ids=lambda t: f"{t.case}-{t.folder}-{t.isolation}")

@@ -1,0 +1,254 @@
+"""Which transactions of a partition were aborted, also where damage may have taken a marker.
+
+A piece is what one producer wrote in a transaction with no doubt in it. A marker ends it:
+
+```
+piece … COMMIT               given to readers
+piece … ABORT                hidden
+piece … end of the log       open: readers are given nothing from its first offset on
+piece … damage … ?           the marker may be in the damage: the transaction index decides
+```
+
+The index of a segment is trusted where it says of every marker that was read what the log says,
+and has no other entries than for damaged places. Then
+
+```
+an entry covers the piece            hidden
+none does, a marker follows          given: whatever ended it was no abort, or its own entry would
+                                     cover the piece
+none does, nothing follows           undecided: committed in the damage, or open
+```
+
+Without such an index, or without the file (which a broker makes for the first abort), the piece is
+undecided: its records are hidden, and it is reported. A damaged batch of another size than that of
+a marker, whose length is right, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.log.txn_index import AbortedTransaction
+from engine.records.batch_header import MAGIC
+from engine.records.control import ControlType, control_type
+from engine.records.view import RecordBatch
+
+
+class Hidden(NamedTuple):
+    """Offsets [first, last] of one producer's transactional records that readers are not given."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class Undecided(NamedTuple):
+    """A hidden piece of which nobody can say how its transaction ended; `damage` may have it."""
+
+    piece: Hidden
+    damage: Damage
+
+
+class Damage(NamedTuple):
+    """A place that may have held a marker, between two offsets, the second one exclusive.
+
+    `end_offset` is None where no good batch follows in the log.
+    """
+
+    segment: int
+    position: int
+    start_offset: int
+    end_offset: int | None
+
+
+class Outcome(NamedTuple):
+    """What the readers of a partition are not given; `stable_offset` None means up to the end."""
+
+    hidden: tuple[Hidden, ...]
+    undecided: tuple[Undecided, ...]
+    stable_offset: int | None
+
+
+class _Doubt(NamedTuple):
+    """A piece behind which damages came."""
+
+    piece: Hidden
+    damages: list[Damage]
+
+
+class _Abort(NamedTuple):
+    """An ABORT marker, and where the pieces start that it may end."""
+
+    producer_id: int
+    offset: int
+    starts: tuple[int, ...]
+
+
+class PartitionTransactions:
+    """The pieces of a partition, from its batches and damages in order, segment by segment."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Hidden] = {}
+        self._doubts: dict[int, list[_Doubt]] = {}
+        self._hidden: list[Hidden] = []
+        # Doubts, and whether a marker of the producer came behind them.
+        self._settled: list[tuple[_Doubt, bool]] = []
+        self._damages: list[Damage] = []
+        self._unbounded: list[Damage] = []
+        self._next_offset = 0
+        self._segment = -1
+        self._segment_base = 0
+        self._is_gap_known = False
+        self._aborts: list[list[_Abort]] = []
+        self._indexes: list[Sequence[AbortedTransaction] | None] = []
+
+    def enter(self, base_offset: int, index: Sequence[AbortedTransaction] | None) -> None:
+        """Begin with the next segment; `index` None means that it has none that can be read."""
+        self._segment += 1
+        self._segment_base = base_offset
+        self._indexes.append(index)
+        self._aborts.append([])
+
+    def see_damage(self, position: int, *, may_be_marker: bool) -> None:
+        """Note a damaged place in this segment, which may have held a marker of any producer."""
+        if not may_be_marker:
+            # The offsets that are missing behind it were those of data.
+            self._is_gap_known = True
+            return
+        start_offset = max(self._next_offset, self._segment_base)
+        self._unbounded.append(Damage(self._segment, position, start_offset, None))
+        self._doubt_all(self._unbounded[-1])
+
+    def see(self, position: int, batch: RecordBatch, *, is_compacted: bool) -> None:
+        """Go on by one good batch; only in a compacted log may offsets be missing before it."""
+        if self._unbounded:
+            self._bound(batch.base_offset)
+        elif not (is_compacted or self._is_gap_known) and batch.magic >= MAGIC:
+            self._see_gap(position, batch.base_offset)
+        self._is_gap_known = False
+        self._next_offset = batch.next_offset
+        if batch.producer_id < 0:
+            return
+        if not batch.is_control:
+            if batch.is_transactional:
+                self._add(batch.producer_id, batch.base_offset, batch.last_offset)
+            return
+        try:
+            record = next(iter(batch.records()), None)
+            kind = ControlType.UNKNOWN if record is None else control_type(record)
+        except CorruptRecord:
+            damage = Damage(self._segment, position, batch.base_offset, batch.next_offset)
+            self._damages.append(damage)
+            self._doubt(batch.producer_id, damage)
+            return
+        if kind in (ControlType.ABORT, ControlType.COMMIT):
+            self._end(batch.producer_id, batch.base_offset, is_abort=kind is ControlType.ABORT)
+
+    def finish(self) -> Outcome:
+        """Return what is hidden, once all batches were seen."""
+        self._damages += self._unbounded
+        for doubts in self._doubts.values():
+            self._settled += [(doubt, False) for doubt in doubts]
+        trusted = [self._trusted(number) for number in range(len(self._indexes))]
+        hidden, undecided = list(self._hidden), []
+        for doubt, is_followed in self._settled:
+            # The marker would be in one of these segments, and so would its index entry.
+            indexes = [trusted[damage.segment] for damage in doubt.damages]
+            if any(_covers(index or (), doubt.piece) for index in trusted):
+                hidden.append(doubt.piece)
+            elif None in indexes or not is_followed:
+                hidden.append(doubt.piece)
+                undecided.append(Undecided(doubt.piece, doubt.damages[0]))
+        hidden.sort(key=lambda piece: piece.last_offset)
+        stable = min((piece.first_offset for piece in self._open.values()), default=None)
+        return Outcome(tuple(hidden), tuple(undecided), stable)
+
+    def _add(self, producer_id: int, first_offset: int, last_offset: int) -> None:
+        piece = self._open.get(producer_id)
+        first_offset = first_offset if piece is None else piece.first_offset
+        self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
+
+    def _doubt(self, producer_id: int, damage: Damage) -> None:
+        doubts = self._doubts.setdefault(producer_id, [])
+        piece = self._open.pop(producer_id, None)
+        if piece is not None:
+            doubts.append(_Doubt(piece, []))
+        for doubt in doubts:
+            if damage not in doubt.damages:
+                doubt.damages.append(damage)
+
+    def _end(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
+        piece = self._open.pop(producer_id, None)
+        doubts = self._doubts.pop(producer_id, [])
+        self._settled += [(doubt, True) for doubt in doubts]
+        if not is_abort:
+            return
+        pieces = [*(doubt.piece for doubt in doubts), *([piece] if piece else [])]
+        starts = tuple(piece.first_offset for piece in pieces)
+        self._aborts[-1].append(_Abort(producer_id, offset, starts))
+        if piece is not None:
+            self._hidden.append(piece._replace(last_offset=offset))
+
+    def _see_gap(self, position: int, base_offset: int) -> None:
+        """Note missing offsets before a good batch: a marker may have been there."""
+        if not self._next_offset or base_offset <= self._next_offset:
+            return
+        # At the start of a segment they are missing from the one before.
+        is_before = base_offset == self._segment_base and self._segment > 0
+        segment = self._segment - is_before
+        damage = Damage(segment, 0 if is_before else position, self._next_offset, base_offset)
+        self._damages.append(damage)
+        self._doubt_all(damage)
+
+    def _doubt_all(self, damage: Damage) -> None:
+        for producer_id in {**self._open, **self._doubts}:
+            self._doubt(producer_id, damage)
+
+    def _bound(self, base_offset: int) -> None:
+        """Note where the damages before a good batch end, by its offset."""
+        self._damages += [d._replace(end_offset=base_offset) for d in self._unbounded]
+        self._unbounded = []
+
+    def _trusted(self, segment: int) -> Sequence[AbortedTransaction] | None:
+        """Return the index of a segment if it agrees with all that was read, else None."""
+        index = self._indexes[segment]
+        if index is None:
+            return None
+        entries = {entry.last_offset: entry for entry in index}
+        for abort in self._aborts[segment]:
+            entry = entries.pop(abort.offset, None)
+            if entry is None:
+                # A marker without data before it has no entry.
+                if abort.starts:
+                    return None
+            elif entry.producer_id != abort.producer_id or not self._may_start(entry, abort):
+                return None
+        for offset in entries:
+            if not any(_is_in(offset, damage) for damage in self._damages):
+                return None
+        return index
+
+    def _may_start(self, entry: AbortedTransaction, abort: _Abort) -> bool:
+        """Return whether an entry's transaction starts with a piece, or where none was read."""
+        first = entry.first_offset
+        return (
+            not abort.starts
+            or first in abort.starts
+            or any(_is_in(first, damage) for damage in self._damages)
+        )
+
+
+def _is_in(offset: int, damage: Damage) -> bool:
+    end = damage.end_offset
+    return damage.start_offset <= offset and (end is None or offset < end)
+
+
+def _covers(index: Sequence[AbortedTransaction], piece: Hidden) -> bool:
+    return any(
+        entry.producer_id == piece.producer_id
+        and entry.first_offset <= piece.first_offset
+        and piece.last_offset <= entry.last_offset
+        for entry in index
+    )
