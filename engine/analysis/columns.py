@@ -1,7 +1,10 @@
 """The columns of the views `records`, `batches` and `segments`: the one table of their schema.
 
 `records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
-runs on files. A type is a word that `arrow_type` and `spark_type` translate.
+runs on files. A type is a word that `arrow_schema` and `spark_schema` translate.
+
+Any int64 can be a record's time. Columns of the type timestamp have those of the years 1 to 9999
+and null for all others; beside each there is one in ms that has every time exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ RECORDS = (
     ViewColumn("topic", "string", False, "from the folder's name"),
     ViewColumn("partition", "int", False, "from the folder's name"),
     ViewColumn("offset", "long", False, "the record's offset"),
-    ViewColumn("timestamp", "timestamp", False, "UTC; 1 ms before 1970 where there is none"),
+    ViewColumn("timestamp", "timestamp", True, "UTC; 1 ms before 1970 where there is none"),
     ViewColumn("timestampType", "int", False, "0 create, 1 append, -1 none"),
     ViewColumn("headers", "headers", True, "list of (key, value), null where there are none"),
     ViewColumn("baseOffset", "long", False, "the batch's first offset"),
@@ -44,6 +47,7 @@ RECORDS = (
     ViewColumn("value_hash", "long", True, "CRC-32C of the value, null for null"),
     ViewColumn("is_tombstone", "boolean", False, "a key without a value"),
     ViewColumn("schema_id", "int", True, "of a schema-registry envelope, null for none"),
+    ViewColumn("timestampMs", "long", False, "the record's time exactly, -1 for none"),
 )
 
 BATCHES = (
@@ -66,8 +70,9 @@ BATCHES = (
     ViewColumn("isTransactional", "boolean", False, ""),
     ViewColumn("isControl", "boolean", False, "holds a marker"),
     ViewColumn("timestampType", "int", False, "0 create, 1 append, -1 none"),
-    ViewColumn("maxTimestamp", "timestamp", False, "largest of its records"),
+    ViewColumn("maxTimestamp", "timestamp", True, "largest of its records"),
     ViewColumn("deleteHorizonMs", "long", True, "set by compaction"),
+    ViewColumn("maxTimestampMs", "long", False, "the same exactly"),
 )
 
 SEGMENTS = (
@@ -84,6 +89,8 @@ SEGMENTS = (
     ViewColumn("txnIndexEntries", "int", True, "null without a transaction index"),
     ViewColumn("firstTimestamp", "timestamp", True, "largest of its first batch"),
     ViewColumn("lastTimestamp", "timestamp", True, "largest of all"),
+    ViewColumn("firstTimestampMs", "long", True, "firstTimestamp exactly"),
+    ViewColumn("lastTimestampMs", "long", True, "lastTimestamp exactly"),
 )
 
 PROBLEM_CODES = (

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.analysis.columns import ViewColumn
 from engine.analysis.splits import Split
+from engine.analysis.table_values import timestamps_of
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 from engine.records.crc import crc32c
 from engine.records.record import Header, Record
@@ -31,6 +32,7 @@ _DERIVED = {
     "value_hash": "value",
     "is_tombstone": "value",
     "schema_id": "value",
+    "timestamp": "timestampMs",
 }
 _ENVELOPE_BYTES = 5
 
@@ -84,7 +86,7 @@ class RecordColumns:
             return 0
         offsets, times, kinds, keys, values, headers, sequences, _, _ = zip(*records, strict=True)
         varying = {
-            "offset": offsets, "timestamp": times, "key": keys, "value": values,
+            "offset": offsets, "timestampMs": times, "key": keys, "value": values,
             "sequence": sequences,
         }  # fmt: skip
         for name, column in self._lists.items():
@@ -122,7 +124,7 @@ class RecordColumns:
         """Return the collected rows as a pyarrow record batch, and start again."""
         import pyarrow as pa
 
-        types = {"key": pa.binary(), "value": pa.binary(), "timestamp": pa.int64()}
+        types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}
         types |= {f.name: f.type for f in self._schema if f.name not in types}
         plain = {name: pa.array(rows, types[name]) for name, rows in self._lists.items()}
         arrays = [self._array(field, plain) for field in self._schema]
@@ -138,7 +140,7 @@ class RecordColumns:
 
         name = field.name
         if name == "timestamp":
-            return pc.multiply(plain[name], 1000).cast(field.type)
+            return timestamps_of(plain["timestampMs"], field.type)
         if name in ("key_size", "value_size"):
             sizes = pc.binary_length(plain[_DERIVED[name]])
             return pc.fill_null(sizes, -1).cast(field.type)

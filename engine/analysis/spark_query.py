@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_views import register_views, without_texts
 from engine.analysis.splits import Split
+from engine.analysis.table_values import plain_rows
 from engine.errors import EngineError
 
 _ACTIONS = frozenset({
@@ -89,7 +90,8 @@ def run_query(
             frame = frame.limit(max_rows + 1)
         # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
         table = frame.toArrow()
+        kept = table.slice(0, max_rows) if max_rows else table
+        rows = plain_rows(kept)
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
-    kept = table.slice(0, max_rows) if max_rows else table
-    return QueryResult(list(frame.columns), kept.to_pylist(), kept.num_rows < table.num_rows)
+    return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)

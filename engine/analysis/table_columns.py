@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.analysis.batch_reader import Problem, SplitReader
 from engine.analysis.splits import Split
+from engine.analysis.table_values import timestamp_of
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Files
 from engine.log.offset_index import read_offset_index
@@ -48,7 +49,8 @@ def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> 
         "isTransactional": batch.is_transactional,
         "isControl": batch.is_control,
         "timestampType": int(batch.timestamp_type),
-        "maxTimestamp": batch.max_timestamp_ms * 1000,
+        "maxTimestamp": timestamp_of(batch.max_timestamp_ms),
+        "maxTimestampMs": batch.max_timestamp_ms,
         "deleteHorizonMs": batch.delete_horizon_ms,
     }
 
@@ -82,8 +84,10 @@ def segment_row(files: Files, split: Split) -> tuple[Row, list[Problem]]:
         "nextOffset": following,
         "bytes": split.end,
         "batches": count,
-        "firstTimestamp": None if first_ms is None else first_ms * 1000,
-        "lastTimestamp": None if last_ms is None else last_ms * 1000,
+        "firstTimestamp": timestamp_of(first_ms),
+        "lastTimestamp": timestamp_of(last_ms),
+        "firstTimestampMs": first_ms,
+        "lastTimestampMs": last_ms,
         **_index_sizes(files, split),
     }
     return row, reader.problems

@@ -45,7 +45,7 @@ def test_strict_refuses_every_problem_but_an_unfinished_write(code: str) -> None
     plan = ExportPlan([], "/exports/out", ("offset",))
     found = [_problem("torn_tail"), _problem(code)]
     assert ["torn_tail", code] == _export(plan, found, [])
-    with pytest.raises(DamagedData, match="1 problem with the data, the first: 0.log"):
+    with pytest.raises(DamagedData, match=r"1 problem with the data, the first: 0\.log"):
         _export(plan._replace(strict=True), found, [])
     assert ["torn_tail"] == _export(plan._replace(strict=True), found[:1], [])
 

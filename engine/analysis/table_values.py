@@ -1,0 +1,110 @@
+"""Times of tables: ms of records to timestamp columns, and those of results to values of Python.
+
+Any int64 can be a record's time. A timestamp column has those of the years 1 to 9999, which SQL and
+Python can show, and null for others; a column of ms beside it has every time exactly.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+#: The first and the last ms of the years that a timestamp column has.
+FIRST_SHOWN_MS = -62_135_596_800_000
+LAST_SHOWN_MS = 253_402_300_799_999
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The calendar repeats itself after 400 years.
+_CYCLE_YEARS = 400
+_CYCLE_MICROSECONDS = 146_097 * 86_400 * 1_000_000
+
+
+def timestamp_of(time_ms: int | None) -> int | None:
+    """Return a time in µs for a timestamp column, None where it has none."""
+    if time_ms is None or not FIRST_SHOWN_MS <= time_ms <= LAST_SHOWN_MS:
+        return None
+    return time_ms * 1000
+
+
+def timestamps_of(times_ms: Any, arrow_type: Any) -> Any:
+    """Return an Arrow array of times in ms as one of timestamps."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_shown = pc.and_(
+        pc.greater_equal(times_ms, FIRST_SHOWN_MS), pc.less_equal(times_ms, LAST_SHOWN_MS)
+    )
+    shown = pc.if_else(is_shown, times_ms, pa.scalar(None, pa.int64()))
+    return pc.multiply_checked(shown, 1000).cast(arrow_type)
+
+
+def plain_rows(table: Any) -> list[dict[str, Any]]:
+    """Return the rows of an Arrow table; a time that Python's datetime has not is text."""
+    columns = [_values(column.combine_chunks()) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(array: Any) -> list[Any]:
+    import pyarrow as pa
+
+    try:
+        return list(array.to_pylist())
+    except (OverflowError, ValueError):
+        return (
+            [_value(scalar) for scalar in array]
+            if pa.types.is_nested(array.type)
+            else _times(array)
+        )
+
+
+def _value(scalar: Any) -> Any:
+    """Return one value that has a time in it."""
+    import pyarrow as pa
+
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_struct(kind):
+        return {kind.field(n).name: _value(scalar[n]) for n in range(kind.num_fields)}
+    if pa.types.is_map(kind):
+        return [(_value(pair["key"]), _value(pair["value"])) for pair in scalar.values]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [_value(item) for item in scalar.values]
+    return _values(pa.array([scalar.as_py()] if not _is_time(kind) else [scalar], kind))[0]
+
+
+def _is_time(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _times(array: Any) -> list[Any]:
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_date(kind):
+        days = array.cast(pa.int32()).to_pylist()
+        return [None if d is None else time_text(d * 86_400_000_000)[: -len("T00:00:00+00:00")]
+                for d in days]  # fmt: skip
+    microseconds = array.cast(pa.int64()).to_pylist()
+    return [None if n is None else _time(n, has_zone=kind.tz is not None) for n in microseconds]
+
+
+def _time(microseconds: int, *, has_zone: bool) -> datetime | str:
+    if FIRST_SHOWN_MS * 1000 <= microseconds < (LAST_SHOWN_MS + 1) * 1000:
+        time = _EPOCH + timedelta(microseconds=microseconds)
+        return time if has_zone else time.replace(tzinfo=None)
+    text = time_text(microseconds)
+    return text if has_zone else text.removesuffix("+00:00")
+
+
+def time_text(microseconds: int) -> str:
+    """Return a time as ISO 8601 in UTC, with a sign before a year that has not four digits."""
+    cycles = microseconds // _CYCLE_MICROSECONDS
+    time = _EPOCH + timedelta(microseconds=microseconds - cycles * _CYCLE_MICROSECONDS)
+    year = time.year + cycles * _CYCLE_YEARS
+    text = time.isoformat()[len("1970") :]
+    if 1 <= year <= 9999:
+        return f"{year:04d}{text}"
+    return f"{'-' if year < 0 else '+'}{abs(year):04d}{text}"
