@@ -4,9 +4,12 @@ A statement asks, and never makes or changes something:
 
 | statement | views |
 |---|---|
-| select, with, values, from, explain | those that it names, with the columns it can need |
-| show, describe | all, with all columns |
+| select, with, values, from, table | those that it uses, with the columns that it uses |
+| show, describe, explain | all, with all columns |
 | create, insert, set and all others that do something | refused |
+
+The first word is looked at before Spark starts; Spark's own parser says of a statement that begins
+like a question whether it is one.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from engine.analysis.columns import VIEWS
 from engine.analysis.spark_failures import failure_of
-from engine.analysis.spark_views import register_views, without_texts
+from engine.analysis.spark_views import columns_used, register_views
 from engine.analysis.splits import Split
+from engine.analysis.sql_text import without_texts
 from engine.analysis.table_values import plain_rows
 from engine.errors import EngineError
 
@@ -27,7 +32,7 @@ _ACTIONS = frozenset({
     "refresh", "remove", "repair", "replace", "reset", "restore", "revoke", "rollback", "set",
     "sync", "truncate", "uncache", "undrop", "unset", "update", "use", "vacuum",
 })  # fmt: skip
-_ABOUT_VIEWS = ("show", "describe", "desc")
+_ABOUT_VIEWS = ("show", "describe", "desc", "explain")
 
 
 class QueryFailed(EngineError):
@@ -83,15 +88,40 @@ def run_query(
     Errors: StatementRefused, QueryFailed.
     """
     is_about_views = check_statement(query) in _ABOUT_VIEWS
+    query = query.strip().rstrip(";")
     try:
-        register_views(session, None if is_about_views else query, splits, control=control)
-        frame = session.sql(query.strip().rstrip(";"))
+        if not is_about_views:
+            _check_parsed(session, query)
+        used = VIEWS if is_about_views else columns_used(session, query)
+        register_views(session, used, splits, control=control)
+        frame = session.sql(query)
         if max_rows:
             frame = frame.limit(max_rows + 1)
         # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
         table = frame.toArrow()
         kept = table.slice(0, max_rows) if max_rows else table
         rows = plain_rows(kept)
+    except StatementRefused:
+        raise
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
     return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)
+
+
+def _check_parsed(session: Any, query: str) -> None:
+    """Raise StatementRefused for a statement that writes, by Spark's parser.
+
+    Spark runs a command as soon as it is analysed, so that has to be known before.
+    """
+    try:
+        plan = session._jsparkSession.sessionState().sqlParser().parsePlan(query)
+    except AttributeError:
+        return
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        name = node.getClass().getSimpleName()
+        if name.endswith("Command") or name.startswith(("InsertInto", "Create", "Delete", "Merge")):
+            raise StatementRefused(f"{name} is no question: log directories are only read")
+        children = node.children()
+        waiting += [children.apply(number) for number in range(children.size())]

@@ -1,59 +1,120 @@
 """The views `records`, `batches` and `segments` over log directories, for SQL on Spark.
 
-A view reads only the columns that the query can need: those whose names stand in its text (all,
-if a star does). Reading too many costs time, reading too few cannot happen.
+A view has all its columns and reads those alone that a query uses, by Spark's own analysis of it:
+
+1. Stand-ins with all columns and no rows take the views' names, and Spark optimizes the query.
+2. What no operator above a stand-in refers to is not used: the result is the same for any value.
+3. The views take their names back. A column that is not used is a constant of its type.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from engine.analysis.columns import VIEWS, ViewColumn, spark_schema
 from engine.analysis.record_batches import view_batches
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
+from engine.errors import EngineError
 from engine.host.real import RealFiles
 
-_WORD = re.compile(r"\w+")
-_COUNT_STAR = re.compile(r"count\s*\(\s*\*\s*\)", re.I)
-_TEXT_OR_COMMENT = re.compile(r"'(?:[^'\\]|\\.|'')*'|--[^\n]*|/\*.*?\*/", re.S)
+#: The columns of each view that a query uses; views that it does not use are left out.
+UsedColumns = Mapping[str, tuple[ViewColumn, ...]]
+
+#: The value of a column that is not used, for types without null.
+_CONSTANTS = {
+    "string": "''", "int": "0", "long": "0L", "boolean": "false",
+}  # fmt: skip
+#: Read to count rows by, when no column of a view is used.
+_CHEAPEST = {"records": "offset", "batches": "position", "segments": "baseOffset"}
 
 
-def columns_named(query: str, columns: tuple[ViewColumn, ...]) -> tuple[ViewColumn, ...]:
-    """Return the columns that a query can need; at least one, to count by."""
-    text = _COUNT_STAR.sub("count", without_texts(query))
-    words = {word.lower() for word in _WORD.findall(text)}
-    # A product's star is taken for all columns too: it costs time and nothing else.
-    if "*" in text or "natural" in words or "using" in words:
-        return columns
-    named = tuple(column for column in columns if column.name.lower() in words)
-    cheapest = next(c for c in columns if c.name in ("offset", "position", "baseOffset"))
-    return named or (cheapest,)
+class ViewNotPrepared(EngineError):
+    """A stand-in for a view was read: the query was not the one that was looked at."""
 
 
-def without_texts(query: str) -> str:
-    """Return a query with a blank for each quoted text and comment."""
-    return _TEXT_OR_COMMENT.sub(" ", query)
+def columns_used(session: Any, query: str) -> UsedColumns:
+    """Return which columns of which views a query uses.
+
+    Spark's errors for a query that it refuses are raised. The views stand for nothing afterwards.
+    """
+    for name in VIEWS:
+        frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(VIEWS[name]))
+        frame.createOrReplaceTempView(name)
+    frame = session.sql(query)
+    try:
+        return _used_in(frame)
+    except (AttributeError, TypeError):
+        # A Spark whose inside is another one: every view is read whole.
+        return VIEWS
 
 
-def register_views(
-    session: Any, query: str | None, splits: list[Split], *, control: bool
-) -> list[str]:
-    """Make the views that a query names, None for all of them whole; returns their names."""
-    text = None if query is None else without_texts(query).lower()
-    named = [name for name in VIEWS if text is None or re.search(rf"\b{name}\b", text)]
+def _used_in(frame: Any) -> UsedColumns:
+    """Return what the optimized plan of a query reads of the stand-ins; knows Spark's inside."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    referred = {attribute.exprId().id() for attribute in _each(plan.output())}
+    sources: list[list[Any]] = []
+    for node in _nodes(plan):
+        if node.nodeName() == "MapInArrow":
+            sources.append(list(_each(node.output())))
+        else:
+            referred |= {a.exprId().id() for a in _each(node.references().toSeq())}
+    used: dict[str, set[str]] = {}
+    for source in sources:
+        names = [attribute.name() for attribute in source]
+        view = next(view for view, columns in VIEWS.items() if names == [c.name for c in columns])
+        found = used.setdefault(view, set())
+        found |= {a.name() for a in source if a.exprId().id() in referred}
+    return {
+        view: tuple(c for c in VIEWS[view] if c.name in (names or {_CHEAPEST[view]}))
+        for view, names in used.items()
+    }
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """Yield the operators of a plan, those of its subqueries too."""
+    yield plan
+    for inner in (plan.children(), plan.subqueries(), plan.innerChildren()):
+        for node in _each(inner):
+            yield from _nodes(node)
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """Yield the elements of a sequence of Scala."""
+    for number in range(sequence.size()):
+        yield sequence.apply(number)
+
+
+def _refuse_to_read(groups: Iterator[Any]) -> Iterator[Any]:
+    for _ in groups:
+        raise ViewNotPrepared("a view was read that the query does not use")
+    return iter(())
+
+
+def register_views(session: Any, used: UsedColumns, splits: list[Split], *, control: bool) -> None:
+    """Make the views, each with all its columns; only the used ones are read."""
     context = session.sparkContext
-    for name in named:
-        columns = VIEWS[name] if query is None else columns_named(query, VIEWS[name])
+    for name, columns in used.items():
         pieces = _whole_segments(splits) if name == "segments" else splits
         groups = pack_splits(pieces, context.defaultParallelism)
         rows = [(encode_splits(group),) for group in groups]
         frame = session.createDataFrame(context.parallelize(rows, len(rows)), "splits string")
         read = partial(_read_view, name, columns, control)
-        frame.mapInArrow(read, spark_schema(columns)).createOrReplaceTempView(name)
-    return named
+        view = frame.mapInArrow(read, spark_schema(columns))
+        if columns != VIEWS[name]:
+            view = view.selectExpr(*(_selected(column, columns) for column in VIEWS[name]))
+        view.createOrReplaceTempView(name)
+
+
+def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
+    """Return the SQL of a view's column: itself, or a constant that nobody looks at."""
+    if column in used:
+        return f"`{column.name}`"
+    if not column.nullable:
+        return f"{_CONSTANTS[column.type]} as `{column.name}`"
+    spark_type = spark_schema((column,)).removeprefix(f"`{column.name}` ")
+    return f"cast(null as {spark_type}) as `{column.name}`"
 
 
 def _whole_segments(splits: list[Split]) -> list[Split]:
