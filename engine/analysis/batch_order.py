@@ -12,8 +12,9 @@ nothing follows, after damage            a gap before it
 nothing else fits                        `bad_offset`
 ```
 
-A batch with `bad_offset` is not given to readers. In the last segment, which is never compacted,
-the last batch has nothing behind it: there a gap without damage is `bad_offset` too.
+A batch with `bad_offset` is not given to readers. The last batch of a log has nothing behind it,
+and the last segment is not compacted: there a gap without damage is `bad_offset` too, unless the
+log is compacted elsewhere and its checkpoints go as far.
 
 A leader epoch below the one before, above the one behind, or another than the epoch checkpoint has
 where epochs change is `bad_epoch`; the records are right all the same.
@@ -50,7 +51,8 @@ class OffsetSpan(NamedTuple):
     """Which offsets a split has; offsets are None without a good batch.
 
     `after_damage` tells whether damage comes before its first good batch, `ends_in_damage` whether
-    it comes behind its last.
+    it comes behind its last. `reached_offset` and `indexed_offset`
+    are those of the split.
     """
 
     topic: str
@@ -63,6 +65,8 @@ class OffsetSpan(NamedTuple):
     after_damage: bool
     ends_in_damage: bool
     is_compacted: bool
+    reached_offset: int | None = None
+    indexed_offset: int | None = None
 
 
 class _Following(NamedTuple):
@@ -105,6 +109,8 @@ class BatchOrder:
             self._is_first_after_damage,
             self._after_damage,
             self._is_compacted,
+            split.reached_offset,
+            split.indexed_offset,
         )
 
     def see_damage(self) -> None:
@@ -151,7 +157,7 @@ class BatchOrder:
         expected = self._expected
         if base_offset < 0 or batch.last_offset < base_offset:
             return self._refuse(position, batch, base_offset, "no batch has it")
-        if following is None and not self._after_damage and expected not in (None, base_offset):
+        if following is None and self._is_lonely(batch, base_offset):
             return self._refuse(position, batch, base_offset, f"{expected} was expected")
         if expected is None:
             if following is not None and following < batch.next_offset:
@@ -175,6 +181,15 @@ class BatchOrder:
             message = f"base offset {base_offset} was there before; the next is {expected}"
             self._note(position, batch.size_bytes, "overlap", message)
         return True
+
+    def _is_lonely(self, batch: RecordBatch, base_offset: int) -> bool:
+        """Return whether nothing speaks for the last batch of a log, behind a gap or an overlap."""
+        if self._after_damage or self._expected in (None, base_offset):
+            return False
+        reached = self._split.reached_offset
+        may_be_known = reached is None or base_offset < reached
+        is_behind = self._expected is not None and base_offset > self._expected
+        return not (self._is_compacted and may_be_known and is_behind)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
         message = f"base offset {base_offset} cannot be right: {reason}"

@@ -136,6 +136,8 @@ class SplitReader:
                 message = "zero bytes up to the end, as preallocation and some crashes leave them"
         self.note(position, following - position, code, message)
         self._order.see_damage()
-        # What an unfinished last write began is no part of the log.
-        self.damages.append((position, code != "torn_tail"))
+        # What an unfinished last write began is no part of the log. Offsets that are missing behind
+        # it, in a closed segment, speak for themselves.
+        if code != "torn_tail":
+            self.damages.append((position, True))
         return following

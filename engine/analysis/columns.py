@@ -95,7 +95,7 @@ SEGMENTS = (
 
 PROBLEM_CODES = (
     "bad_crc", "bad_batch", "bad_offset", "bad_records", "bad_epoch", "lost", "gap", "overlap",
-    "torn_tail", "undecided",
+    "short", "torn_tail", "undecided",
 )  # fmt: skip
 
 PROBLEMS = (

@@ -2,7 +2,9 @@
 
 Each split tells which offsets it has; here they are laid side by side. In a compacted log missing
 offsets say nothing, so what splits noted as a `gap` is dropped for a partition of which any split
-shows signs of compaction; what damage took (`lost`) stays, in every log.
+shows signs of compaction; what damage took (`lost`) stays, in every log, and so does a log that is
+`short`: it ends below its recovery point or its high watermark, or a compacted segment ends below
+the last offset of its indexes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[
     found = [p for p in problems if p.code != "gap" or (p.topic, p.partition) not in compacted]
     in_order = sorted(spans, key=lambda s: (s.topic, s.partition, s.base_offset, s.start))
     for key, of_partition in groupby(in_order, key=lambda s: (s.topic, s.partition)):
-        found += _between(list(of_partition), is_compacted=key in compacted)
+        in_partition = list(of_partition)
+        found += _between(in_partition, is_compacted=key in compacted)
+        found += _short(in_partition)
+        for _, of_segment in groupby(in_partition, key=lambda s: s.base_offset):
+            found += _short_segment(list(of_segment))
     return sorted(found, key=lambda p: (p.topic, p.partition, p.segment, p.position))
 
 
@@ -51,3 +57,30 @@ def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Pro
             yield Problem(*place, "lost", f"{missing}, lost to the damage before")
         elif not is_compacted:
             yield Problem(*place, "gap", missing)
+
+
+def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
+    """Yield that a log ends below an offset that it had reached, if it does."""
+    last, end_offset = spans[-1], _end_of(spans)
+    if last.reached_offset is not None and last.reached_offset > end_offset:
+        message = (
+            f"offsets {end_offset} to {last.reached_offset - 1} are missing at the end: by the"
+            " checkpoints of its directory the log had them"
+        )
+        yield Problem(last.topic, last.partition, last.path, last.start, 0, "short", message)
+
+
+def _short_segment(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
+    """Yield the same of a segment whose indexes say so."""
+    last, end_offset = spans[-1], _end_of(spans)
+    if last.indexed_offset is not None and last.indexed_offset >= end_offset:
+        message = (
+            f"some of offsets {end_offset} to {last.indexed_offset} are missing at the end: the"
+            " indexes of the segment have them"
+        )
+        yield Problem(last.topic, last.partition, last.path, last.start, 0, "short", message)
+
+
+def _end_of(spans: Sequence[OffsetSpan]) -> int:
+    ends = [span.next_offset for span in spans if span.next_offset is not None]
+    return max([*ends, spans[-1].base_offset])

@@ -15,7 +15,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from engine.log.log_dir import (
 from engine.log.offset_checkpoint import LOG_STARTS
 from engine.log.offset_index import read_offset_index
 from engine.log.segment_files import SegmentFiles
+from engine.log.time_index import read_time_index
 from engine.naming import DirectoryKind, FileKind
 from engine.records.batch_header import MAGIC, MAGIC_AT, PROLOGUE_BYTES, read_offset_and_length
 from engine.records.view import batch_at
@@ -49,7 +50,9 @@ class Split(NamedTuple):
 
     To hold a batch's base offset and leader epoch to: `next_base` is the base offset of the next
     segment, None in the last one; `is_compacted` says that the topic is known to be; `epochs` are
-    (epoch, first offset) of the partition's epoch checkpoint.
+    (epoch, first offset) of the partition's epoch checkpoint. By the log directory's checkpoints
+    the log had every offset below `reached_offset`; in the last split of a closed segment of a
+    compacted log, `indexed_offset` is the last that the segment's indexes have.
     """
 
     path: str
@@ -66,6 +69,8 @@ class Split(NamedTuple):
     next_base: int | None = None
     is_compacted: bool = False
     epochs: tuple[tuple[int, int], ...] = ()
+    reached_offset: int | None = None
+    indexed_offset: int | None = None
 
 
 class Selection(NamedTuple):
@@ -134,10 +139,35 @@ def _cut_partition(
     segments = partition.files.segments
     epochs = _epochs(files, partition)
     is_compacted = log_dir.state.is_compacted(partition.directory.topic_partition)
+    reached = log_dir.state.reached_offset(partition.directory.topic_partition)
     following = [segment.base_offset for segment in segments[1:]]
     for segment, next_base in zip(segments, [*following, None], strict=True):
+        indexed = None
+        if is_compacted and next_base is not None:
+            indexed = _indexed_offset(files, partition, segment)
         for split in _cut(files, log_dir, partition, segment, split_bytes):
-            yield split._replace(next_base=next_base, is_compacted=is_compacted, epochs=epochs)
+            yield split._replace(
+                next_base=next_base,
+                is_compacted=is_compacted,
+                epochs=epochs,
+                reached_offset=reached,
+                indexed_offset=indexed if split.is_last else None,
+            )
+
+
+def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> int | None:
+    """Return the largest offset that the indexes of a segment have, None without a right one."""
+    base_offset = segment.base_offset
+    found: list[int] = []
+    with suppress(StorageError):
+        path = partition.files.segment_path(segment, FileKind.INDEX)
+        index = read_offset_index(files, path, base_offset)
+        found += [index.last_offset] if len(index) and index.problem() is None else []
+    with suppress(StorageError):
+        path = partition.files.segment_path(segment, FileKind.TIMEINDEX)
+        times = read_time_index(files, path, base_offset)
+        found += [times.last_entry.offset] if len(times) and times.problem() is None else []
+    return max(found, default=None)
 
 
 def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], ...]:

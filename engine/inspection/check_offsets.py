@@ -9,7 +9,10 @@ last offset + 1 ≥ name of the last segment                              unless
 ```
 
 Offsets that are missing behind damaged bytes are reported in every log: in a compacted one, some of
-them may have been gone before.
+them may have been gone before. So are those before the very last batch: the last segment is not
+compacted, so that its base offset, which no checksum covers, may be wrong. That is said where the
+checkpoints of the log do not go so far. A base offset behind a gap that does not fit the next one
+is wrong if the batch would fit into the gap.
 
 Source: L1.
 """
@@ -48,6 +51,8 @@ class OffsetCheck:
         self._segment_base = 0
         self._path = ""
         self._after_damage = False
+        # The gap before the last batch so far.
+        self._last_gap: _Gap | None = None
         # What the next batch should start with; None without any segment.
         self._expected: int | None = None
         #: Whether every offset so far was there, from 0 on.
@@ -82,6 +87,7 @@ class OffsetCheck:
         """Note a good batch that continues the last one without a gap, up to an offset."""
         self.next_offset = self._expected = next_offset
         self._after_damage = False
+        self._last_gap = None
 
     def see(self, position: int, batch: RecordBatch) -> None:
         """Check the next good batch."""
@@ -110,12 +116,18 @@ class OffsetCheck:
         self.next_offset = self._expected = max(self.next_offset or 0, last_offset + 1)
         self._after_damage = False
 
-    def finish(self) -> None:
-        """Report the gaps, unless the log turned out to be compacted."""
+    def finish(self, reached_offset: int | None = None) -> None:
+        """Report the gaps, unless the log turned out to be compacted.
+
+        By its checkpoints the log had every offset below `reached_offset`.
+        """
         if self._expected is not None and self._segment_base > self._expected:
             # A last segment without a good batch still says by its name how far the log went.
             self._miss(_Gap(self._path, 0, self._expected, self._segment_base))
         if self._compacted:
+            last = self._last_gap
+            if last is not None and reached_offset is not None and reached_offset <= last.got:
+                self._report(last, ", or the base offset of the log's last batch is wrong")
             return
         doubt = "" if self._compacted is False else "; or is the topic compacted?"
         for gap in self._gaps:
@@ -133,9 +145,13 @@ class OffsetCheck:
 
     def _check_order(self, position: int, base_offset: int) -> None:
         expected = self._expected
+        before, self._last_gap = self._last_gap, None
         if expected is None or base_offset == expected:
             return
         if base_offset < expected:
+            if before is not None and base_offset == before.expected + expected - before.got:
+                self._place_in_gap(before, base_offset)
+                return
             # Below the name of the first segment there is nothing to overlap.
             if self.next_offset is not None:
                 message = f"base offset {base_offset} was there before; the next is {expected}"
@@ -149,7 +165,9 @@ class OffsetCheck:
         if self._after_damage:
             doubt = ", if they were not compacted away before" if self._compacted else ""
             self._report(gap, f": they were in the damaged bytes before it{doubt}")
-        elif not self._compacted:
+            return
+        self._last_gap = gap
+        if not self._compacted:
             self._hold(gap)
 
     def _report(self, gap: _Gap, reason: str) -> None:
@@ -158,6 +176,24 @@ class OffsetCheck:
             "offset-gap",
             gap.path,
             f"offsets {gap.expected} to {gap.got - 1} are missing{reason}",
+            position=gap.position,
+            offset=gap.got,
+            expected=gap.expected,
+            got=gap.got,
+        )
+
+    def _place_in_gap(self, gap: _Gap, base_offset: int) -> None:
+        """Report that the batch behind a gap belongs into it, and go on from there."""
+        self.next_offset = base_offset
+        if self._gaps and self._gaps[-1] == gap:
+            self._gaps.pop()
+            self._gap_counts[gap.path] -= 1
+        self._findings.add(
+            Severity.ERROR,
+            "offset-wrong",
+            gap.path,
+            f"base offset {gap.got} cannot be right: the batches around it leave"
+            f" offsets {gap.expected} to {base_offset - 1} to it",
             position=gap.position,
             offset=gap.got,
             expected=gap.expected,

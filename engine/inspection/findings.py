@@ -11,6 +11,7 @@
 | torn-tail, zero-tail | a last write that did not end; preallocated space | repair cuts there |
 | offset-overlap | a batch at or below an offset that was there before | another replica |
 | offset-gap | missing offsets, lost to damage or in a log that is not compacted | another replica |
+| offset-wrong | a base offset that its neighbours contradict | another replica |
 | log-short | the log ends below a checkpoint of how far it was | another replica |
 | offset-below-base | a batch below its segment's name: no broker starts | another replica |
 | offset-overflow | an offset more than 2^31 above its segment's name | another replica |

@@ -98,8 +98,9 @@ def verify_partition(
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
         options = options._replace(compacted=True)
-    scan = _PartitionScan(files, partition, options, on_read)
-    report = scan.run()
+    place = partition.topic_partition
+    reached = None if state is None or place is None else state.reached_offset(place)
+    report = _PartitionScan(files, partition, options, on_read).run(reached)
     if state is None:
         return report
     return report._replace(findings=(*report.findings, *_short_log(partition, state, report)))
@@ -164,14 +165,14 @@ class _PartitionScan:
             self._on_read(position - self._told_bytes)
         self._told_bytes = position
 
-    def run(self) -> PartitionReport:
+    def run(self, reached_offset: int | None) -> PartitionReport:
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
             self._is_last = segment is self._layout.segments[-1]
             self._segment(segment)
             self._tell_read(segment.log_bytes)
-        self._offsets.finish()
+        self._offsets.finish(reached_offset)
         end_offset = self._end_offset()
         self._compare_epochs(end_offset)
         check_snapshots(self._findings, self._files, self._layout, end_offset)
@@ -354,6 +355,7 @@ class _PartitionScan:
         if following is None and damage is None:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)
+            self._offsets.see_damage()
             return None
         self._see_damage(at, following or at + left)
         expected, got = "a batch within the file", f"one that ends behind its {at + left} bytes"

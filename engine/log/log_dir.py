@@ -122,6 +122,13 @@ class LogDirState(NamedTuple):
         """Return a partition's offset in one of the checkpoints, None where it has none."""
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
+    def reached_offset(self, partition: TopicPartition) -> int | None:
+        """Return how far a log had come when its checkpoints were written, None without any."""
+        marks = (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS)
+        return max(
+            (at for m in marks if (at := self.offset(m, partition)) is not None), default=None
+        )
+
     def is_compacted(self, partition: TopicPartition) -> bool:
         """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
         if partition.topic in COMPACTED_TOPICS:

@@ -52,3 +52,19 @@ def test_gaps_of_a_compacted_log_are_none_and_losses_stay() -> None:
     damaged = _span(0, 0, 10, is_compacted=True, ends_in_damage=True)
     (problem,) = with_gaps([], [damaged, _span(15, 15, 20)])
     assert "some of offsets 10 to 14 are missing, lost to the damage before" == problem.message
+
+
+def test_a_log_that_ends_below_its_checkpoints_is_short() -> None:
+    spans = [span._replace(reached_offset=25) for span in (_span(0, 0, 10), _span(10, 10, 20))]
+    (problem,) = with_gaps([], spans)
+    assert ("short", "10.log") == (problem.code, problem.segment)
+    assert problem.message.startswith("offsets 20 to 24 are missing at the end")
+    assert [] == with_gaps([], [span._replace(reached_offset=20) for span in spans])
+
+
+def test_a_compacted_segment_that_ends_below_its_indexes_is_short() -> None:
+    closed = _span(0, 0, 10, is_compacted=True)._replace(indexed_offset=12)
+    (problem,) = with_gaps([], [closed, _span(20, 20, 30)])
+    assert ("short", "0.log") == (problem.code, problem.segment)
+    assert problem.message.startswith("some of offsets 10 to 12 are missing")
+    assert [] == with_gaps([], [closed._replace(indexed_offset=9), _span(20, 20, 30)])

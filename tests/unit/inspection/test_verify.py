@@ -655,3 +655,25 @@ def test_a_log_that_ends_below_its_checkpoints_is_found(checkpoint: str) -> None
     (finding,) = run(files).findings
     assert (finding.code, finding.severity) == ("log-short", Severity.WARNING)
     assert (finding.expected, finding.got) == (21, 20)
+
+
+@pytest.mark.parametrize("bit", range(63))
+def test_a_flipped_bit_of_a_base_offset_is_found_once(bit: int) -> None:
+    log = bytearray(b"".join(batch(4 * n, 4) for n in range(30)))
+    log[3 * len(batch(0, 4)) + 7 - bit // 8] ^= 1 << bit % 8
+    files = log_of({0: b""})
+    put(files, name_of(0), bytes(log))
+    found = [f for f in run(files).findings if f.code.startswith("offset-")]
+    if 12 ^ 1 << bit > 12:
+        wrong = [f for f in found if f.code != "offset-overflow"]
+        assert [("offset-wrong", 12)] == [(f.code, f.expected) for f in wrong]
+    else:
+        assert ["offset-overlap", "offset-gap"] == [f.code for f in found]
+
+
+def test_the_last_batch_of_a_compacted_log_is_held_to_its_checkpoints() -> None:
+    files = log_of({0: batch(0) + batch(3) + batch(9)})
+    put(files, "replication-offset-checkpoint", b"0\n1\nt 0 10\n", "/data")
+    assert [] == codes(run(files, compacted=True))
+    put(files, "replication-offset-checkpoint", b"0\n1\nt 0 5\n", "/data")
+    assert ["offset-gap"] == codes(run(files, compacted=True))
