@@ -68,10 +68,13 @@ def batches(partition: Path) -> Iterator[Batch]:
 
 
 def copy(log_dir: Path, target: Path) -> Path:
-    """Copy a log directory of a broker that may just remove old segments."""
+    """Copy a log directory of a broker that may just remove old segments.
+
+    Checkpoints come first: they say how far the logs were, which go on meanwhile.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for path in sorted(log_dir.rglob("*")):
+    for path in sorted(log_dir.rglob("*"), key=lambda p: (len(p.parts), p)):
         place = target / path.relative_to(log_dir)
         try:
             if path.is_dir():
