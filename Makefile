@@ -71,7 +71,7 @@ soak-idle: $(VENV)/.dev-ready
 	done
 
 # Every bit of every byte of a small log directory flipped, every file of it cut at every length, one
-# damage at a time, through verify and export. Takes about 6 minutes on one core.
+# damage at a time, through verify and export. Takes about 5 minutes on one core.
 sweep-damage: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.sweep_damage
 

@@ -11,8 +11,8 @@ last offset + 1 ≥ name of the last segment                              unless
 Offsets that are missing behind damaged bytes are reported in every log: in a compacted one, some of
 them may have been gone before. So are those before the very last batch: the last segment is not
 compacted, so that its base offset, which no checksum covers, may be wrong. That is said where the
-checkpoints of the log do not go so far. A base offset behind a gap that does not fit the next one
-is wrong if the batch would fit into the gap.
+checkpoints of the log do not go so far. A base offset is wrong that leaves a gap or an overlap
+where the batch would fit exactly between its neighbours.
 
 Source: L1.
 """
@@ -51,6 +51,9 @@ class OffsetCheck:
         self._segment_base = 0
         self._path = ""
         self._after_damage = False
+        # How many offsets the last batch so far has, and the batch itself if it overlaps.
+        self._last_span = 0
+        self._last_overlap: _Gap | None = None
         # The gap before the last batch so far.
         self._last_gap: _Gap | None = None
         # What the next batch should start with; None without any segment.
@@ -106,6 +109,7 @@ class OffsetCheck:
             return
         self._check_segment(position, base_offset, last_offset)
         self._check_order(position, base_offset)
+        self._last_span = last_offset - base_offset + 1
         if _is_compacted(batch):
             self.is_complete = False
             if self._compacted is None:
@@ -146,18 +150,23 @@ class OffsetCheck:
     def _check_order(self, position: int, base_offset: int) -> None:
         expected = self._expected
         before, self._last_gap = self._last_gap, None
+        overlap, self._last_overlap = self._last_overlap, None
         if expected is None or base_offset == expected:
             return
         if base_offset < expected:
             if before is not None and base_offset == before.expected + expected - before.got:
-                self._place_in_gap(before, base_offset)
+                self._place(before, base_offset)
                 return
             # Below the name of the first segment there is nothing to overlap.
             if self.next_offset is not None:
                 message = f"base offset {base_offset} was there before; the next is {expected}"
                 self._add("offset-overlap", message, position, base_offset)
+                self._last_overlap = _Gap(self._path, position, expected, base_offset)
             return
         self.is_complete = False
+        if overlap is not None and base_offset - overlap.expected == self._last_span:
+            self._place(overlap, base_offset)
+            return
         self._miss(_Gap(self._path, position, expected, base_offset))
 
     def _miss(self, gap: _Gap) -> None:
@@ -182,8 +191,8 @@ class OffsetCheck:
             got=gap.got,
         )
 
-    def _place_in_gap(self, gap: _Gap, base_offset: int) -> None:
-        """Report that the batch behind a gap belongs into it, and go on from there."""
+    def _place(self, gap: _Gap, base_offset: int) -> None:
+        """Report that the batch before this one belongs to other offsets, and go on from there."""
         self.next_offset = base_offset
         if self._gaps and self._gaps[-1] == gap:
             self._gaps.pop()

@@ -4,7 +4,7 @@
 marker seen, data seen       an entry with the same producer, first and last offset
 marker seen, data not seen   an entry or none: the data is before the log's start, or was
                              compacted away
-entry without a marker       wrong
+entry without a marker       wrong, but for a segment with damage, which may have taken it
 ```
 
 First and last stable offset of an entry are compared only while every offset from 0 on was there.
@@ -33,12 +33,14 @@ class TransactionCheck:
         self._path = ""
         self._entries: dict[int, AbortedTransaction] = {}
         self._has_file = False
+        self._is_damaged = False
 
     def enter(self, log_path: str, path: str, index: TransactionIndex | None) -> None:
         """Begin with the next segment; `index` None means it has no transaction index."""
         self._log_path = log_path
         self._path = path
         self._has_file = index is not None
+        self._is_damaged = False
         self._entries = (
             {transaction.last_offset: transaction for transaction in index.entries} if index else {}
         )
@@ -65,9 +67,13 @@ class TransactionCheck:
         if ended and ended.control_type is ControlType.ABORT:
             self._compare(batch, ended.aborted, is_complete=is_complete)
 
+    def see_damage(self) -> None:
+        """Note bytes of the segment that are no good batch: a marker may be among them."""
+        self._is_damaged = True
+
     def leave(self) -> None:
-        """End the segment: entries that no marker was seen for are wrong."""
-        for indexed in self._entries.values():
+        """End the segment: entries that no marker was seen for are wrong, unless one was lost."""
+        for indexed in () if self._is_damaged else self._entries.values():
             self._wrong(indexed.last_offset, "no ABORT marker is at that offset", None, indexed)
 
     def _compare(

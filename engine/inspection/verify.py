@@ -356,6 +356,7 @@ class _PartitionScan:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)
             self._offsets.see_damage()
+            self._transactions.see_damage()
             return None
         self._see_damage(at, following or at + left)
         expected, got = "a batch within the file", f"one that ends behind its {at + left} bytes"
@@ -398,6 +399,7 @@ class _PartitionScan:
     def _see_damage(self, start: int, end: int) -> None:
         """Tell every check that batches were lost in [start, end)."""
         self._offsets.see_damage()
+        self._transactions.see_damage()
         if self._index:
             self._index.see_damage(start, end)
         if self._time_index:

@@ -161,6 +161,8 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
 def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
     """Yield (place in the chunk, whole size) of what looks like a header of magic 2."""
     last = min(searched - 1, len(chunk) - HEADER_BYTES)
+    if last < 0:
+        return
     magic_at = chunk.find(MAGIC, MAGIC_AT, last + MAGIC_AT + 1)
     while magic_at >= 0:
         at = magic_at - MAGIC_AT

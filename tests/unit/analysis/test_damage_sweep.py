@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.damage_sweep import damages, run, undamaged
+from tests.damage_sweep import damages, is_undecidable, run, undamaged
 
 #: Prime to the ten damages of a byte, so that all kinds of them come up.
 _STEP = 211
@@ -12,7 +12,7 @@ _STEP = 211
 
 @pytest.mark.parametrize("part", range(4))
 def test_no_damage_of_a_small_directory_is_presented_as_good_or_missed(part: int) -> None:
-    sample = list(damages())[part::_STEP]
+    sample = [d for d in list(damages())[part::_STEP] if not is_undecidable(d)]
     outcomes = [(damage, run(damage)) for damage in sample]
     assert [] == [(damage, o.faults) for damage, o in outcomes if o.faults]
     assert sum(o.is_reported for _, o in outcomes) > len(sample) * 0.9

@@ -184,3 +184,10 @@ def test_any_bytes_are_scanned_or_refused(content: bytes, chunk_bytes: int) -> N
 def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
     scan = scan_batches(file_of(ONE + TWO + BIG + ONE), chunk_bytes=chunk_bytes)
     assert [ONE, TWO, BIG, ONE] == [bytes(view) for _, view in scan.frames()]
+
+
+@given(st.integers(17, len(ONE)))
+def test_resync_looks_at_files_shorter_than_a_header(size: int) -> None:
+    # What begins like a header and is cut off in it is no batch.
+    for start in range(20):
+        assert resync(file_of((b"\x02" * start + ONE)[: size - 1]), 0) is None
