@@ -9,7 +9,8 @@ next = expected + n, base ≠ expected     `bad_offset`: its neighbours leave ro
 base > expected, next ≥ base + n         a gap before it
 base < expected, next = base + n         the log goes back: `overlap`
 nothing follows, after damage            a gap before it
-nothing else fits                        `bad_offset`
+nothing else fits                        `bad_offset`, and so is the next batch, unless what
+                                         follows that one continues it
 ```
 
 A batch with `bad_offset` is not given to readers. The last batch of a log has nothing behind it,
@@ -92,6 +93,8 @@ class BatchOrder:
         self._is_first_after_damage = False
         self._is_compacted = split.is_compacted
         self._gap_count = 0
+        # Whether the batch before was refused for the base offset of this one.
+        self._is_in_conflict = False
         self._noted_epoch_at: int | None = None
 
     @property
@@ -126,7 +129,8 @@ class BatchOrder:
             self._note(position, batch.size_bytes, "bad_records", str(error))
             self.see_damage()
             return False
-        if self._expected == base_offset and batch.leader_epoch == self._epoch:
+        is_next = self._expected == base_offset and not self._is_in_conflict
+        if is_next and batch.leader_epoch == self._epoch:
             self._go_on(position, batch, base_offset)
             return True
         following = self._following(position + batch.size_bytes)
@@ -155,14 +159,18 @@ class BatchOrder:
     ) -> bool:
         """Return whether a base offset can be right, and note what it leaves out or repeats."""
         expected = self._expected
+        was_in_conflict, self._is_in_conflict = self._is_in_conflict, False
         if base_offset < 0 or batch.last_offset < base_offset:
             return self._refuse(position, batch, base_offset, "no batch has it")
         if following is None and self._is_lonely(batch, base_offset):
             return self._refuse(position, batch, base_offset, f"{expected} was expected")
         if expected is None:
             if following is not None and following < batch.next_offset:
+                self._is_in_conflict = True
                 return self._refuse(position, batch, base_offset, f"{following} follows it")
             return True
+        if was_in_conflict and following != batch.next_offset:
+            return self._refuse(position, batch, base_offset, "it contradicts the batch before")
         if base_offset == expected:
             return True
         if following is not None:
@@ -173,6 +181,7 @@ class BatchOrder:
             if following < batch.next_offset or (
                 base_offset < expected and following != batch.next_offset
             ):
+                self._is_in_conflict = True
                 reason = f"{expected} was expected, and {following} follows it"
                 return self._refuse(position, batch, base_offset, reason)
         if base_offset > expected:

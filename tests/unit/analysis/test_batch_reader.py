@@ -192,3 +192,24 @@ def test_a_leader_epoch_is_held_to_its_neighbours_and_the_checkpoint(
     assert 4 == len(_offsets(reader))
     assert bad == [p.position // len(batches[0]) for p in reader.problems]
     assert {"bad_epoch"} >= {p.code for p in reader.problems}
+
+
+@pytest.mark.parametrize(
+    ("bases", "given"),
+    [
+        # The second one says of itself that it comes before the first: one of the two is wrong.
+        ([10, 0, 90, 100], [90, 100]),
+        ([10, 0, 10, 20], [0, 10, 20]),
+        ([0, 50, 40, 90, 100], [0, 90, 100]),
+        ([0, 50, 40, 50, 60], [0, 40, 50, 60]),
+        ([0, 50, 70, 90], [0, 50, 70]),
+    ],
+)
+def test_of_two_batches_that_contradict_each_other_one_needs_a_third(
+    bases: list[int], given: list[int]
+) -> None:
+    batches = [base.to_bytes(8, "big") + _batches(1)[0][8:] for base in bases]
+    reader = _reader(b"".join(batches))
+    assert given == _offsets(reader)
+    refused = [p.code for p in reader.problems if p.code == "bad_offset"]
+    assert len(bases) - len(given) == len(refused)
