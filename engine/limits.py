@@ -328,6 +328,14 @@ OPENED_MEMORY_BYTES_MAX = 1 << 22
 # thousand is read twice); eight times keeps bytes that were made to mislead in linear time.
 RESYNC_CHECKED_BYTES_FACTOR = 8
 
+# A search behind damage mostly ends after a few KiB, and there may be one for each of a million
+# batches: read no more than the processor's cache has room for.
+SEARCH_CHUNK_BYTES = 1 << 18
+
+# How far behind damage a batch with a wrong length is looked for the end at which its CRC fits:
+# 16 times Kafka's default for the largest batch. Each place where none fits costs so much reading.
+EXTENT_BYTES_MAX = 1 << 24
+
 # A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
 # partitions a broker. A larger checkpoint, or file of properties, is not one.
 CHECKPOINT_BYTES_MAX = 1 << 28

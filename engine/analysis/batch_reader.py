@@ -21,7 +21,7 @@ from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.log.batch_scan import scan_batches, zero_tail_start
-from engine.log.batch_search import after_bad_crc, resync
+from engine.log.batch_search import after_bad_crc, after_bad_length
 from engine.records.control import MARKER_BATCH_BYTES
 from engine.records.view import RecordBatch
 
@@ -123,17 +123,18 @@ class SplitReader:
 
     def _pass_over(self, position: int, expected: str, got: object) -> int:
         """Note damage and return where to go on: the next whole batch, or the split's end."""
-        batch_position = resync(self._file, position + 1, end=self._file_end)
-        following = self._split.end if batch_position is None else max(batch_position, position + 1)
-        following = min(following, self._split.end)
         code, message = "bad_batch", f"expected {expected}, got {got}"
-        is_zero = False
-        if batch_position is None and self._split.is_last:
-            is_zero = zero_tail_start(self._file, position) is not None
-            if self._split.next_base is None or is_zero:
-                code = "torn_tail"
-            if is_zero:
-                message = "zero bytes up to the end, as preallocation and some crashes leave them"
+        is_zero = self._split.is_last and zero_tail_start(self._file, position) is not None
+        batch_position = None
+        if is_zero:
+            message = "zero bytes up to the end, as preallocation and some crashes leave them"
+        else:
+            batch_position = after_bad_length(self._file, position, end=self._file_end)
+        following = self._split.end if batch_position is None else batch_position
+        following = min(following, self._split.end)
+        is_open = self._split.is_last and self._split.next_base is None
+        if is_zero or (batch_position is None and is_open):
+            code = "torn_tail"
         self.note(position, following - position, code, message)
         self._order.see_damage()
         # What an unfinished last write began is no part of the log. Offsets that are missing behind

@@ -36,7 +36,7 @@ from engine.inspection.usual_batches import UsualBatches
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
-from engine.log.batch_search import after_bad_crc, resync
+from engine.log.batch_search import after_bad_crc, after_bad_length
 from engine.log.log_dir import (
     LogDir,
     LogDirState,
@@ -351,7 +351,7 @@ class _PartitionScan:
             message = f"{left} zero bytes at the end"
             self._findings.add(tail, "zero-tail", self._path, message, position=at)
             return None
-        following = resync(file, at + 1)
+        following = after_bad_length(file, at)
         if following is None and damage is None:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)

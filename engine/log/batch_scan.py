@@ -116,9 +116,12 @@ def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYT
     """
     size = file.size_bytes()
     position = start
+    # Mostly the first bytes tell.
+    length = PROLOGUE_BYTES
     while position < size:
-        chunk = file.read_at(position, min(chunk_bytes, size - position))
+        chunk = file.read_at(position, min(length, chunk_bytes, size - position))
         if not chunk or chunk.count(0) != len(chunk):
             return None
         position += len(chunk)
+        length = chunk_bytes
     return start if position > start else None

@@ -1,15 +1,21 @@
 """Where the batches of a log go on behind damage.
 
 ```
-no length that a batch has       search every byte for the next whole batch: `resync`
+no length that a batch has       search every byte: `after_bad_length`
 a wrong CRC, so that the length  go on where it says the batch ends if a plausible header is
-may be wrong, too                there, unless a chain of batches that the length covers ends
-                                 exactly there as well; else search every byte: `after_bad_crc`
+may be wrong, too                there, unless whole batches that the length covers say otherwise;
+                                 else search every byte: `after_bad_crc`
 ```
 
 A whole batch has a header that makes sense, a length within the file and the right CRC. A batch
-inside the value of a record is one, too, but what follows it there is no batch: that is why a
-chain has to lead to the end of what covers it.
+inside the value of a record is one, too, which is no reason to go on there:
+
+```
+the CRC of the damaged batch fits the bytes up to a whole batch       its length alone was wrong
+a chain of headers leads from a whole batch to the end of what        both, the length and other
+covers it; what follows a batch in a value is no header               bytes, were wrong
+neither, and the length leads nowhere                                 the first whole batch
+```
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 
 from engine.host.ports import File
-from engine.limits import RESYNC_CHECKED_BYTES_FACTOR, SCAN_CHUNK_BYTES
+from engine.limits import EXTENT_BYTES_MAX, RESYNC_CHECKED_BYTES_FACTOR, SEARCH_CHUNK_BYTES
 from engine.log.batch_scan import zero_tail_start
 from engine.records.batch_header import (
     CHECKED_FROM,
@@ -39,18 +45,24 @@ from engine.records.crc import crc32c
 _V2_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD_BYTES
 #: From an offset below 2^48 to the attributes of a message of magic 0 or 1 below 16 MiB.
 _LEGACY_START = re.compile(
-    rb"(?=\x00\x00.{6}\x00(?!\x00\x00\x00).{3}.{4}[\x00\x01][\x00-\x0f])", re.S
+    rb"\x00(?=\x00.{6}\x00(?!\x00\x00\x00).{3}.{4}[\x00\x01][\x00-\x0f])", re.S
 )
+#: From magic 2 to attributes without unknown flags and a last offset delta that is not negative.
+_MAGIC_2 = re.compile(rb"\x02(?=.{4}\x00[\x00-\x7f][\x00-\x7f])", re.S)
 _LEGACY_START_BYTES = 18
 _LEGACY_BYTES_MIN = 26
+_LEGACY_CRC_AT = 12
 _LEGACY_CHECKED_FROM = 16
+_LEGACY_FLAGS = 0x0F
 #: Behind the fixed fields of a message, by its magic: where the size of its key is.
 _LEGACY_KEY_AT = (18, 26)
 _SIZE_BYTES = 4
+#: Zeros at the end of a batch: no headers, and the end of a value.
+_OWN_ZEROS_MAX = 16
 
 
 def resync(
-    file: File, position: int, *, end: int | None = None, chunk_bytes: int = SCAN_CHUNK_BYTES
+    file: File, position: int, *, end: int | None = None, chunk_bytes: int = SEARCH_CHUNK_BYTES
 ) -> int | None:
     """Return where the first whole batch at or after `position` starts, or None.
 
@@ -61,28 +73,59 @@ def resync(
     return next(_whole_batches(file, position, end, chunk_bytes), (None, 0))[0]
 
 
+def after_bad_length(
+    file: File, position: int, *, end: int | None = None, chunk_bytes: int = SEARCH_CHUNK_BYTES
+) -> int | None:
+    """Return where the log goes on after the batch at `position`, whose length is wrong.
+
+    That is the end of the batch if its CRC says so, and None if no whole batch follows.
+    """
+    end = file.size_bytes() if end is None else min(end, file.size_bytes())
+    extent = _extent_at(file, position, end, chunk_bytes)
+    first: int | None = None
+    for start, _ in _whole_batches(file, position + 1, end, chunk_bytes):
+        first = start if first is None else first
+        if extent is None or start - position > EXTENT_BYTES_MAX:
+            return first
+        if extent.ends_at(start):
+            return start
+    return _end_before_zeros(file, position, end, extent) or first
+
+
 def after_bad_crc(
     file: File,
     position: int,
     stated_end: int,
     *,
     end: int | None = None,
-    chunk_bytes: int = SCAN_CHUNK_BYTES,
+    chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int:
     """Return where to go on after the batch at `position`, whose CRC is wrong.
 
-    `stated_end` is where its length says that it ends. That is returned, too, where no whole
-    batch follows at all.
+    `stated_end` is where its length says that it ends. `end` is returned where no whole batch
+    follows and the length leads to none.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
-    is_end = stated_end >= end or zero_tail_start(file, stated_end) is not None
-    if not is_end and not plausible_size(file, stated_end, end):
-        following = resync(file, position + 1, end=end, chunk_bytes=chunk_bytes)
-        return stated_end if following is None else following
+    is_zero_after = zero_tail_start(file, stated_end) is not None
+    if stated_end < end and not is_zero_after and not plausible_size(file, stated_end, end):
+        following = after_bad_length(file, position, end=end, chunk_bytes=chunk_bytes)
+        return end if following is None else following
+    extent = _extent_at(file, position, stated_end, chunk_bytes)
+    own_end = _own_end(file, position, end)
+    passed: set[int] = set()
+    first: int | None = None
     for start, size in _whole_batches(file, position + 1, stated_end, chunk_bytes):
-        if _leads_to(file, start + size, stated_end):
+        if extent is not None and extent.ends_at(start):
             return start
-    return stated_end
+        if first is None and own_end in (None, start):
+            behind = _end_of_chain(file, start + size, stated_end, passed)
+            is_chain = behind == stated_end
+            if is_zero_after and behind is not None and stated_end - behind >= PROLOGUE_BYTES:
+                is_chain = _is_zero(file, behind, stated_end)
+            first = start if is_chain else None
+    if is_zero_after and (last := _end_before_zeros(file, position, end, extent)) is not None:
+        return last
+    return stated_end if first is None else first
 
 
 def plausible_size(file: File, position: int, end: int) -> int:
@@ -97,36 +140,102 @@ def plausible_size(file: File, position: int, end: int) -> int:
     return 0
 
 
-def is_whole(file: File, position: int, size: int, chunk_bytes: int = SCAN_CHUNK_BYTES) -> bool:
+def is_whole(file: File, position: int, size: int, chunk_bytes: int = SEARCH_CHUNK_BYTES) -> bool:
     """Tell whether the CRC of the batch of this size at a position is right."""
-    start = file.read_at(position, CHECKED_FROM)
-    if len(start) < CHECKED_FROM:
-        return False
-    if start[MAGIC_AT] < MAGIC:
-        stored = int.from_bytes(start[12:16], "big")
-        checksum: Callable[[bytes, int], int] = zlib.crc32
-        done = _LEGACY_CHECKED_FROM
-    else:
-        stored = int.from_bytes(start[CRC_AT:CHECKED_FROM], "big")
-        checksum, done = crc32c, CHECKED_FROM
-    crc = 0
-    while done < size:
-        chunk = file.read_at(position + done, min(chunk_bytes, size - done))
-        if not chunk:
-            return False
-        crc = checksum(chunk, crc)
-        done += len(chunk)
-    return crc == stored
+    checksum = _Checksum.at(file, position, chunk_bytes)
+    return checksum is not None and checksum.ends_at(position + size)
 
 
-def _leads_to(file: File, position: int, end: int) -> bool:
-    """Tell whether batches follow each other from a position exactly to the end."""
+class _Checksum:
+    """The CRC that a batch stores, and that of its bytes up to one end after the other."""
+
+    def __init__(self, file: File, position: int, start: bytes, chunk_bytes: int) -> None:
+        self._file = file
+        self._chunk_bytes = chunk_bytes
+        self._checksum: Callable[[bytes, int], int] = crc32c
+        self._done = position + CHECKED_FROM
+        self._stored = int.from_bytes(start[CRC_AT:CHECKED_FROM], "big")
+        if start[MAGIC_AT] < MAGIC:
+            self._checksum = zlib.crc32
+            self._done = position + _LEGACY_CHECKED_FROM
+            self._stored = int.from_bytes(start[_LEGACY_CRC_AT:_LEGACY_CHECKED_FROM], "big")
+        self._crc = 0
+
+    @staticmethod
+    def at(file: File, position: int, chunk_bytes: int) -> _Checksum | None:
+        """Return that of the batch at a position, None where the file ends before it has one."""
+        start = file.read_at(position, CHECKED_FROM)
+        return None if len(start) < CHECKED_FROM else _Checksum(file, position, start, chunk_bytes)
+
+    def ends_at(self, end: int) -> bool:
+        """Return whether the CRC of the bytes up to an end is the stored one; ends rise."""
+        while self._done < end:
+            chunk = self._file.read_at(self._done, min(self._chunk_bytes, end - self._done))
+            if not chunk:
+                return False
+            self._crc = self._checksum(chunk, self._crc)
+            self._done += len(chunk)
+        return self._done == end and self._crc == self._stored
+
+
+def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
+    """Return the checksum of a batch whose header makes sense but for its length, else None."""
+    header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
+    if len(header) < _LEGACY_BYTES_MIN:
+        return None
+    if header[MAGIC_AT] >= MAGIC:
+        if len(header) < HEADER_BYTES or not _is_header(read_header_start(header, 0)):
+            return None
+    elif header[MAGIC_AT + 1] & ~_LEGACY_FLAGS:
+        return None
+    return _Checksum.at(file, position, chunk_bytes)
+
+
+def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int | None:
+    """Return how far batches follow each other from a position, at most to the end.
+
+    None if the chain joins an earlier one, whose positions are in `passed`: that one failed.
+    """
     while position < end:
+        if position in passed:
+            return None
+        passed.add(position)
         size = plausible_size(file, position, end)
         if not size:
-            return False
+            break
         position += size
-    return position == end
+    return position
+
+
+def _is_zero(file: File, start: int, end: int) -> bool:
+    """Return whether all bytes of [start, end) are zero."""
+    while start < end:
+        chunk = file.read_at(start, min(SEARCH_CHUNK_BYTES, end - start))
+        if not chunk or chunk.count(0) != len(chunk):
+            return False
+        start += len(chunk)
+    return True
+
+
+def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | None) -> int | None:
+    """Return where the batch at a position ends if it is the last one, by its CRC, else None.
+
+    Behind it the file may have zeros, and a few of those may be the batch's own.
+    """
+    if extent is None:
+        return None
+    data_end = at = position
+    limit = min(end, position + EXTENT_BYTES_MAX)
+    while at < limit:
+        chunk = file.read_at(at, min(SEARCH_CHUNK_BYTES, limit - at))
+        if not chunk:
+            break
+        data_end = at + len(data) if (data := chunk.rstrip(b"\0")) else data_end
+        at += len(chunk)
+    if not _is_zero(file, data_end, end):
+        return None
+    ends = range(data_end, min(data_end + _OWN_ZEROS_MAX, end) + 1)
+    return next((last for last in ends if extent.ends_at(last)), None)
 
 
 def _whole_batches(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
@@ -148,6 +257,10 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
         if len(chunk) < _LEGACY_BYTES_MIN:
             return
         is_final = start + len(chunk) >= end
+        if chunk.count(0) == len(chunk):
+            # No batch starts in zeros, but for the last few, of which an offset may be made.
+            start += len(chunk) if is_final else len(chunk) - HEADER_BYTES + 1
+            continue
         # What starts in the last bytes is looked at with the next chunk, where all of it is.
         searched = len(chunk) if is_final else len(chunk) - HEADER_BYTES + 1
         for at, size in merge(
@@ -161,15 +274,11 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
 def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
     """Yield (place in the chunk, whole size) of what looks like a header of magic 2."""
     last = min(searched - 1, len(chunk) - HEADER_BYTES)
-    if last < 0:
-        return
-    magic_at = chunk.find(MAGIC, MAGIC_AT, last + MAGIC_AT + 1)
-    while magic_at >= 0:
-        at = magic_at - MAGIC_AT
-        size = _size_in(chunk, at, bytes_left - at)
+    for match in _MAGIC_2.finditer(chunk, MAGIC_AT, max(last + HEADER_BYTES, 0)):
+        at = match.start() - MAGIC_AT
+        size = _size_in(chunk, at, bytes_left - at) if at <= last else 0
         if size:
             yield at, size
-        magic_at = chunk.find(MAGIC, magic_at + 1, last + MAGIC_AT + 1)
 
 
 def _legacy_starts_in(
@@ -191,12 +300,17 @@ def _legacy_starts_in(
 
 def _size_in(chunk: bytes, at: int, bytes_left: int) -> int:
     """Return the size of the batch of magic 2 whose header may be at `at`, 0 if none can be."""
-    base_offset, length, epoch, _, _, attributes, last_delta = read_header_start(chunk, at)
+    fields = read_header_start(chunk, at)
+    length = int(fields[1])
     if length < _V2_LENGTH_MIN or length + LENGTH_OVERHEAD_BYTES > bytes_left:
         return 0
-    if base_offset < 0 or epoch < -1 or last_delta < 0 or attributes & ~KNOWN_FLAGS:
-        return 0
-    return int(length) + LENGTH_OVERHEAD_BYTES
+    return length + LENGTH_OVERHEAD_BYTES if _is_header(fields) else 0
+
+
+def _is_header(fields: tuple[int, ...]) -> bool:
+    """Return whether the fields of a header of magic 2 make sense, its length left aside."""
+    base_offset, _, epoch, _, _, attributes, last_delta = fields
+    return base_offset >= 0 and epoch >= -1 and last_delta >= 0 and not attributes & ~KNOWN_FLAGS
 
 
 def _legacy_size(read: Callable[[int, int], bytes], position: int, end: int) -> int:
@@ -204,18 +318,32 @@ def _legacy_size(read: Callable[[int, int], bytes], position: int, end: int) -> 
 
     Its key and its value must fill it exactly.
     """
-    fields = read(position, _LEGACY_KEY_AT[1] + _SIZE_BYTES)
-    if len(fields) < _LEGACY_START_BYTES + _SIZE_BYTES or fields[MAGIC_AT] >= MAGIC:
+    fields = read(position, _LEGACY_START_BYTES)
+    if len(fields) < _LEGACY_START_BYTES or fields[MAGIC_AT] >= MAGIC:
         return 0
     size = read_length(fields, 0) + LENGTH_OVERHEAD_BYTES
-    if size > end - position:
-        return 0
-    at = _LEGACY_KEY_AT[fields[MAGIC_AT]]
+    return size if size <= end - position and size == _filled(read, position, size) else 0
+
+
+def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int:
+    """Return how many bytes a message's header, key and value take, 0 if more than a limit."""
+    at = _LEGACY_KEY_AT[read(position + MAGIC_AT, 1)[0]]
     for _ in ("key", "value"):
         raw = read(position + at, _SIZE_BYTES)
         if len(raw) < _SIZE_BYTES:
             return 0
         at += _SIZE_BYTES + max(int.from_bytes(raw, "big", signed=True), 0)
-        if at > size:
+        if at > limit:
             return 0
-    return size if at == size else 0
+    return at
+
+
+def _own_end(file: File, position: int, end: int) -> int | None:
+    """Return where a message of magic 0 or 1 ends by its key and value; None for magic 2.
+
+    It says so beside its length, and the messages in a value may end where the message does.
+    """
+    magic = file.read_at(position + MAGIC_AT, 1)
+    if not magic or magic[0] >= MAGIC:
+        return None
+    return position + _filled(file.read_at, position, end - position)
