@@ -7,9 +7,10 @@ out                       the export that readers see
 .out.kctl-lock            held by the process that exports into `out`
 ```
 
-1. Claim: hold the lock. If `out` is absent and a whole `replaced` is there, a crash came between
-   the two renames: the earlier export takes its name back. Otherwise `replaced` is of no use any
-   more and is removed, its manifest first, after the names in the parent are durable.
+1. Claim: hold the lock. If a whole `replaced` is there and `out` is absent, or was made again
+   since and is empty, a crash came between the two renames: the earlier export takes its name
+   back. If `out` is something else, nothing is touched. Beside a whole `out`, `replaced` is of no
+   use any more and is removed, its manifest first, after the names in the parent are durable.
 2. Tasks fill the staging folder and sync each file; the manifest is made durable last.
 3. `out` becomes `replaced`, staging becomes `out`, the parent is synced.
 4. `replaced` and the staging folders of crashed exports are removed, then the lock.
@@ -37,6 +38,8 @@ from engine.host.ports import Files
 
 #: Lists the files of an export; a folder with it is one.
 MANIFEST = "_kctl_manifest.json"
+#: Between the folder's name and the use, in the names beside it.
+_HIDDEN = ".kctl-"
 
 
 class ExportFiles(Files, HeldFiles, Protocol):
@@ -75,7 +78,7 @@ class ExportFolder:
         self._files = files
         self._out = out
         self._parent, name = posixpath.split(out)
-        self._hidden = f".{name}.kctl-"
+        self._hidden = f".{name}{_HIDDEN}"
         self._replaced = f"{self._parent}/{self._hidden}replaced"
         self._lock_path = f"{self._parent}/{self._hidden}lock"
         #: Where the files of this export are written.
@@ -83,8 +86,8 @@ class ExportFolder:
         _make_durable_dir(files, self._parent)
         self._lock = self._hold()
         try:
-            self._recover()
             self._check_target()
+            self._recover()
             _remove_if_there(files, self.staging)
             files.make_dir(self.staging)
         except BaseException:
@@ -149,9 +152,14 @@ class ExportFolder:
     def _put_back(self) -> None:
         """Return the earlier export to its place if a rename took it away and none followed."""
         files = self._files
-        if not files.exists(self._out) and files.exists(f"{self._replaced}/{MANIFEST}"):
-            files.rename(self._replaced, self._out)
-            files.sync_dir(self._parent)
+        if not files.exists(f"{self._replaced}/{MANIFEST}"):
+            return
+        if files.exists(self._out):
+            if files.list_dir(self._out):
+                return
+            files.remove(self._out)
+        files.rename(self._replaced, self._out)
+        files.sync_dir(self._parent)
 
     def _check_target(self) -> None:
         if not self._files.exists(self._out):
@@ -167,13 +175,20 @@ class ExportFolder:
         left: list[str] = []
         for name in self._files.list_dir(self._parent):
             path = f"{self._parent}/{name}"
-            if not name.startswith(self._hidden) or path == self._lock_path:
+            if not self._is_own(name) or path == self._lock_path:
                 continue
             try:
                 remove_tree(self._files, path)
             except StorageError:
                 left.append(path)
         return left
+
+    def _is_own(self, name: str) -> bool:
+        """Tell whether a name is one that exports into this folder use beside it.
+
+        A folder may be called `out.kctl-2`, and the names beside that one are its own.
+        """
+        return name.startswith(self._hidden) and _HIDDEN not in name[len(self._hidden) :]
 
 
 def remove_tree(files: Files, path: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.analysis.export_folder import ExportRunning
+from engine.analysis.export_folder import ExportRunning, ForeignFolder
 from engine.analysis.export_task import ExportJob, TaskReport
 from engine.analysis.parquet_export import ExportPlan, export_with
 from engine.errors import EngineError
@@ -185,3 +185,42 @@ def test_what_a_link_in_an_earlier_export_leads_to_is_left_alone(tmp_path: Path)
     _export(files, "new", out=str(out))
     assert "new" == _exported(files, str(out))
     assert "mine" == (tmp_path / "mine" / "precious.txt").read_text()
+
+
+def _crashed_between_renames() -> MemoryHeldFiles:
+    """Return a disk on which a crash took the earlier export from its name."""
+    files = _disk("old")
+    files.rename(OUT, "/exports/.out.kctl-replaced")
+    files.sync_everything()
+    return files
+
+
+def test_an_empty_folder_made_after_a_crash_does_not_cost_the_earlier_export() -> None:
+    files = _crashed_between_renames()
+    files.make_dir(OUT)
+    with pytest.raises(TaskFailed):
+        _export(files, "failing", fails=True)
+    assert "old" == _exported(files)
+    _export(files, "new")
+    assert "new" == _exported(files)
+    assert ["out"] == files.list_dir("/exports")
+
+
+def test_a_refused_folder_does_not_cost_the_earlier_export() -> None:
+    files = _crashed_between_renames()
+    files.make_dir(OUT)
+    files.replace_file(f"{OUT}/mine", b"mine")
+    with pytest.raises(ForeignFolder):
+        _export(files, "new")
+    files.remove(f"{OUT}/mine")
+    with pytest.raises(TaskFailed):
+        _export(files, "failing", fails=True)
+    assert "old" == _exported(files)
+
+
+def test_an_export_leaves_the_names_of_another_folder_alone() -> None:
+    files = _crashed_between_renames()
+    other = "/exports/.out.kctl-2.kctl-replaced"
+    files.rename("/exports/.out.kctl-replaced", other)
+    _export(files, "new")
+    assert "old" == _exported(files, other)
