@@ -91,7 +91,8 @@ class BatchOrder:
         self._first_offset: int | None = None
         self._next_offset: int | None = None
         self._is_first_after_damage = False
-        self._is_compacted = split.is_compacted
+        #: Whether the topic is known to be compacted, or a batch so far showed it.
+        self.is_compacted = split.is_compacted
         self._gap_count = 0
         # Whether the batch before was refused for the base offset of this one.
         self._is_in_conflict = False
@@ -111,7 +112,7 @@ class BatchOrder:
             self._next_offset,
             self._is_first_after_damage,
             self._after_damage,
-            self._is_compacted,
+            self.is_compacted,
             split.reached_offset,
             split.indexed_offset,
         )
@@ -130,7 +131,7 @@ class BatchOrder:
             self.see_damage()
             return False
         is_next = self._expected == base_offset and not self._is_in_conflict
-        if is_next and batch.leader_epoch == self._epoch:
+        if is_next and (batch.leader_epoch == self._epoch or batch.magic < MAGIC):
             self._go_on(position, batch, base_offset)
             return True
         following = self._following(position + batch.size_bytes)
@@ -152,7 +153,7 @@ class BatchOrder:
         if batch.has_delete_horizon or (
             count is not None and count <= batch.last_offset - base_offset
         ):
-            self._is_compacted = True
+            self.is_compacted = True
 
     def _fits(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
@@ -198,7 +199,7 @@ class BatchOrder:
         reached = self._split.reached_offset
         may_be_known = reached is None or base_offset < reached
         is_behind = self._expected is not None and base_offset > self._expected
-        return not (self._is_compacted and may_be_known and is_behind)
+        return not (self.is_compacted and may_be_known and is_behind)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
         message = f"base offset {base_offset} cannot be right: {reason}"
@@ -206,10 +207,10 @@ class BatchOrder:
         return False
 
     def _miss(self, position: int, expected: int, base_offset: int) -> None:
-        missing = missing_offsets(expected, base_offset, is_compacted=self._is_compacted)
+        missing = missing_offsets(expected, base_offset, is_compacted=self.is_compacted)
         if self._after_damage:
             self._note(position, 0, "lost", f"{missing}, lost to the damage before")
-        elif not self._is_compacted and self._gap_count < FINDINGS_OF_A_KIND_MAX:
+        elif not self.is_compacted and self._gap_count < FINDINGS_OF_A_KIND_MAX:
             self._gap_count += 1
             self._note(position, 0, "gap", missing)
 

@@ -59,6 +59,11 @@ class SplitReader:
         """Return which offsets were read so far."""
         return self._order.span
 
+    @property
+    def is_compacted(self) -> bool:
+        """Tell whether the topic is known to be compacted, or a batch so far showed it."""
+        return self._order.is_compacted
+
     def batches(self, *, keep_bad: bool = False) -> Iterator[tuple[int, RecordBatch, bool]]:
         """Yield (position, batch, whether its CRC is right).
 

@@ -64,11 +64,15 @@ class Damage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the readers of a partition are not given; `stable_offset` None means up to the end."""
+    """What the readers of a partition are not given; `stable_offset` None means up to the end.
+
+    `has_doubts` tells whether damage or missing offsets may have held the end of a transaction.
+    """
 
     hidden: tuple[Hidden, ...]
     undecided: tuple[Undecided, ...]
     stable_offset: int | None
+    has_doubts: bool
 
 
 class _Doubt(NamedTuple):
@@ -163,7 +167,7 @@ class PartitionTransactions:
                 undecided.append(Undecided(doubt.piece, doubt.damages[0]))
         hidden.sort(key=lambda piece: piece.last_offset)
         stable = min((piece.first_offset for piece in self._open.values()), default=None)
-        return Outcome(tuple(hidden), tuple(undecided), stable)
+        return Outcome(tuple(hidden), tuple(undecided), stable, bool(self._settled))
 
     def _add(self, producer_id: int, first_offset: int, last_offset: int) -> None:
         piece = self._open.get(producer_id)

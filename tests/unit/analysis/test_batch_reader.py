@@ -11,6 +11,7 @@ import pytest
 from engine.analysis.batch_reader import SplitReader
 from engine.analysis.splits import Split
 from engine.host.memory import MemoryFiles
+from engine.host.ports import File
 from engine.records.builder import BatchBuilder, BatchSettings
 
 PATH = "/logs/t-0/00000000000000000000.log"
@@ -213,3 +214,26 @@ def test_of_two_batches_that_contradict_each_other_one_needs_a_third(
     assert given == _offsets(reader)
     refused = [p.code for p in reader.problems if p.code == "bad_offset"]
     assert len(bases) - len(given) == len(refused)
+
+
+class _Unsearched:
+    """A file that is read from its start to its end, and nowhere else."""
+
+    def __init__(self, file: File) -> None:
+        self.path = file.path
+        self.size_bytes = file.size_bytes
+        self.read_into = file.read_into
+
+    def read_at(self, position: int, length: int) -> bytes:
+        raise AssertionError(f"{length} bytes at {position} were read again")
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_in_order_are_read_once(magic: int) -> None:
+    raw = b"".join(_legacy_log(magic))
+    files = MemoryFiles()
+    files.make_dir("/logs/t-0")
+    files.replace_file(PATH, raw)
+    file = _Unsearched(files.open(PATH))
+    reader = SplitReader(file, Split(PATH, "/logs", "t", 0, 0, 0, len(raw), True, 0))
+    assert list(range(30)) == _offsets(reader)

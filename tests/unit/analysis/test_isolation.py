@@ -12,7 +12,9 @@ from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind
+from engine.records.batch_header import DELETE_HORIZON_FLAG, set_crc
 from engine.records.control import MARKER_BATCH_BYTES, ControlType
+from engine.records.crc import crc32c
 from tests.unit.log.logs import batch, data_of, log_of, marker_of, name_of, put
 
 ABORT, COMMIT = ControlType.ABORT, ControlType.COMMIT
@@ -147,3 +149,25 @@ def test_only_splits_with_aborted_records_are_told_of_them() -> None:
     assert [(), ((7, 20, 21),), (), ((7, 60, 61),), (), ((7, 100, 101),)] == [
         split.aborted for split in splits
     ]
+
+
+def _cleaned(marker: bytes) -> bytes:
+    """Return a marker as the cleaner leaves it: with the time from which it may be removed."""
+    cleaned = bytearray(marker)
+    cleaned[22] |= DELETE_HORIZON_FLAG
+    set_crc(cleaned, 0, crc32c(cleaned[21:]))
+    return bytes(cleaned)
+
+
+def test_offsets_that_compaction_took_are_no_damage_wherever_the_sign_of_it_is() -> None:
+    sparse = data_of(7, 100) + data_of(7, 105) + marker_of(7, 107, COMMIT) + batch(108)
+    sign = data_of(7, 0) + data_of(7, 3) + _cleaned(marker_of(7, 5, COMMIT))
+    files = log_of({0: sign, 100: sparse, 120: batch(120)})
+    offsets, problems, splits = _committed(files)
+    assert ([0, 3, 100, 105, 108, 120], []) == (offsets, problems)
+    assert [()] * 3 == [split.aborted for split in splits]
+    last = data_of(7, 110) + data_of(7, 115) + _cleaned(marker_of(7, 117, COMMIT))
+    offsets, problems, _ = _committed(
+        log_of({0: data_of(7, 0), 100: sparse, 110: last, 118: batch(118)})
+    )
+    assert ([0, 100, 105, 108, 110, 115, 118], []) == (offsets, problems)
