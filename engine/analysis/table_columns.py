@@ -15,6 +15,7 @@ from engine.log.offset_index import read_offset_index
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import read_txn_index
 from engine.records.batch import BatchView
+from engine.records.record import NO_TIMESTAMP, TimestampType
 from engine.records.view import RecordBatch
 
 Row = dict[str, Any]
@@ -29,6 +30,7 @@ def batch_rows(files: Files, split: Split) -> Iterator[Row]:
 
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
     first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
+    kind, max_timestamp_ms = _time_of(batch)
     return {
         "topic": split.topic,
         "partition": split.partition,
@@ -48,11 +50,19 @@ def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> 
         "baseSequence": batch.base_sequence,
         "isTransactional": batch.is_transactional,
         "isControl": batch.is_control,
-        "timestampType": int(batch.timestamp_type),
-        "maxTimestamp": timestamp_of(batch.max_timestamp_ms),
-        "maxTimestampMs": batch.max_timestamp_ms,
+        "timestampType": kind,
+        "maxTimestamp": timestamp_of(max_timestamp_ms),
+        "maxTimestampMs": NO_TIMESTAMP if max_timestamp_ms is None else max_timestamp_ms,
         "deleteHorizonMs": batch.delete_horizon_ms,
     }
+
+
+def _time_of(batch: RecordBatch) -> tuple[int, int | None]:
+    """Return the type and the largest time; no type and None in a format that does not exist."""
+    try:
+        return int(batch.timestamp_type), batch.max_timestamp_ms
+    except CorruptRecord:
+        return int(TimestampType.NONE), None
 
 
 def _codec_label(batch: RecordBatch) -> str:
