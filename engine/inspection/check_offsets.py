@@ -90,7 +90,7 @@ class OffsetCheck:
         """Note a good batch that continues the last one without a gap, up to an offset."""
         self.next_offset = self._expected = next_offset
         self._after_damage = False
-        self._last_gap = None
+        self._last_gap = self._last_overlap = None
 
     def see(self, position: int, batch: RecordBatch) -> None:
         """Check the next good batch."""

@@ -687,3 +687,10 @@ def test_an_entry_for_a_damaged_marker_is_not_blamed() -> None:
     assert codes(run(files)) == []
     change(files, name_of(0), flip(transactions().index(marker_of(2, 3)) + 30))
     assert codes(run(files)) == ["batch-crc", "offset-gap"]
+
+
+def test_an_overlap_long_before_a_gap_does_not_explain_it() -> None:
+    log = batch(0, 10) + batch(0, 15) + batch(15) + batch(16) + batch(25) + batch(26)
+    report = run(log_of({0: log}))
+    assert ["offset-overlap", "offset-gap"] == codes(report)
+    assert "offsets 17 to 24 are missing" in report.findings[1].message
