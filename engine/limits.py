@@ -333,8 +333,16 @@ RESYNC_CHECKED_BYTES_FACTOR = 8
 SEARCH_CHUNK_BYTES = 1 << 18
 
 # How far behind damage a batch with a wrong length is looked for the end at which its CRC fits:
-# 16 times Kafka's default for the largest batch. Each place where none fits costs so much reading.
+# 16 times Kafka's default for the largest batch.
 EXTENT_BYTES_MAX = 1 << 24
+
+# Batches that follow each other so far behind damage are the log, and not what a value holds:
+# four times Kafka's default for the largest batch. Each damage costs so much walking at most.
+LONG_CHAIN_BYTES = 1 << 22
+
+# So many pieces of batches behind damage, none of them long, and the first that fits is taken:
+# where damage is everywhere, each place costs a look at so many pieces.
+CHAINS_LOOKED_AT_MAX = 16
 
 # A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
 # partitions a broker. A larger checkpoint, or file of properties, is not one.

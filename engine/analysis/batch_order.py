@@ -117,6 +117,11 @@ class BatchOrder:
             split.indexed_offset,
         )
 
+    @property
+    def next_offset(self) -> int:
+        """Return the offset after the last good batch, or where the segment starts."""
+        return self._split.base_offset if self._next_offset is None else self._next_offset
+
     def see_damage(self) -> None:
         """Note bytes that are no good batch."""
         self._after_damage = True

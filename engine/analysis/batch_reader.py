@@ -113,7 +113,13 @@ class SplitReader:
     def _after_bad_crc(self, position: int, batch: RecordBatch) -> int:
         """Note a batch with a wrong CRC; returns where to go on."""
         stated_end = position + batch.size_bytes
-        following = after_bad_crc(self._file, position, stated_end, end=self._file_end)
+        following = after_bad_crc(
+            self._file,
+            position,
+            stated_end,
+            end=self._file_end,
+            next_offset=self._order.next_offset,
+        )
         code, message = "bad_crc", f"the stored CRC is {batch.crc}, that of the bytes is another"
         try:
             batch.is_crc_valid()
@@ -134,7 +140,9 @@ class SplitReader:
         if is_zero:
             message = "zero bytes up to the end, as preallocation and some crashes leave them"
         else:
-            batch_position = after_bad_length(self._file, position, end=self._file_end)
+            batch_position = after_bad_length(
+                self._file, position, end=self._file_end, next_offset=self._order.next_offset
+            )
         following = self._split.end if batch_position is None else batch_position
         following = min(following, self._split.end)
         is_open = self._split.is_last and self._split.next_base is None

@@ -334,13 +334,19 @@ class _PartitionScan:
                     usual.enter(self._segment_base)
                     continue
                 stated_end = position + batch.size_bytes
-                following = after_bad_crc(scan.file, position, stated_end)
+                following = after_bad_crc(
+                    scan.file, position, stated_end, next_offset=self._next_offset()
+                )
                 self._see_damage(position, following)
                 if following != stated_end:
                     return following
         finally:
             usual.leave()
         return None
+
+    def _next_offset(self) -> int:
+        """Return the offset after the last good batch, or where the segment starts."""
+        return max(self._offsets.next_offset or 0, self._segment_base)
 
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
@@ -351,7 +357,7 @@ class _PartitionScan:
             message = f"{left} zero bytes at the end"
             self._findings.add(tail, "zero-tail", self._path, message, position=at)
             return None
-        following = after_bad_length(file, at)
+        following = after_bad_length(file, at, next_offset=self._next_offset())
         if following is None and damage is None:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)

@@ -123,5 +123,5 @@ def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYT
         if not chunk or chunk.count(0) != len(chunk):
             return None
         position += len(chunk)
-        length = chunk_bytes
+        length *= 8
     return start if position > start else None

@@ -14,7 +14,7 @@ inside the value of a record is one, too, which is no reason to go on there:
 the CRC of the damaged batch fits the bytes up to a whole batch       its length alone was wrong
 a chain of headers leads from a whole batch to the end of what        both, the length and other
 covers it; what follows a batch in a value is no header               bytes, were wrong
-neither, and the length leads nowhere                                 the first whole batch
+neither, and the length leads nowhere                                 the offsets decide: `_Chains`
 ```
 """
 
@@ -22,11 +22,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from heapq import merge
 
 from engine.host.ports import File
-from engine.limits import EXTENT_BYTES_MAX, RESYNC_CHECKED_BYTES_FACTOR, SEARCH_CHUNK_BYTES
+from engine.limits import (
+    CHAINS_LOOKED_AT_MAX,
+    EXTENT_BYTES_MAX,
+    LONG_CHAIN_BYTES,
+    RESYNC_CHECKED_BYTES_FACTOR,
+    SEARCH_CHUNK_BYTES,
+)
 from engine.log.batch_scan import zero_tail_start
 from engine.records.batch_header import (
     CHECKED_FROM,
@@ -39,6 +45,7 @@ from engine.records.batch_header import (
     PROLOGUE_BYTES,
     read_header_start,
     read_length,
+    read_offset_and_length,
 )
 from engine.records.crc import crc32c
 
@@ -59,6 +66,7 @@ _LEGACY_KEY_AT = (18, 26)
 _SIZE_BYTES = 4
 #: Zeros at the end of a batch: no headers, and the end of a value.
 _OWN_ZEROS_MAX = 16
+_FIRST_CHUNK_BYTES = 1 << 12
 
 
 def resync(
@@ -74,22 +82,81 @@ def resync(
 
 
 def after_bad_length(
-    file: File, position: int, *, end: int | None = None, chunk_bytes: int = SEARCH_CHUNK_BYTES
+    file: File,
+    position: int,
+    *,
+    end: int | None = None,
+    next_offset: int = 0,
+    chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int | None:
     """Return where the log goes on after the batch at `position`, whose length is wrong.
 
-    That is the end of the batch if its CRC says so, and None if no whole batch follows.
+    That is the end of the batch if its CRC says so, and None if no whole batch follows. The log
+    has the offsets below `next_offset` before the batch.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     extent = _extent_at(file, position, end, chunk_bytes)
-    first: int | None = None
-    for start, _ in _whole_batches(file, position + 1, end, chunk_bytes):
-        first = start if first is None else first
-        if extent is None or start - position > EXTENT_BYTES_MAX:
-            return first
-        if extent.ends_at(start):
+    chains = _Chains(file, end, next_offset)
+    own_end = _own_end(file, position, end)
+    if own_end is not None and is_whole(file, position, own_end - position, chunk_bytes):
+        return own_end
+    for start, size in _whole_batches(file, position + 1, end, chunk_bytes, chains.passed):
+        if extent is not None and extent.ends_at(start):
             return start
-    return _end_before_zeros(file, position, end, extent) or first
+        if chains.leads_on(start, size) or start - position > EXTENT_BYTES_MAX:
+            break
+    if chains.may_end_log:
+        last = _end_before_zeros(file, position, end, extent)
+        if last is not None:
+            return last
+    return chains.best()
+
+
+class _Chains:
+    """Batches that follow each other, and which of them are the log.
+
+    A chain that goes on to the end of the file, or very far, is. Others end at a second damage,
+    or with the value that they are in: their first offset tells, which comes before that of the
+    long chain behind them, and after the offsets of the log so far.
+    """
+
+    def __init__(self, file: File, end: int, next_offset: int) -> None:
+        self._file = file
+        self._end = end
+        self._next_offset = next_offset
+        #: Where batches of the chains so far start, but for the first of each.
+        self.passed: set[int] = set()
+        self._long: int | None = None
+        #: Whether nothing but zeros is known to be behind the chains.
+        self.may_end_log = True
+        #: Where chains start that are not part of an earlier one, the long one last.
+        self.starts: list[int] = []
+
+    def leads_on(self, start: int, size: int) -> bool:
+        """Note a whole batch; returns whether that is enough of them."""
+        self.starts.append(start)
+        limit = min(self._end, start + LONG_CHAIN_BYTES)
+        behind = _end_of_chain(self._file, start + size, limit, self.passed)
+        is_long = behind is not None and behind >= limit
+        if behind is not None and not is_long:
+            is_zero = zero_tail_start(self._file, behind) is not None
+            if is_zero or _is_cut_off(self._file, behind, self._end):
+                self._long = start
+                self.may_end_log = is_zero
+        if is_long:
+            self._long, self.may_end_log = start, False
+        return self._long is not None or len(self.starts) >= CHAINS_LOOKED_AT_MAX
+
+    def best(self) -> int | None:
+        """Return the first start that can be the log's, None if there is none."""
+        if self._long is None:
+            return min(self.starts, default=None)
+        upper = self._offset_at(self._long)
+        may_be = (s for s in self.starts if self._next_offset <= self._offset_at(s) < upper)
+        return next(may_be, self._long)
+
+    def _offset_at(self, position: int) -> int:
+        return read_offset_and_length(self._file.read_at(position, PROLOGUE_BYTES), 0)[0]
 
 
 def after_bad_crc(
@@ -98,6 +165,7 @@ def after_bad_crc(
     stated_end: int,
     *,
     end: int | None = None,
+    next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int:
     """Return where to go on after the batch at `position`, whose CRC is wrong.
@@ -108,7 +176,9 @@ def after_bad_crc(
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     is_zero_after = zero_tail_start(file, stated_end) is not None
     if stated_end < end and not is_zero_after and not plausible_size(file, stated_end, end):
-        following = after_bad_length(file, position, end=end, chunk_bytes=chunk_bytes)
+        following = after_bad_length(
+            file, position, end=end, next_offset=next_offset, chunk_bytes=chunk_bytes
+        )
         return end if following is None else following
     extent = _extent_at(file, position, stated_end, chunk_bytes)
     own_end = _own_end(file, position, end)
@@ -207,6 +277,17 @@ def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int 
     return position
 
 
+def _is_cut_off(file: File, position: int, end: int) -> bool:
+    """Return whether a batch of magic 2 starts at a position whose length leads behind the end."""
+    header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
+    return (
+        len(header) == HEADER_BYTES
+        and header[MAGIC_AT] == MAGIC
+        and _is_header(read_header_start(header, 0))
+        and position + LENGTH_OVERHEAD_BYTES + read_length(header, 0) > end
+    )
+
+
 def _is_zero(file: File, start: int, end: int) -> bool:
     """Return whether all bytes of [start, end) are zero."""
     while start < end:
@@ -238,11 +319,16 @@ def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | N
     return next((last for last in ends if extent.ends_at(last)), None)
 
 
-def _whole_batches(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, size) of each whole batch that starts and ends in [start, end)."""
+def _whole_batches(
+    file: File, start: int, end: int, chunk_bytes: int, passed: Container[int] = ()
+) -> Iterator[tuple[int, int]]:
+    """Yield (position, size) of each whole batch that starts and ends in [start, end).
+
+    Positions in `passed` are left out.
+    """
     budget = RESYNC_CHECKED_BYTES_FACTOR * max(end - start, 0)
     for position, size in _candidates(file, start, end, chunk_bytes):
-        if size > budget:
+        if size > budget or position in passed:
             continue
         budget -= size
         if is_whole(file, position, size, chunk_bytes):
@@ -252,8 +338,11 @@ def _whole_batches(file: File, start: int, end: int, chunk_bytes: int) -> Iterat
 def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield (position, whole size) wherever the bytes look like the start of a batch."""
     chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
+    # Mostly the next batch is one of the first KiB behind.
+    length = min(_FIRST_CHUNK_BYTES, chunk_bytes)
     while end - start >= _LEGACY_BYTES_MIN:
-        chunk = file.read_at(start, min(chunk_bytes, end - start))
+        chunk = file.read_at(start, min(length, end - start))
+        length = min(2 * length, chunk_bytes)
         if len(chunk) < _LEGACY_BYTES_MIN:
             return
         is_final = start + len(chunk) >= end

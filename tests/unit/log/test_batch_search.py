@@ -180,3 +180,22 @@ def test_the_search_looks_closely_at_few_places_of_filled_areas(
     area = fill * (1 << 18)
     assert len(area) == resync(_file(area + _batch(0)), 0)
     assert len(looked) < len(area) // 2
+
+
+@pytest.mark.parametrize("inner_offset", [0, 5000])
+@pytest.mark.parametrize("damage", [bytes(70), b"\xa5" * 70], ids=["zeros", "garbage"])
+@pytest.mark.parametrize("tail", [b"", bytes(500), "cut off"])
+def test_without_a_header_the_offsets_tell_a_batch_in_a_value_from_the_log(
+    inner_offset: int, damage: bytes, tail: bytes | str
+) -> None:
+    inner = b"".join(_batch(inner_offset + n) for n in range(3))
+    batches = [_batch(100 + n, inner) for n in range(6)]
+    size = len(batches[0])
+    ending = tail if isinstance(tail, bytes) else _batch(106, inner)[:-20]
+    damaged = [damage + batch[len(damage) :] for batch in batches]
+    log = b"".join([*batches[:2], damaged[2], *batches[3:], ending])
+    assert 3 * size == after_bad_length(_file(log), 2 * size, next_offset=102)
+    # What lies between two damages is the log's, too.
+    log = b"".join([*batches[:2], damaged[2], batches[3], damaged[4], batches[5], ending])
+    assert 3 * size == after_bad_length(_file(log), 2 * size, next_offset=102)
+    assert 5 * size == after_bad_length(_file(log), 4 * size, next_offset=104)
