@@ -156,7 +156,8 @@ class _Chains:
         return next(may_be, self._long)
 
     def _offset_at(self, position: int) -> int:
-        return read_offset_and_length(self._file.read_at(position, PROLOGUE_BYTES), 0)[0]
+        start = self._file.read_at(position, PROLOGUE_BYTES)
+        return int(read_offset_and_length(start, 0)[0])
 
 
 def after_bad_crc(
