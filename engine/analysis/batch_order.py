@@ -15,7 +15,7 @@ nothing else fits                        `bad_offset`, and so is the next batch,
 
 A batch with `bad_offset` is not given to readers. The last batch of a log has nothing behind it,
 and the last segment is not compacted: there a gap without damage is `bad_offset` too, unless the
-log is compacted elsewhere and its checkpoints go as far.
+log is compacted elsewhere, or has other gaps, and its checkpoints go as far.
 
 A leader epoch below the one before, above the one behind, or another than the epoch checkpoint has
 where epochs change is `bad_epoch`; the records are right all the same.
@@ -204,7 +204,9 @@ class BatchOrder:
         reached = self._split.reached_offset
         may_be_known = reached is None or base_offset < reached
         is_behind = self._expected is not None and base_offset > self._expected
-        return not (self.is_compacted and may_be_known and is_behind)
+        # Gaps whose both sides hold are what compaction leaves, also where nothing else shows it.
+        has_gaps = self.is_compacted or self._gap_count > 0
+        return not (has_gaps and may_be_known and is_behind)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
         message = f"base offset {base_offset} cannot be right: {reason}"

@@ -203,7 +203,8 @@ def test_a_leader_epoch_is_held_to_its_neighbours_and_the_checkpoint(
         ([10, 0, 10, 20], [0, 10, 20]),
         ([0, 50, 40, 90, 100], [0, 90, 100]),
         ([0, 50, 40, 50, 60], [0, 40, 50, 60]),
-        ([0, 50, 70, 90], [0, 50, 70]),
+        ([0, 10, 20, 90], [0, 10, 20]),
+        ([0, 50, 70, 90], [0, 50, 70, 90]),
     ],
 )
 def test_of_two_batches_that_contradict_each_other_one_needs_a_third(
