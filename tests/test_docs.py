@@ -118,7 +118,11 @@ def attributes() -> frozenset[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 for inner in ast.walk(node):
-                    if isinstance(inner, ast.Attribute) and ast.unparse(inner.value) == "self":
+                    if (
+                        isinstance(inner, ast.Attribute)
+                        and isinstance(inner.value, ast.Name)
+                        and inner.value.id == "self"
+                    ):
                         found.add(f"{node.name}.{inner.attr}")
     return frozenset(found)
 
