@@ -99,8 +99,10 @@ class RateLeaders:
                     relief = self.rates[partition] - (0 if back is None else self.rates[back])
                     below = self.out[light] - self.mean
                     distance = (above - relief) ** 2 + (below + relief) ** 2
-                    helps = relief * _EXCHANGES_MAX >= above and distance < above**2 + below**2
-                    if helps and (best is None or distance < best.distance):
+                    # In whole numbers: rounding could favour a trade of places again and again.
+                    helps = 0 < relief < self.out[heavy] - self.out[light]
+                    is_worth_it = relief * _EXCHANGES_MAX >= above
+                    if helps and is_worth_it and (best is None or distance < best.distance):
                         best = LeaderExchange(partition, heavy, light, back, distance)
         return best
 

@@ -50,6 +50,15 @@ def test_bytes_out_are_levelled_by_leaders_alone() -> None:
     assert 0 == plan.after.leader_spread
 
 
+def test_two_leaders_that_could_only_trade_places_stay() -> None:
+    # By rounded squares each trade of the first two would be nearer to the level, for ever.
+    rows = (((1, 2), 621834985), ((2, 1), 108028558), ((3, 1), 23834130))
+    model = cluster(*rows, brokers=3)
+    plan = balance(model, {LevelGoal.LEADERS, LevelGoal.BYTES_OUT})
+    assert plan.is_empty
+    assert 1 == len(plan.warnings)
+
+
 def test_a_partition_hotter_than_all_else_leaves_a_warning() -> None:
     model = cluster(((1, 2), 1000), ((3, 4), 1), ((3, 4), 1), ((1, 2), 1))
     plan = balance(model, GOALS)
