@@ -28,6 +28,8 @@ def clusters(draw: st.DrawFn, *, has_dead: bool = True) -> ClusterModel:
     }
     kind = draw(st.sampled_from(("equal", "spread", "giant", "empty")))
     partitions = [_partition(random, number, ids, dead, kind) for number in range(partition_count)]
+    if draw(st.booleans()):
+        partitions = with_failed_directories(partitions, random)
     has_capacity = draw(st.booleans())
     held = dict.fromkeys(ids, 0)
     for partition in partitions:
@@ -72,6 +74,26 @@ def _partition(
         replica_sizes=tuple(size if b in isr else size // 2 for b in replicas),
         isr=isr,
     )
+
+
+def with_failed_directories(
+    partitions: list[PartitionModel], random: Random
+) -> list[PartitionModel]:
+    """Return partitions of which brokers have lost replicas with a directory, others not.
+
+    The last in-sync replica stays in sync on paper when its directory fails, and leads no more.
+    """
+    holders = sorted({broker_id for partition in partitions for broker_id in partition.isr})
+    failing = {broker_id for broker_id in holders if random.random() < 0.4}
+    failed = []
+    for partition in partitions:
+        offline = tuple(b for b in partition.isr if b in failing and random.random() < 0.5)
+        isr = tuple(b for b in partition.isr if b not in offline)
+        leader = partition.leader if partition.leader in isr else next(iter(isr), None)
+        failed.append(
+            partition._replace(offline=offline, isr=isr or partition.isr[:1], leader=leader)
+        )
+    return failed
 
 
 def after(model: ClusterModel, plan: ReassignmentPlan) -> ClusterModel:

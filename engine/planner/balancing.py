@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
+from engine.planner.count_targets import moves_between
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import UNBOUNDED, PlacementState
@@ -31,67 +33,101 @@ def balance_in_rounds(
 
     What a budget cuts short is planned once: the rest is left for another time.
     """
-    notes = PlanNotes("balance")
+    rounds: list[_Round] = []
 
-    def search(state: PlacementState, noted: PlanNotes) -> None:
-        _balance_once(state, noted, goals, small)
+    def search(state: PlacementState, _: PlanNotes) -> None:
+        rounds.append(_balance_once(state, goals, small))
 
     state = PlacementState(model, constraints)
-    search(state, notes)
+    before, unused = list(state.counts), PlanNotes("balance")
+    search(state, unused)
+    last = state
     if constraints.is_unlimited:
-        go_on(
-            state, model, PlanNotes("balance"), lambda at: PlacementState(at, constraints), search
-        )
+        last = go_on(state, model, unused, lambda at: PlacementState(at, constraints), search)
+    notes = rounds[-1].notes
+    notes.bound_moves = _bound(rounds[0], rounds[-1], before, last)
     if LevelGoal.LEADERS in goals:
         elect_preferred(state, notes)
     return build_plan(state, notes)
 
 
-def _balance_once(
-    state: PlacementState, notes: PlanNotes, goals: Collection[LevelGoal], small: bool
-) -> None:
+class _Round(NamedTuple):
+    """One search: the fewest moves for each goal from where it began, and the goals it reached."""
+
+    notes: PlanNotes
+    for_counts: int
+    for_bytes: int
+    for_rates: int
+    #: Bounds of bytes and rates are of plans that level counts, too, where these are a goal.
+    is_level_in_counts: bool
+    is_level_in_bytes: bool
+    is_level_in_rates: bool
+
+
+def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
+    """Return the fewest moves for what was reached in the end.
+
+    What levelling takes is no bound of a plan that cannot reach it. Counts may end otherwise than
+    the first search had them; where a budget cut that short, what they take is what it takes.
+    """
+    ended = {b: end.counts[b] for b in range(len(before))}
+    for_counts = first.for_counts
+    if not first.notes.unmet:
+        for_counts = min(for_counts, moves_between(before, ended))
+    if not last.is_level_in_counts:
+        return for_counts
+    return max(
+        for_counts,
+        first.for_bytes if last.is_level_in_bytes else 0,
+        first.for_rates if last.is_level_in_rates else 0,
+    )
+
+
+def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
+    notes = PlanNotes("balance")
     constraints = state.constraints
     tolerance = constraints.bytes_tolerance
+    has_bytes = LevelGoal.BYTES in goals
     rates = RateState(state) if LevelGoal.BYTES_IN in goals else None
-    for_rates = 0 if rates is None else _moves_for_rates(state, rates, goals)
-    if LevelGoal.COUNTS in goals:
-        level_counts(
-            state,
-            notes,
-            TargetRule.ALL_LEVEL,
-            small=small,
-            path_cost=2,
-            bytes_tolerance=tolerance if LevelGoal.BYTES in goals else None,
-        )
-    elif LevelGoal.BYTES in goals:
-        held = {b: count for b, count in enumerate(state.counts) if state.in_play[b]}
-        notes.bound_moves = moves_for_bytes(state, held, tolerance)
+    targets = _count_targets(state, goals)
+    for_bytes = moves_for_bytes(state, targets, tolerance) if has_bytes else 0
+    for_rates = 0 if rates is None else moves_for_rates(rates, targets)
+    is_level_in_counts = LevelGoal.COUNTS not in goals or level_counts(
+        state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2
+    )
     levelling = ByteLevelling(
         state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
     )
     levelling.level_free()
-    if LevelGoal.BYTES in goals:
+    if has_bytes:
         _level_bytes(state, levelling)
-    if rates is not None:
-        is_level = _level_rates(rates, notes, levelling, keeps_bytes=LevelGoal.BYTES in goals)
-        # What levelling takes is no bound of a plan that cannot reach it.
-        notes.bound_moves = max(notes.bound_moves, for_rates if is_level else 0)
+    is_level_in_rates = rates is not None and _level_rates(
+        rates, notes, levelling, keeps_bytes=has_bytes
+    )
+    is_level_in_bytes = has_bytes and _note_level(notes, "bytes", levelling.highest(), tolerance)
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:
         level_leaders(state, touched(state))
     if LevelGoal.BYTES_OUT in goals:
         highest = RateLeaders(state, keeps_counts=LevelGoal.LEADERS in goals).level()
-        _note_rates(constraints, notes, "out", highest)
+        _note_level(notes, "bytes out", highest, constraints.rate_tolerance)
+    return _Round(
+        notes,
+        notes.bound_moves,
+        for_bytes,
+        for_rates,
+        is_level_in_counts,
+        is_level_in_bytes,
+        is_level_in_rates,
+    )
 
 
-def _moves_for_rates(state: PlacementState, rates: RateState, goals: Collection[LevelGoal]) -> int:
-    """Return the fewest moves that level bytes in."""
+def _count_targets(state: PlacementState, goals: Collection[LevelGoal]) -> dict[int, int]:
+    """Return how many replicas brokers should hold: as many as now where counts are no goal."""
     if LevelGoal.COUNTS in goals:
-        targets = find_targets(state, TargetRule.ALL_LEVEL)
-    else:
-        targets = {b: count for b, count in enumerate(state.counts) if state.in_play[b]}
-    return moves_for_rates(rates, targets)
+        return find_targets(state, TargetRule.ALL_LEVEL)
+    return {b: count for b, count in enumerate(state.counts) if state.in_play[b]}
 
 
 def _level_rates(
@@ -107,15 +143,15 @@ def _level_rates(
     most_bytes = [expected * tolerance for expected in levelling.expected]
     highest = RateLevelling(rates, most_bytes).level()
     rates.hand_back()
-    return _note_rates(constraints, notes, "in", highest)
+    return _note_level(notes, "bytes in", highest, constraints.rate_tolerance)
 
 
-def _note_rates(constraints: PlanConstraints, notes: PlanNotes, way: str, highest: float) -> bool:
-    """Return True if rates are level; note it if they are not."""
-    is_level = highest <= constraints.rate_tolerance
+def _note_level(notes: PlanNotes, goal: str, highest: float, tolerance: float) -> bool:
+    """Return True if bytes or rates are level; note it if they are not."""
+    is_level = highest <= tolerance
     if not is_level:
         notes.warnings.append(
-            f"bytes {way} cannot be level: {highest:.2f} times its level for a broker is the best "
+            f"{goal} cannot be level: {highest:.2f} times its level for a broker is the best "
             "that was found"
         )
     return is_level

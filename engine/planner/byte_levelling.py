@@ -129,21 +129,21 @@ class ByteLevelling:
     def _excess(self, broker: int) -> float:
         return self._state.held_bytes[broker] - self.expected[broker]
 
-    def _level(self, tolerance: float, max_cost: int) -> None:
-        """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
-        highest = self._highest()
-        for _ in range(_PASSES_MAX):
-            self._pass(tolerance, max_cost)
-            before, highest = highest, self._highest()
-            if highest <= tolerance or before - highest < (before - 1) / 50:
-                return
-
-    def _highest(self) -> float:
-        """Return the most that a broker holds by what it should."""
+    def highest(self) -> float:
+        """Return the most that a broker holds by what it should; 0 where none should hold any."""
         held = self._state.held_bytes
         return max(
             (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
         )
+
+    def _level(self, tolerance: float, max_cost: int) -> None:
+        """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
+        highest = self.highest()
+        for _ in range(_PASSES_MAX):
+            self._pass(tolerance, max_cost)
+            before, highest = highest, self.highest()
+            if highest <= tolerance or before - highest < (before - 1) / 50:
+                return
 
     def _pass(self, tolerance: float, max_cost: int) -> None:
         done: set[int] = set()

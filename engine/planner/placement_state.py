@@ -8,8 +8,11 @@ bisection.
 |---|---|---|---|
 | ordinary | yes | yes | yes |
 | old, while others are added | no | yes | yes |
+| excluded | no | yes | only when repaired or drained |
 | drained | no | no | all |
-| dead, excluded | no | yes | only when repaired or drained |
+| dead | no | no | only when repaired or drained |
+
+A replica whose directory failed does not come back either: it would be as offline as before.
 
 Invariants: a partition has no two replicas on one broker; `on_broker` and `held_bytes` say what
 `replicas` says, but for brokers between `shift` and `settle`.
@@ -57,10 +60,12 @@ class PlacementState:
         ]
         #: Partitions of which a replica had to move, whatever else may be level.
         self.forced: set[int] = set()
-        #: Replicas that may not come back, by partition and broker: their directory failed.
+        #: Replicas that may not come back, by partition and broker: their directory failed, or
+        #: their broker is dead.
         self.barred: set[tuple[int, int]] = set()
-        #: Replicas that cannot lead before they have caught up, by partition and broker.
+        #: Replicas that cannot lead: they have not caught up, or their directory failed.
         self.lagging: set[tuple[int, int]] = set()
+        self._find_offline()
         self._find_lagging()
 
     def _roles(self, leaving: Collection[int], only_receivers: Collection[int] | None) -> None:
@@ -118,13 +123,22 @@ class PlacementState:
         self.moves = 0
         self.bytes_moved = 0
 
-    def _find_lagging(self) -> None:
+    def _find_offline(self) -> None:
+        dead = {b.broker_id for b in self.brokers if not b.is_alive}
         for number, partition in enumerate(self.partitions):
-            if partition.isr and len(partition.isr) < len(partition.replicas):
+            if partition.offline or (dead and not dead.isdisjoint(partition.replicas)):
+                gone = dead.union(partition.offline).intersection(partition.replicas)
+                self.barred.update((number, self.index_of[broker_id]) for broker_id in gone)
+
+    def _find_lagging(self) -> None:
+        self.lagging |= self.barred
+        for number, partition in enumerate(self.partitions):
+            isr = partition.isr
+            if isr and len(isr) < len(partition.replicas):
                 for broker, broker_id in zip(
                     self.original[number], partition.replicas, strict=True
                 ):
-                    if broker_id not in partition.isr:
+                    if broker_id not in isr:
                         self.lagging.add((number, broker))
 
     # Rules

@@ -55,7 +55,6 @@ class _Order:
         state = self._state
         partition, source, leaves_rack = item
         best: tuple[int, int, int] | None = None
-        replicas = state.replicas[partition]
         shunned = state.group_of[source] if leaves_rack and source is not None else -1
         for group, order in enumerate(self._by_group):
             if not order or group == shunned or (best is not None and order[0] >= best):
@@ -67,7 +66,9 @@ class _Order:
             for candidate in order:
                 if best is not None and candidate >= best:
                     break
-                if candidate[2] not in replicas and state.fits(partition, candidate[2]):
+                if state.is_admitted(partition, candidate[2]) and state.fits(
+                    partition, candidate[2]
+                ):
                     best = candidate
                     break
         return None if best is None else best[2]

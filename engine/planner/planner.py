@@ -37,6 +37,7 @@ from engine.planner.search_steps import (
     in_budget,
     level_all_leaders,
     level_counts,
+    note_excluded,
     rehouse,
     touched,
 )
@@ -152,7 +153,6 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
         state = PlacementState(model, c, leaving=dead)
         notes = PlanNotes("repair")
         offline = offline_replicas(state, notes)
-        state.barred.update((i.partition, i.source) for i in offline if i.source is not None)
         rehouse(state, notes, [*offline, *rack_faults(state, offline)], "repair")
         note_rack_faults(state, notes)
         return build_plan(state, notes)
@@ -214,8 +214,11 @@ def demote(
     first = [p for p, replicas in enumerate(state.replicas) if replicas[0] in leaving]
     levelling = LeaderLevelling(state, (p for p in first if state.movable[p]), demoted=leaving)
     levelling.level()
+    note_excluded(state, notes, (Homeless(p, state.replicas[p][0]) for p in first), "leader")
     for number in first:
         replicas = state.replicas[number]
+        if not state.movable[number]:
+            continue
         if replicas[0] in leaving:
             notes.unmet.append(
                 UnmetGoal(

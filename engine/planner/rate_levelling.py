@@ -29,6 +29,10 @@ class RateState(PlacementState):
         #: The search's number of each partition.
         self._numbers = [numbers[p.topic, p.partition] for p in self.partitions]
         self._state = state
+        if state.barred:
+            # Earlier searches may know of some that the partitions tell no longer.
+            number_of = {of_search: number for number, of_search in enumerate(self._numbers)}
+            self.barred.update((number_of[p], broker) for p, broker in state.barred)
         self.stored_bytes = [0] * len(self.brokers)
         self.follow()
 
@@ -92,7 +96,7 @@ class RateLevelling(ByteLevelling):
         """Exchange replicas until rates are level; returns the highest by what it should be."""
         if sum(self._rates.held_bytes):
             self.level_paid(self._rates.constraints.rate_tolerance)
-        return self._highest()
+        return self.highest()
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
         return super()._is_allowed(heavy, light, there, back) and (

@@ -21,7 +21,7 @@ def offline_replicas(state: PlacementState, notes: PlanNotes) -> list[Homeless]:
         ]
         if not gone:
             continue
-        if len(gone) == len(partition.replicas):
+        if len(gone) == len(partition.replicas) and state.movable[number]:
             notes.unmet.append(
                 UnmetGoal("repair", str(partition.name), "no replica is alive to copy from")
             )
@@ -58,6 +58,8 @@ def note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
     """Say which faults are left."""
     said = {unmet.subject for unmet in notes.unmet}
     for number, partition in enumerate(state.partitions):
+        if not state.movable[number]:
+            continue
         if state.fault_count(number) and str(partition.name) not in said:
             reason = "no broker of another rack may take a replica"
             notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
@@ -78,13 +80,13 @@ def resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]:
 
 
 def _least_missed(state: PlacementState, number: int) -> int:
-    """Return the replica to remove: a dead one, one in a crowded rack; the leader last."""
+    """Return the replica to remove: one that is offline, or in a crowded rack; the leader last."""
     replicas = state.replicas[number]
     groups = [state.group_of[broker] for broker in replicas]
     return max(
         replicas,
         key=lambda b: (
-            not state.brokers[b].is_alive,
+            (number, b) in state.barred,
             groups.count(state.group_of[b]) if state.has_racks else 0,
             (number, b) in state.lagging,
             b != replicas[0],

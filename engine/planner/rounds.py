@@ -23,18 +23,22 @@ def go_on(
     notes: PlanNotes,
     begin: Callable[[ClusterModel], PlacementState],
     search: Callable[[PlacementState, PlanNotes], None],
-) -> None:
+) -> PlacementState:
     """Search from where `state` ended, again and again, and have it end there too.
 
-    `notes` get what later searches note: their bounds add up.
+    `notes` get what later searches note: their bounds add up. Returns the last search.
     """
     at = state
     for _ in range(_ROUNDS_MAX - 1):
         if not _has_changed(at):
-            return
+            return at
         at = begin(_after(at, model))
+        # Numbers are the same in each search, and what left before never left the cluster.
+        at.barred |= state.barred
+        at.lagging |= state.lagging
         search(at, notes)
         state.adopt(at)
+    return at
 
 
 def _has_changed(state: PlacementState) -> bool:
@@ -57,11 +61,21 @@ def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
             if partition.replica_sizes
             else ()
         )
-        arrived = tuple(b for b in listed if b not in partition.replicas)
-        isr = (*partition.isr, *arrived) if partition.isr else ()
         partitions.append(
             partition._replace(
-                replicas=listed, leader=listed[0], replica_sizes=sizes, log_dirs=(), isr=isr
+                replicas=listed,
+                leader=listed[0],
+                replica_sizes=sizes,
+                log_dirs=(),
+                isr=_in_sync_after(partition, listed),
+                offline=tuple(b for b in partition.offline if b in listed),
             )
         )
     return ClusterModel(model.brokers, partitions)
+
+
+def _in_sync_after(partition: PartitionModel, replicas: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the replicas in sync once new ones have caught up; none where none is known."""
+    if not partition.isr:
+        return ()
+    return tuple(b for b in replicas if b in partition.isr or b not in partition.replicas)

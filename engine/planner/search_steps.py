@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.constraints import PlanConstraints
 from engine.planner.count_levelling import level_by_moves, level_by_paths
@@ -70,35 +69,36 @@ def level_counts(
     *,
     small: bool,
     path_cost: int,
-    bytes_tolerance: float | None = None,
-) -> None:
-    """Move replicas until counts are level, and note the fewest moves for it.
+) -> bool:
+    """Move replicas until counts are level, and note the fewest moves for what was reached.
 
-    A path of moves over other brokers may have `path_cost` moves; with `bytes_tolerance` the fewest
-    moves are those that level bytes too.
+    Returns True if they are.
+
+    A path of moves over other brokers may have `path_cost` moves. Where a budget cuts the search
+    short the fewest moves are those of the goal, and the plan says that it is not reached.
     """
     before = list(state.counts)
     targets = find_targets(state, rule)
-    notes.bound_moves += moves_between(before, targets)
-    if bytes_tolerance is not None:
-        for_bytes = moves_for_bytes(state, targets, bytes_tolerance)
-        notes.bound_moves = max(notes.bound_moves, for_bytes)
+    needed = moves_between(before, targets)
     max_moves = state.constraints.max_moves
+    is_cut_short = False
     if max_moves is not None:
         clamped = clamp_to_moves(before, targets, max(0, max_moves - state.moves))
-        if clamped != targets:
-            notes.warnings.append("counts are not level yet: that takes more than may be moved")
+        is_cut_short = clamped != targets
         targets = clamped
+    if is_cut_short:
+        reason = f"it takes {needed} moves, more than are allowed"
+        notes.unmet.append(UnmetGoal("an equal number of replicas", "brokers", reason))
     level_by_moves(state, targets, smallest_first=small)
     level_by_paths(state, targets, max_cost=path_cost, max_moves=max_moves)
     if max_moves is None and any(state.counts[b] != t for b, t in targets.items()):
         # The racks cannot be as level as they should: each becomes level for itself.
         again = targets_within_racks(state, rule)
-        unreached = moves_between(before, targets)
         level_by_moves(state, again, smallest_first=small)
         level_by_paths(state, again, max_cost=path_cost, max_moves=max_moves)
-        if all(state.counts[b] == t for b, t in again.items()):
-            notes.bound_moves += moves_between(before, again) - unreached
+    reached = {b: state.counts[b] for b in targets}
+    notes.bound_moves += needed if is_cut_short else moves_between(before, reached)
+    return reached == targets and not is_cut_short
 
 
 def rehouse(
@@ -118,10 +118,11 @@ def rehouse(
         notes.warnings.append(
             f"{len(placed.against_racks)} replicas share a rack for want of another"
         )
-    for item in (*placed.left, *(i for i in homeless if not state.movable[i.partition])):
+    for item in placed.left:
         notes.unmet.append(
             UnmetGoal(goal, str(state.partitions[item.partition].name), _why(state, item))
         )
+    note_excluded(state, notes, homeless)
     targets = find_targets(state, TargetRule.NONE_SINKS, before)
     level_by_paths(state, targets, max_cost=0, max_moves=state.constraints.max_moves)
     ByteLevelling(
@@ -130,9 +131,32 @@ def rehouse(
     level_leaders(state, leaderless(state) if keep_leaders else touched(state))
 
 
+def note_excluded(
+    state: PlacementState, notes: PlanNotes, homeless: Iterable[Homeless], kept_is: str = "replica"
+) -> None:
+    """Say which topics keep replicas, or leaders, on a broker since the plan may not change them.
+
+    That was asked for, so it is no goal that was missed.
+    """
+    kept: dict[int | None, list[int]] = {}
+    for partition, source, _ in homeless:
+        if not state.movable[partition]:
+            kept.setdefault(source, []).append(partition)
+    for source in sorted(kept, key=lambda b: -1 if b is None else b):
+        partitions = kept[source]
+        names = ", ".join(sorted({state.partitions[p].topic for p in partitions}))
+        number = f"{len(partitions)} {kept_is}{'' if len(partitions) == 1 else 's'}"
+        subject = "not added:" if source is None else f"broker {_id(state, source)} keeps"
+        notes.warnings.append(
+            f"{subject} {number} of topics that this plan may not change: {names}"
+        )
+
+
+def _id(state: PlacementState, broker: int) -> int:
+    return state.brokers[broker].broker_id
+
+
 def _why(state: PlacementState, item: Homeless) -> str:
-    if not state.movable[item.partition]:
-        return "is excluded or pinned"
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
     partition = item.partition

@@ -115,6 +115,10 @@ def assert_harmless(
         assert len(set(change.new_replicas)) == len(change.new_replicas) > 0
         assert set(change.added) <= alive - set(leaving)
         assert partition.topic not in constraints.excluded_topics
+        if change.new_replicas[0] != partition.replicas[0]:
+            able = set(partition.isr) & alive - set(partition.offline) - set(leaving)
+            is_able = change.new_leader in able | set(change.added)
+            assert is_able or not able & set(change.new_replicas)
         if constraints.racks is RackRule.STRICT:
             before = rack_faults(model, partition.replicas, leaving)
             assert rack_faults(model, change.new_replicas, leaving) <= before
@@ -122,6 +126,8 @@ def assert_harmless(
     assert_never_over_capacity(model, plan)
     assert [] == broken_rules(model, plan, constraints, tuple(leaving))
     assert plan.moves == sum(len(change.added) for change in plan.changes)
+    if not plan.unmet:
+        assert plan.bound_moves <= plan.moves
 
 
 def assert_settled(
@@ -129,17 +135,28 @@ def assert_settled(
 ) -> None:
     """The same again, whatever the order of what was told; and nothing to do afterwards.
 
-    What could not be reached may be within reach once other moves have made room.
+    What could not be reached may be within reach once other moves have made room. A broker whose
+    directory failed, or that lagged, can do again what it could not once the replica is gone.
     """
     shuffled = ClusterModel(list(model.brokers), list(model.partitions))
     Random(1).shuffle(shuffled.brokers)  # type: ignore[arg-type]
     Random(2).shuffle(shuffled.partitions)  # type: ignore[arg-type]
     assert plan == verb(shuffled, constraints)
-    if plan.unmet:
+    if plan.unmet or leaves_unfit_replicas(model, plan):
         return
     again = verb(after(model, plan), constraints)
     assert 0 == again.moves
     assert [] == [c for c in again.changes if c.new_replicas != c.old_replicas]
+
+
+def leaves_unfit_replicas(model: ClusterModel, plan: ReassignmentPlan) -> bool:
+    """Return True if replicas leave that are offline or not in sync."""
+    partitions = {partition.name: partition for partition in model.partitions}
+    return any(
+        broker_id in partitions[change.name].offline or broker_id not in partitions[change.name].isr
+        for change in plan.changes
+        for broker_id in change.removed
+    )
 
 
 def count_spread(model: ClusterModel) -> int:
@@ -190,10 +207,10 @@ def test_drain_empties_brokers_and_moves_nothing_else(
     assert_harmless(model, plan, constraints, drained)
     assert same_factors(model, plan)
     assert all(set(change.removed) <= drained for change in plan.changes)
-    left = {p.name for p in after(model, plan).partitions if set(p.replicas) & drained}
-    assert left <= {
-        p.name for p in model.partitions if str(p.name) in {unmet.subject for unmet in plan.unmet}
-    }
+    unmet = {item.subject for item in plan.unmet}
+    for partition in after(model, plan).partitions:
+        if str(partition.name) not in unmet and partition.topic not in constraints.excluded_topics:
+            assert not set(partition.replicas) & drained
     assert_settled(model, plan, verb, constraints)
 
 
@@ -228,8 +245,9 @@ def test_repair_leaves_nothing_offline_that_could_be_repaired(
     assert same_factors(model, plan)
     unmet = {item.subject for item in plan.unmet}
     for partition in after(model, plan).partitions:
-        if str(partition.name) not in unmet:
+        if str(partition.name) not in unmet and partition.topic not in constraints.excluded_topics:
             assert not set(partition.replicas) & dead
+            assert () == partition.offline
             if constraints.racks is RackRule.STRICT:
                 assert 0 == rack_faults(model, partition.replicas, dead)
     assert_settled(model, plan, repair, constraints)
@@ -247,18 +265,33 @@ def test_replication_factors_become_what_was_asked_for(
     plan = verb(model, constraints)
     unmet = {item.subject for item in plan.unmet}
     alive = {broker.broker_id for broker in model.brokers}
+    partitions = {partition.name: partition for partition in model.partitions}
     for change in plan.changes:
         assert "t0" == change.topic
         assert len(set(change.new_replicas)) == len(change.new_replicas)
         assert set(change.added) <= alive
         assert not (change.added and change.removed)
         if constraints.racks is RackRule.STRICT:
-            # Of fewer replicas racks may hold fewer: then the best that stay.
-            kept = combinations(change.old_replicas, len(change.new_replicas))
-            least = min((rack_faults(model, few, ()) for few in kept), default=0)
+            # Of fewer replicas racks may hold fewer: then the best that stay, online ones.
+            kept = list(combinations(change.old_replicas, len(change.new_replicas)))
+            offline = set(partitions[change.name].offline)
+            fewest = min((len(offline & set(few)) for few in kept), default=0)
+            least = min(
+                (rack_faults(model, few, ()) for few in kept if len(offline & set(few)) == fewest),
+                default=0,
+            )
             before = rack_faults(model, change.old_replicas, ())
             assert rack_faults(model, change.new_replicas, ()) <= max(before, least)
     assert_never_over_capacity(model, plan)
+    if not plan.unmet:
+        assert plan.bound_moves <= plan.moves
+    removed_online = [
+        change
+        for change in plan.changes
+        if set(change.removed) - set(partitions[change.name].offline)
+        and set(change.new_replicas) & set(partitions[change.name].offline)
+    ]
+    assert [] == removed_online
     for partition in after(model, plan).partitions:
         if partition.topic == "t0" and str(partition.name) not in unmet:
             assert len(partition.replicas) == factors["t0"]
@@ -324,7 +357,7 @@ def test_demoted_brokers_lead_nothing_that_another_could(
     assert 0 == plan.moves
     unmet = {item.subject for item in plan.unmet}
     for partition in after(model, plan).partitions:
-        if str(partition.name) not in unmet:
+        if str(partition.name) not in unmet and partition.topic not in constraints.excluded_topics:
             assert partition.replicas[0] not in demoted or partition.leader is None
     assert_settled(model, plan, verb, constraints)
 
@@ -343,6 +376,9 @@ def test_directories_become_level_within_their_brokers(
     assert sorted(p for batch in plan.batches for p in batch) == list(range(len(plan.changes)))
     assert fullest_directory(after(full, plan)) <= fullest_directory(full)
     assert [] == [c for c in plan.changes if c.topic in constraints.excluded_topics]
+    for change in plan.changes:
+        held = next(p for p in full.partitions if p.name == change.name)
+        assert not set(held.offline) & {broker_id for broker_id, *_ in change.log_dir_moves}
     assert [] == verb(after(full, plan), constraints).changes
 
 

@@ -116,6 +116,59 @@ def test_a_failed_directory_is_left_though_its_broker_lives() -> None:
     assert {0: (1, 3)} == moved(repair(failed))
 
 
+def test_a_replica_does_not_return_to_its_failed_directory() -> None:
+    # Broker 4 can take one of two replicas; for the other there is only the failed directory.
+    model = cluster([None] * 4, [(1, 2, 3)])
+    brokers = [b._replace(is_alive=b.broker_id != 3) for b in model.brokers]
+    partition = model.partitions[0]._replace(offline=(2,), isr=(1,))
+    plan = repair(ClusterModel(brokers, [partition]))
+    assert {0: (1, 4, 3)} == moved(plan)
+    assert ["t-0"] == [unmet.subject for unmet in plan.unmet]
+
+
+def test_of_a_shrinking_partition_the_replica_in_a_failed_directory_goes() -> None:
+    model = cluster([None] * 3, [(1, 2, 3)])
+    failed = ClusterModel(model.brokers, [model.partitions[0]._replace(offline=(1,))])
+    assert {0: (3, 2)} == moved(set_replication_factor(failed, {"t": 2}))
+
+
+def test_excluded_topics_stay_on_a_drained_broker_and_are_no_missed_goal() -> None:
+    model = cluster([None] * 3, [(1, 2), (2, 1)])
+    other = model.partitions[0]._replace(topic="other")
+    mixed = ClusterModel(model.brokers, [*model.partitions, other])
+    plan = drain(mixed, [1], PlanConstraints(excluded_topics=frozenset({"other"})))
+    assert [] == plan.unmet
+    assert ["broker 1 keeps 1 replica of topics that this plan may not change: other"] == list(
+        plan.warnings
+    )
+    assert (2, 2) == (plan.moves, plan.bound_moves)
+
+
+def test_excluded_topics_keep_a_demoted_leader_and_are_no_missed_goal() -> None:
+    model = cluster([None] * 2, [(1, 2), (1, 2)])
+    plan = demote(model, [1], PlanConstraints(excluded_topics=frozenset({"t"})))
+    assert plan.is_empty
+    assert [] == plan.unmet
+    assert ["broker 1 keeps 2 leaders of topics that this plan may not change: t"] == list(
+        plan.warnings
+    )
+
+
+def test_a_balance_of_excluded_topics_alone_is_bound_to_no_move() -> None:
+    model = cluster([None] * 2, [(1,), (1,)], [10, 30])
+    plan = balance(model, constraints=PlanConstraints(excluded_topics=frozenset({"t"})))
+    assert (0, 0) == (plan.moves, plan.bound_moves)
+    assert "bytes cannot be level: 2.00 times its level for a broker is the best" in str(
+        plan.warnings
+    )
+
+
+def test_bytes_that_no_plan_levels_bind_it_to_no_moves() -> None:
+    plan = balance(cluster([None] * 2, [(1,)], [1000]), {LevelGoal.BYTES})
+    assert (0, 0) == (plan.moves, plan.bound_moves)
+    assert 1 == len(plan.warnings)
+
+
 def test_replication_factor_grows_into_other_racks_and_shrinks_without_moves() -> None:
     model = cluster(["a", "b", "c"], [(1,), (2,)])
     plan = set_replication_factor(model, {"t": 3})
@@ -231,7 +284,7 @@ def test_budgets_hold_and_say_so() -> None:
     model = cluster([None] * 4, ROUND * 5)
     plan = spread(model, [4], PlanConstraints(max_moves=4))
     assert (4, 15) == (plan.moves, plan.bound_moves)
-    assert "counts are not level yet: that takes more than may be moved" in plan.warnings
+    assert ["it takes 15 moves, more than are allowed"] == [u.reason for u in plan.unmet]
     assert 50 == spread(model, [4], PlanConstraints(max_bytes_moved=55)).bytes_moved
 
 
