@@ -2,12 +2,12 @@
 
 1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
 2. An embedded cluster of as many brokers starts in a folder of its own.
-3. Topics are made there as they are assigned, and filled with records.
+3. Topics are made there as they are assigned, and filled with records; all replicas get them.
 4. Brokers that the cluster has lost are stopped.
 5. The plan is executed, with a throttle that makes the copies take a while.
 6. At a broker's death, if one is wanted: once the first change is at work it is killed, and
    started again some time later.
-7. The records are counted again; the embedded cluster is stopped and removed.
+7. The acknowledged records are looked for again; the embedded cluster is stopped and removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
-from engine.client.offsets import LATEST, list_offsets
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.cluster import daemon
@@ -46,6 +46,7 @@ from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from engine.rehearsal.copied_cluster import CopiedCluster
+from engine.rehearsal.record_loss import LostRecords, OffsetRange, is_whole, lost_records
 
 _TOPICS_AT_ONCE = 50
 _VALUE_BYTES = 1000
@@ -55,6 +56,8 @@ _COPY_S = 5
 _DEAD_MS = 3_000
 #: Often enough to see the steps.
 _POLL_MS = 200
+#: Followers have what was written, and a new leader its high watermark, within so long.
+_WHOLE_MS = 15_000
 _TIMEOUT_S = 300.0
 _RATE_BYTES_MIN = 100_000
 
@@ -70,12 +73,12 @@ class SeenStep(NamedTuple):
 
 
 class RehearsalEnd(NamedTuple):
-    """How a rehearsal ended; `lost` are partitions that hold fewer records than before."""
+    """How a rehearsal ended; `lost` are acknowledged records that are gone."""
 
     end: ExecutionEnd
     took_ms: int
     leader_changes: int
-    lost: list[TopicPartition]
+    lost: list[LostRecords]
     warnings: list[str]
 
 
@@ -180,7 +183,8 @@ class Rehearsal:
         say(f"making {len(self._copy.topics)} topics as they are")
         self._make_topics(client)
         say("filling them")
-        ends = self._fill(client)
+        acknowledged = self._fill(client)
+        self._await_whole(client, acknowledged)
         for broker_id in self._copy.dead:
             self._ask(Action.STOP, broker_id)
         say("executing the plan")
@@ -210,7 +214,7 @@ class Rehearsal:
         elif self._killed is not None and not self._is_back:
             self._ask(Action.RESTART, self._killed)
         took_ms = self._ports.clock.monotonic_ms() - self._began_ms
-        lost = self._lost(client, ends)
+        lost = self._lost(client, acknowledged)
         return RehearsalEnd(end, took_ms, self._leader_changes, lost, self._warnings)
 
     # 3. Topics and records
@@ -234,41 +238,54 @@ class Rehearsal:
             if isinstance(result, ApiError):
                 raise result
 
-    def _fill(self, client: KafkaClient) -> dict[TopicPartition, int]:
-        """Write records; returns the end of each partition.
+    def _fill(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
+        """Write records; returns the offsets that were acknowledged.
 
         Each has a key of its own: compacted topics take no other, and a cleaner removes none. The
         leader's acknowledgement is enough, for followers may be missing in the cluster, too.
         """
         producer = Producer(client, ProducerOptions(acks=1))
         value = bytes(_VALUE_BYTES)
+        acknowledged = {}
         for key, size_bytes in self._copy.size_bytes.items():
-            for number in range(max(1, size_bytes // _VALUE_BYTES)):
+            acknowledged[key] = OffsetRange(0, max(1, size_bytes // _VALUE_BYTES))
+            for number in range(acknowledged[key].end):
                 record_key = f"{number}".encode()
                 record = OutgoingRecord(key.topic, record_key, value, partition=key.partition)
                 producer.add(record)
         for result in producer.flush():
             if result.error is not None:
                 raise RecordsNotWritten(result.batch.partition, result.error)
-        return {key: end for key, end in self._ends(client).items() if isinstance(end, int)}
+        return acknowledged
 
     def _lost(
-        self, client: KafkaClient, ends: Mapping[TopicPartition, int]
-    ) -> list[TopicPartition]:
-        """Return the partitions that end before they did; one without a leader is warned of."""
-        lost = []
-        for key, end in self._ends(client).items():
-            if isinstance(end, EngineError):
-                self._warnings.append(f"{key} cannot be read in the end: {end}")
-            elif end < ends.get(key, 0):
-                lost.append(key)
-        return lost
+        self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
+    ) -> list[LostRecords]:
+        """Return the records that are gone; a partition that cannot be read is warned of."""
+        found, unread = self._await_whole(client, acknowledged)
+        self._warnings += [
+            f"{key} cannot be read in the end: {error}" for key, error in unread.items()
+        ]
+        return lost_records(acknowledged, found)
 
-    def _ends(self, client: KafkaClient) -> dict[TopicPartition, int | EngineError]:
-        found = list_offsets(client, dict.fromkeys(self._copy.size_bytes, LATEST))
-        return {
-            key: end if isinstance(end, EngineError) else end.offset for key, end in found.items()
-        }
+    def _await_whole(
+        self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
+    ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
+        """Return what logs have once it is all that was acknowledged, or after `_WHOLE_MS`.
+
+        Logs are read up to the high watermark: what followers lack yet, and what a new leader does
+        not know yet to be replicated, is not lost. Those that cannot be read come with the reason.
+        """
+        clock = self._ports.clock
+        deadline_ms = clock.monotonic_ms() + _WHOLE_MS
+        while True:
+            found, unread = _logs(client, acknowledged)
+            are_whole = all(
+                is_whole(range_, found.get(key)) for key, range_ in acknowledged.items()
+            )
+            if are_whole or clock.monotonic_ms() >= deadline_ms:
+                return found, unread
+            self._ports.pause(_POLL_MS)
 
     def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
         taking: dict[int, int] = {}
@@ -318,3 +335,22 @@ class Rehearsal:
         ports = self._ports
         with self._turn():
             ask(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
+
+
+def _logs(
+    client: KafkaClient, partitions: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
+    """Return the offsets that consumers can read, and why some partitions cannot be read."""
+    starts = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+    ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
+    found: dict[TopicPartition, OffsetRange] = {}
+    unread: dict[TopicPartition, EngineError] = {}
+    for key, start in starts.items():
+        end = ends[key]
+        if isinstance(start, EngineError):
+            unread[key] = start
+        elif isinstance(end, EngineError):
+            unread[key] = end
+        else:
+            found[key] = OffsetRange(start.offset, end.offset)
+    return found, unread

@@ -141,8 +141,9 @@ def _tell(end: RehearsalEnd, count: int) -> int:
         say(f"warning: {warning}")
     for key, error in end.end.refused.items():
         report_error(error, str(key))
-    for key in end.lost:
-        say(f"error: {key} holds less than before")
+    for key, first, end_offset in end.lost:
+        count = counted(end_offset - first, "acknowledged record")
+        say(f"error: {key} has lost {count}: offsets {first} to {end_offset - 1}")
     is_good = end.end.is_clean and not end.lost
     how = "as planned" if is_good else "NOT as planned"
     changes = counted(end.leader_changes, "change") + " of leaders"
