@@ -80,7 +80,7 @@ _kctl() {
     "topics alter") words="--match -p --partitions --replica-assignment -c --config --delete-config --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics configs") words="--match --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "topics set-rf") words="--match --throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "topics set-rf") words="--match --throttle --latency-topic --moves-per-broker --ignore-free-space --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs") words="describe set unset --help" ;;
     "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
@@ -103,8 +103,8 @@ _kctl() {
     "brokers list") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers describe") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers shutdown") words="--data --timeout --help" ;;
-    "brokers drain") words="--throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "brokers replace") words="--throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "brokers drain") words="--throttle --latency-topic --moves-per-broker --ignore-free-space --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "brokers replace") words="--throttle --latency-topic --moves-per-broker --ignore-free-space --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "leaders") words="list elect balance demote --help" ;;
@@ -114,13 +114,13 @@ _kctl() {
     "leaders demote") words="--back --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign") words="plan execute resume throttle pause throttles cancel rollback status verify rehearse explain --help" ;;
     "reassign plan") words="--add-broker --drain --replace --repair --rf --balance --goals --rate-window --rates --demote --log-dirs --exclude-topic --exclude-broker --racks --max-moves --max-bytes-moved --moves-per-broker --seed --throttle --out --changes --front --exit-code -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign execute") words="--journal --throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign resume") words="--throttle --moves-per-broker -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign execute") words="--journal --throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --ignore-free-space --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign resume") words="--throttle --moves-per-broker --ignore-free-space -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign throttle") words="--timeout --help" ;;
     "reassign pause") words="--timeout --help" ;;
     "reassign throttles") words="--clear --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign cancel") words="--all -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign rollback") words="--throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign cancel") words="--all --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign rollback") words="--throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --ignore-free-space --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign status") words="--watch -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign verify") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign rehearse") words="--kill --data-bytes --moves-per-broker --no-election -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;

@@ -163,7 +163,11 @@ class Execution:
         self._require_cluster(now)
         if not self._submitted and not self._throttling.has_begun:
             self._require_targets(now)
-        self._throttling.set(now, self._settings.rates, self._left())
+        if self._settings.rates.is_unbounded:
+            # A process that was throttled may have died; what is out of reach is tried in the end.
+            self._throttling.bring_back()
+        else:
+            self._throttling.set(now, self._settings.rates, self._left())
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
             requests = self._journal.requests()
@@ -199,7 +203,7 @@ class Execution:
         ):
             return
         self._throttling.stop_adapting()
-        if settings.rates.replication is None and settings.rates.log_dirs is None:
+        if settings.rates.is_unbounded:
             for error in self._throttling.bring_back().values():
                 raise error
         else:

@@ -12,6 +12,7 @@
 | more bytes than are free before what leaves is deleted | it depends on the order |
 | fewer replicas than min.insync.replicas | acks=all is refused from then on |
 | a partition without a leader | there is nobody to copy from |
+| more bytes than are free for good, where room is not required | the estimate may be too high |
 
 Free bytes are those of KIP-827, as brokers from 3.3 on tell them. Directories of one broker whose
 figures are the same lie on one disk. A directory that is not named is the broker's choice: all of
@@ -23,7 +24,7 @@ deleted before the next one begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.client.cluster_admin import LogDirView
@@ -31,6 +32,7 @@ from engine.client.metadata import ClusterView
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.scheduling import PlanOrder
 
 _ANY: Final = "any"
 #: Directories with as many bytes in all, and free within this, are on one disk: less is written
@@ -107,21 +109,30 @@ class _Copy(NamedTuple):
 
 
 def preflight(
-    changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanGround
+    changes: Sequence[PartitionChange],
+    batches: Sequence[Sequence[int]],
+    ground: PlanGround,
+    *,
+    is_room_required: bool = True,
 ) -> Preflight:
     """Return what keeps changes from being made, what to know of them, and the room for them.
 
     `batches` are positions of changes that may be made at the same time; none of a batch begins
-    before the last one is over.
+    before the last one is over. Unless `is_room_required`, a disk that would be full is a warning:
+    retention may free what the estimate does not know of.
     """
     faults = [fault for change in changes for fault in _target_faults(change, ground)]
     rooms = list(_rooms(changes, batches, ground))
-    faults += [
+    lacks = [
         PlanFault(f"broker {room.broker_id}", _lack(room, room.lasting_short_bytes))
         for room in rooms
         if room.lasting_short_bytes
     ]
     warnings = [warning for change in changes for warning in _warnings(change, ground)]
+    if is_room_required:
+        faults += lacks
+    else:
+        warnings += lacks
     warnings += [
         PlanFault(
             f"broker {room.broker_id}",
@@ -131,6 +142,17 @@ def preflight(
         if room.short_bytes and not room.lasting_short_bytes
     ]
     return Preflight(list(dict.fromkeys(faults)), warnings, rooms)
+
+
+def waiting_changes(
+    changes: Sequence[PartitionChange], order: PlanOrder, begun: Collection[TopicPartition]
+) -> tuple[list[PartitionChange], list[list[int]]]:
+    """Return the changes that are not begun, and their positions by batches that wait in turn."""
+    batches = order.batches if order.has_barriers else [range(len(changes))]
+    numbers = [number for number, change in enumerate(changes) if change.name not in begun]
+    position_of = {number: position for position, number in enumerate(numbers)}
+    positions = [[position_of[n] for n in batch if n in position_of] for batch in batches]
+    return [changes[number] for number in numbers], positions
 
 
 def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault]:

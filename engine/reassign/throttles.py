@@ -51,6 +51,11 @@ class ThrottleRates(NamedTuple):
     replication: int | None = None
     log_dirs: int | None = None
 
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether no rate is wanted."""
+        return self.replication is None and self.log_dirs is None
+
 
 class ThrottleReturn(NamedTuple):
     """What to set, None to take away, so that all is as it was; and what others changed."""

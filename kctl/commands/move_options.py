@@ -12,8 +12,8 @@ Throttle = Annotated[
     str | None,
     typer.Option(
         "--throttle",
-        metavar="BYTES",
-        help="What a broker sends and takes in each second for moves: 50MB, or auto.",
+        metavar="BYTES|auto|none",
+        help="What a broker sends and takes in each second for moves: 50MB, auto or none.",
     ),
 ]
 LatencyTopic = Annotated[
@@ -51,6 +51,14 @@ NoPause = Annotated[
     ),
 ]
 
+IgnoreFreeSpace = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-free-space",
+        help="Go on though disks may become full by the estimate, which is shown.",
+    ),
+]
+
 
 class MoveOptions(NamedTuple):
     """How moves are made."""
@@ -61,6 +69,7 @@ class MoveOptions(NamedTuple):
     moves_per_broker: MovesPerBroker = 5
     no_election: NoElection = False
     no_pause: NoPause = False
+    ignore_free_space: IgnoreFreeSpace = False
     dry_run: PlanOnly = False
     yes: Yes = False
     output: Output = "table"
@@ -72,6 +81,7 @@ class JobOptions(NamedTuple):
     throttle: Throttle = None
     latency_topic: LatencyTopic = None
     moves_per_broker: MovesPerBroker = 5
+    ignore_free_space: IgnoreFreeSpace = False
     dry_run: PlanOnly = False
     yes: Yes = False
     output: Output = "table"

@@ -8,6 +8,7 @@ import typer
 
 from kctl.commands.cluster_options import TIMEOUT_S, Output, Timeout, Yes, noun, on_cluster
 from kctl.commands.move_options import (
+    IgnoreFreeSpace,
     MoveOptions,
     MovesPerBroker,
     NoElection,
@@ -199,12 +200,15 @@ def resume(
             "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
         ),
     ] = None,
+    ignore_free_space: IgnoreFreeSpace = False,
     output: Output = "table",
 ) -> int:
     """Go on with an execution that was ended before its time, or is paused."""
     from kctl.commands.reassign_execute import resume_journal
 
-    return resume_journal(cluster, journal, throttle, moves_per_broker, output)
+    return resume_journal(
+        cluster, journal, throttle, moves_per_broker, output, ignores_room=ignore_free_space
+    )
 
 
 @app.command(
@@ -265,13 +269,15 @@ def cancel(
         typer.Argument(metavar="[JOURNAL|TOPIC[:PARTITIONS]]...", help="What to take back."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All that moves, whoever began it.")] = False,
+    dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
     """Take back moves that are under way; by a journal, its throttles too."""
-    from kctl.commands.reassign_cancel import cancel_moves
+    from kctl.commands.reassign_cancel import CancelRequest, cancel_moves
 
-    return cancel_moves(cluster, what or [], every=every, yes=yes, output=output)
+    request = CancelRequest(what or [], every, dry_run, yes, output)
+    return cancel_moves(cluster, request)
 
 
 @app.command("rollback", epilog="Example: kctl reassign rollback plan.json.journal")

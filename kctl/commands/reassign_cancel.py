@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
 from engine.client.blocking import KafkaClient
 from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.errors import EngineError
@@ -17,7 +20,7 @@ from kctl.commands.reassign_execute import go_on, print_ends
 from kctl.commands.reassign_files import journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
-from kctl.render import Column, check_format
+from kctl.render import Column, check_format, write_rows
 from kctl.selection import NothingNamed, select_partitions
 from kctl.words import counted
 
@@ -27,6 +30,8 @@ CANCEL_COLUMNS = (
     Column("replicas", "REPLICAS", kind="integer[]"),
     Column("result", "RESULT"),
 )
+#: The result of a dry run.
+MOVING: Final = "moving"
 #: How often the journal of another process is looked at.
 _POLL_MS = 100
 
@@ -48,12 +53,23 @@ class CancelNotHonoured(EngineError):
         )
 
 
-def cancel_moves(
-    options: ClusterOptions, words: list[str], *, every: bool, yes: bool, output: str
-) -> int:
+class CancelRequest(NamedTuple):
+    """The words and options of `kctl reassign cancel`."""
+
+    words: list[str]
+    every: bool
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     """Take back moves, of a journal or of the cluster; returns the exit code."""
+    words, every, dry_run, yes, output = request
     check_format(output)
     if len(words) == 1 and not every and RealHeldFiles().exists(words[0]):
+        if dry_run:
+            return _show_journal(options, words[0], output)
         return cancel_journal(options, words[0], yes=yes, output=output)
     with connect(options) as client:
         errors: list[EngineError] = []
@@ -72,8 +88,11 @@ def cancel_moves(
             say("nothing of that moves")
             return end_with(CANCEL_COLUMNS, [], output, failures=len(errors))
         count = counted(len(chosen), "partition")
-        question = f"take back the moves of {count} of {cluster_named(client)}"
-        confirm(question, yes=yes, can_be_tried=False)
+        if dry_run:
+            rows = [_row(key, move.original, MOVING) for key, move in chosen.items()]
+            write_rows(CANCEL_COLUMNS, rows, output)
+            return exits.FAILED if errors else exits.CHANGES_PENDING
+        confirm(f"take back the moves of {count} of {cluster_named(client)}", yes=yes)
         answers = alter_reassignments(client, dict.fromkeys(chosen))
     failures = len(errors)
     rows = []
@@ -82,8 +101,7 @@ def cancel_moves(
             report_error(error_or_none, str(key))
             failures += 1
             continue
-        replicas = list(chosen[key].original)
-        rows.append({**key._asdict(), "replicas": replicas, "result": CANCELLED})
+        rows.append(_row(key, chosen[key].original, CANCELLED))
     say("throttles stay as they are: `kctl reassign throttles` shows them")
     reordered = sum(bool(chosen[key].removing) for key, error in answers.items() if error is None)
     if reordered:
@@ -92,6 +110,32 @@ def cancel_moves(
             " may prefer another leader now; a journal or plan knows it (`kctl reassign rollback`)"
         )
     return end_with(CANCEL_COLUMNS, rows, output, failures=failures)
+
+
+def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str, Any]:
+    return {**key._asdict(), "replicas": list(replicas), "result": result}
+
+
+def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
+    """Show what a cancel of a journal would take back; returns the exit code."""
+    state = journal_state(path)
+    if state.is_over:
+        say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
+        return exits.OK
+    with connect(options) as client:
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
+        ongoing = list_reassignments(client)
+    if is_held(RealHeldFiles(), path):
+        say(f"{state.writer or 'another process'} is at work by it, and would be asked to")
+    rows = [
+        _row(change.name, change.old_replicas, MOVING)
+        for change in state.begun.changes
+        if change.name in ongoing and ongoing[change.name].target == change.new_replicas
+    ]
+    if state.ours and not state.is_returned:
+        say("its throttles would be brought back to those of before")
+    write_rows(CANCEL_COLUMNS, rows, output)
+    return exits.CHANGES_PENDING
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
@@ -106,7 +150,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
         question = f"take back what moves by {path}, of {cluster_named(client)}"
-        confirm(question, yes=yes, can_be_tried=False)
+        confirm(question, yes=yes)
         while True:
             try:
                 journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())

@@ -72,10 +72,8 @@ def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> Exe
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
         raise LatencyOfNothing(moves.latency_topic)
-    throttle = str(FIRST_RATE) if is_adaptive else moves.throttle
     rates = ThrottleRates(
-        None if throttle is None else parse_bytes(throttle),
-        None if moves.log_dirs_throttle is None else parse_bytes(moves.log_dirs_throttle),
+        FIRST_RATE if is_adaptive else _rate_of(moves.throttle), _rate_of(moves.log_dirs_throttle)
     )
     return ExecutionSettings(
         rates,
@@ -87,6 +85,11 @@ def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> Exe
         batch_sizes=() if plan is None else tuple(map(len, plan.batches)),
         has_barriers=plan is not None and order_of(plan).has_barriers,
     )
+
+
+def _rate_of(text: str | None) -> int | None:
+    """Return the bytes each second of an option that is not `auto`, None for no throttle."""
+    return None if text in (None, "none") else parse_bytes(text)
 
 
 def execute_plan(
@@ -104,7 +107,13 @@ def execute_plan(
         if not changes:
             say("the plan is carried out already")
             return end_with(END_COLUMNS, [], moves.output)
-        require_possible(client, changes, settings, is_dry_run=moves.dry_run)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=moves.dry_run,
+            ignores_room=moves.ignore_free_space,
+        )
         if moves.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
@@ -156,6 +165,8 @@ def resume_journal(
     throttle: str | None,
     moves_per_broker: int | None,
     output: str,
+    *,
+    ignores_room: bool = False,
 ) -> int:
     """Go on with an execution; returns the exit code."""
     check_format(output)
@@ -170,17 +181,33 @@ def resume_journal(
     if is_at_work and (state.paused_by is not None or change != SettingsChange(is_paused=False)):
         return change_execution(path, change, options.timeout_s)
     with connect(options) as client:
-        return resume_on(client, path, change, output)
+        return resume_on(client, path, change, output, ignores_room=ignores_room)
 
 
-def resume_on(client: KafkaClient, path: str, change: SettingsChange, output: str) -> int:
+def resume_on(
+    client: KafkaClient, path: str, change: SettingsChange, output: str, *, ignores_room: bool
+) -> int:
     """Go on with an execution that is not over, or with its cancel; returns the exit code.
 
-    Errors: JournalHeld.
+    Errors: JournalHeld; PlanRefused if what has not begun cannot be made.
     """
     process = this_process()
     journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
-    journal.change(change, process)
+    try:
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
+        if not state.is_cancelled:
+            require_possible(
+                client,
+                state.begun.changes,
+                state.settings,
+                is_dry_run=False,
+                ignores_room=ignores_room,
+                begun={*state.submitted, *state.ended},
+            )
+        journal.change(change, process)
+    except BaseException:
+        journal.close()
+        raise
     return go_on(client, journal, output, is_cancel=state.is_cancelled)
 
 

@@ -83,7 +83,13 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         if plan.is_empty:
             return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
         changes, settings = in_order(plan), settings_of(request.moves, plan)
-        require_possible(client, changes, settings, is_dry_run=request.moves.dry_run)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=request.moves.dry_run,
+            ignores_room=request.moves.ignore_free_space,
+        )
         if request.moves.dry_run:
             write_plan(plan, request.moves.output, is_by_change=True)
             return exits.CHANGES_PENDING
@@ -136,7 +142,13 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     verb = "take back" if state.is_cancelled else "go on with"
     confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
     say(f"going on with the job of before: {journal}")
-    code = resume_on(client, journal, _change_of(request.moves), request.moves.output)
+    code = resume_on(
+        client,
+        journal,
+        _change_of(request.moves),
+        request.moves.output,
+        ignores_room=request.moves.ignore_free_space,
+    )
     if not state.is_cancelled:
         return _finish(client, request, code)
     if code == exits.OK:

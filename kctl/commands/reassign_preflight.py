@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
+from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.ground_reader import read_ground
 from engine.reassign.journal_state import ExecutionSettings
 from engine.reassign.live_cluster import LiveCluster
-from engine.reassign.preflight import DiskRoom, preflight
+from engine.reassign.preflight import DiskRoom, preflight, waiting_changes
 from engine.reassign.throttles import settings_for, wanted
 from kctl.asking import say
 from kctl.render.table import size_text
@@ -18,14 +19,18 @@ from kctl.words import counted
 
 
 class PlanRefused(EngineError):
-    """A plan cannot be executed as the cluster is: nothing has been moved."""
+    """A plan cannot be executed as the cluster is: nothing has been moved, or nothing more."""
 
-    hint = "make a new plan: `kctl reassign plan`; `kctl brokers log-dirs` shows directories"
-
-    def __init__(self, reasons: Sequence[str]) -> None:
+    def __init__(self, reasons: Sequence[str], *, is_begun: bool, lacks_room: bool) -> None:
         self.reasons = tuple(reasons)
+        self.hint = (
+            "make a new plan: `kctl reassign plan`; `kctl brokers log-dirs` shows directories"
+        )
+        if lacks_room:
+            self.hint += "; --ignore-free-space goes on though disks may become full"
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        super().__init__(f"the plan cannot be executed, nothing was moved: {reasons[0]}{more}")
+        moved = "nothing more was begun" if is_begun else "nothing was moved"
+        super().__init__(f"the plan cannot be executed, {moved}: {reasons[0]}{more}")
 
 
 def require_possible(
@@ -34,20 +39,28 @@ def require_possible(
     settings: ExecutionSettings,
     *,
     is_dry_run: bool,
+    ignores_room: bool = False,
+    begun: Collection[TopicPartition] | None = None,
 ) -> None:
     """Raise PlanRefused for changes that cannot be made; tell what to know of them before.
 
-    A dry run is told of disks and throttles, too. Errors: those of asking for metadata.
+    A dry run is told of disks and throttles, too. Of an execution that goes on those are looked
+    through that are not `begun`. Errors: those of asking for metadata.
     """
-    batches = settings.order(len(changes))
-    positions = batches.batches if batches.has_barriers else [range(len(changes))]
-    found = preflight(changes, positions, read_ground(client, changes))
+    waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
+    if begun is not None and not waiting:
+        return
+    found = preflight(
+        waiting, positions, read_ground(client, waiting), is_room_required=not ignores_room
+    )
     for warning in found.warnings:
         say(f"warning: {warning}")
     if found.faults:
         for fault in found.faults[1:]:
             say(f"error: {fault}")
-        raise PlanRefused([str(fault) for fault in found.faults])
+        lacks_room = any(room.lasting_short_bytes for room in found.rooms)
+        reasons = [str(fault) for fault in found.faults]
+        raise PlanRefused(reasons, is_begun=begun is not None, lacks_room=lacks_room)
     if is_dry_run:
         for room in found.rooms:
             say(_room_line(room))

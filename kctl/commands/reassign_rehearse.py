@@ -141,9 +141,10 @@ def _tell(end: RehearsalEnd, count: int) -> int:
         say(f"warning: {warning}")
     for key, error in end.end.refused.items():
         report_error(error, str(key))
-    for key, first, end_offset in end.lost:
-        count = counted(end_offset - first, "acknowledged record")
-        say(f"error: {key} has lost {count}: offsets {first} to {end_offset - 1}")
+    for gone in end.lost:
+        records = counted(gone.end_offset - gone.first_offset, "acknowledged record")
+        offsets = f"offsets {gone.first_offset} to {gone.end_offset - 1}"
+        say(f"error: {gone.partition} has lost {records}: {offsets}")
     is_good = end.end.is_clean and not end.lost
     how = "as planned" if is_good else "NOT as planned"
     changes = counted(end.leader_changes, "change") + " of leaders"

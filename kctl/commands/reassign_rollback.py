@@ -44,7 +44,13 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
         if not changes:
             say("everything is where it was before")
             return end_with(END_COLUMNS, [], moves.output)
-        require_possible(client, changes, settings, is_dry_run=moves.dry_run)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=moves.dry_run,
+            ignores_room=moves.ignore_free_space,
+        )
         if moves.dry_run:
             return _show(changes, moves.output)
         confirm(f"roll back: {ask_to_execute(client, changes)}", yes=moves.yes)

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from tests.cli.shell import Shell
-from tests.cli.test_reassign_jobs import replicas, three
+from tests.cli.test_reassign_jobs import replicas, start_three
 
-__all__ = ["three"]
-
-#: So slow that a move of 1 MB takes a minute.
-THROTTLE = ("--throttle", "20000")
+#: One fetch passes it for hours, and brings less than a partition: no move ends by itself.
+THROTTLE = ("--throttle", "2")
+ENDLESS = ("replication.quota.window.size.seconds=3600", "replica.fetch.max.bytes=1000")
 
 
 BEFORE = {0: [1, 3], 1: [2, 3], 2: [3, 1], 3: [3, 2]}
@@ -31,6 +30,14 @@ def moving(shell: Shell) -> list[Any]:
 def await_moves(shell: Shell) -> None:
     while not moving(shell):
         pass
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Shell]:
+    """Return three brokers among which a throttled move does not end."""
+    shell = start_three(tmp_path, *ENDLESS)
+    yield shell
+    shell.run("cluster", "destroy", "-y")
 
 
 @pytest.fixture
@@ -131,7 +138,7 @@ def test_an_open_job_is_shown_and_not_touched_until_it_is_agreed_to(three: Shell
     for words in (("--dry-run",), ("--dry-run", "-y")):
         shown = three.run(*drain, *words, "-o", "json")
         assert 5 == shown.returncode
-        assert "4 of 4 partitions left, --throttle 19.5 KiB/s" in shown.stderr
+        assert "4 of 4 partitions left, --throttle 2 B/s" in shown.stderr
         assert 4 == len(json.loads(shown.stdout))
     refused = three.run(*drain)
     assert (2, True) == (refused.returncode, "needs a yes" in refused.stderr)
@@ -147,10 +154,10 @@ def test_a_move_at_work_gets_another_throttle_and_a_pause(
     three: Shell, plan: str, executing: subprocess.Popen[str]
 ) -> None:
     journal = f"{plan}.journal"
-    assert {"20000"} == rates(three)
-    changed = three.run("reassign", "throttle", journal, "30000")
-    assert (0, "throttle 29.3 KiB/s, from now on\n") == (changed.returncode, changed.stderr)
-    assert {"30000"} == rates(three)
+    assert {"2"} == rates(three)
+    changed = three.run("reassign", "throttle", journal, "3")
+    assert (0, "throttle 3 B/s, from now on\n") == (changed.returncode, changed.stderr)
+    assert {"3"} == rates(three)
     paused = three.run("reassign", "pause", journal)
     assert (0, "nothing new begins, from now on\n") == (paused.returncode, paused.stderr)
     resumed = three.run("reassign", "resume", journal, "--throttle", "none")
@@ -176,7 +183,7 @@ def test_a_change_without_a_process_holds_for_the_next_one(
     executing.wait()
     later = three.run("reassign", "throttle", journal, "none")
     assert (0, True) == (later.returncode, f"once `kctl reassign resume {journal}`" in later.stderr)
-    assert {"20000"} == rates(three)
+    assert {"2"} == rates(three)
     three.ok("reassign", "resume", journal)
     assert [] == throttles(three)
     assert all(3 not in ids for ids in replicas(three).values())

@@ -17,15 +17,23 @@ from tests.cli.shell import KCTL, Shell
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[Shell]:
     """Return three brokers, with topic t of four partitions and records."""
-    shell = Shell(tmp_path)
-    shell.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
-    words = ("--brokers", "3", "--port", "0", "--set", "auto.leader.rebalance.enable=false")
+    shell = start_three(tmp_path)
+    yield shell
+    shell.run("cluster", "destroy", "-y")
+
+
+def start_three(folder: Path, *settings: str) -> Shell:
+    """Start three brokers with settings, and write records to topic t of four partitions."""
+    shell = Shell(folder)
+    shell.environment["XDG_STATE_HOME"] = str(folder / "state")
+    words = ["--brokers", "3", "--port", "0"]
+    for setting in ("auto.leader.rebalance.enable=false", *settings):
+        words += ["--set", setting]
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,2:3,3:1,3:2")
     lines = "".join(f"{number:0999}\n" for number in range(4000))
     shell.ok("produce", "t", "--batch-bytes", "100000", stdin=lines)
-    yield shell
-    shell.run("cluster", "destroy", "-y")
+    return shell
 
 
 def partitions(shell: Shell) -> dict[int, dict[str, Any]]:

@@ -11,8 +11,14 @@ from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.reassign.execution import CANCELLED
-from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_cancel
-from engine.reassign.journal_state import ExecutionSettings
+from engine.reassign.journal import (
+    JournalHeld,
+    MoveJournal,
+    is_held,
+    request_cancel,
+    request_change,
+)
+from engine.reassign.journal_state import ExecutionSettings, SettingsChange
 from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
@@ -120,6 +126,25 @@ def test_a_move_that_a_resume_found_at_work_can_be_taken_back(moved: MovedTopic)
     execution, submitted = counting(moved)
     end = execution.run(take_back(moved))
     assert ([T0], []) == (end.taken_back, submitted())
+
+
+def test_a_resume_without_a_throttle_takes_away_that_of_the_process_before(
+    moved: MovedTopic,
+) -> None:
+    def die(now: ExecutionNow) -> None:
+        if any(change.phase in AT_WORK for change in now.changes):
+            raise Died
+
+    moved.begin(ExecutionSettings(SLOW))
+    with pytest.raises(Died):
+        moved.execution().run(die)
+    assert moved.throttles()
+    request_change(moved.files, JOURNAL, SettingsChange(0), OTHER)
+    seen: list[dict[str, str]] = []
+    end = moved.execution().run(lambda _: seen.append(moved.throttles()))
+    assert {} == seen[0]
+    assert end.is_clean
+    assert WANTED == moved.replicas()
 
 
 def test_nothing_is_moved_long_after_a_cancel(moved: MovedTopic) -> None:

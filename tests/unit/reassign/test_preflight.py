@@ -15,7 +15,8 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.preflight import PlanGround, Preflight, preflight
+from engine.reassign.preflight import PlanGround, Preflight, preflight, waiting_changes
+from engine.reassign.scheduling import PlanOrder
 
 T0 = TopicPartition("t", 0)
 GIB = 1 << 30
@@ -39,6 +40,7 @@ def checked(
     *,
     batches: Sequence[Sequence[int]] | None = None,
     min_isr: int = 1,
+    is_room_required: bool = True,
     leader: int = 1,
     alive: Sequence[int] = (1, 2, 3),
 ) -> Preflight:
@@ -48,7 +50,12 @@ def checked(
     brokers = {id_: BrokerView(id_, Address("h", id_)) for id_ in alive}
     view = ClusterView("c", 1, brokers, {"t": TopicView("t", b"x" * 16, False, partitions)})
     ground = PlanGround(view, dirs, {"t": min_isr})
-    return preflight(changes, batches or [range(len(changes))], ground)
+    return preflight(
+        changes,
+        batches or [range(len(changes))],
+        ground,
+        is_room_required=is_room_required,
+    )
 
 
 def move(number: int, old: Sequence[int], new: Sequence[int], *paths: str) -> PartitionChange:
@@ -160,3 +167,24 @@ def test_fewer_replicas_than_min_isr_and_nobody_to_copy_from_are_warned_of() -> 
         "t-0: 1 replica, and min.insync.replicas is 2: acks=all is refused from then on",
         "t-0: it has no leader: its replicas are copied once it has one",
     ] == [str(warning) for warning in found.warnings]
+
+
+def test_a_disk_that_would_be_full_is_a_warning_where_room_is_not_required() -> None:
+    dirs = {3: [disk("/a", 4 * GIB)]}
+    (fault,) = faults(checked([move(0, (1, 2), (1, 3))], dirs))
+    found = checked([move(0, (1, 2), (1, 3))], dirs, is_room_required=False)
+    assert ([], [fault]) == (faults(found), [str(warning) for warning in found.warnings])
+    # Nothing else is forgiven.
+    assert faults(checked([move(0, (1, 2), (1, 9))], {}, is_room_required=False))
+
+
+@pytest.mark.parametrize(
+    ("has_barriers", "positions"), [(True, [[], [0, 1], []]), (False, [[0, 1]])]
+)
+def test_of_an_execution_that_goes_on_the_changes_that_wait_are_left(
+    has_barriers: bool, positions: list[list[int]]
+) -> None:
+    changes = [move(number, (1, 2), (1, 3)) for number in range(4)]
+    order = PlanOrder([[0], [1, 2], [3]], has_barriers)
+    begun = {changes[0].name, changes[3].name}
+    assert (changes[1:3], positions) == waiting_changes(changes, order, begun)
