@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from engine.config.key import UpdateMode, broker_keys
 from kctl.app import NOUNS
+from tests.cli.commands import all_leaves
 from tools.reference import FOLDER, pages
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
+PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").rglob("*.md"))]
+#: Pages whose prose is wrapped by the rule of CONTRIBUTING.md.
+WRAPPED = [README, CONTRIBUTING, *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+PROSE_COLUMNS = 120
 
 
 @pytest.mark.parametrize("name", pages())
@@ -52,7 +60,8 @@ def test_files_that_pages_name_exist(page: Path) -> None:
 INTERNALS = [
     page
     for page in PAGES
-    if page.parent.name == "internals" or page.name in ("architecture.md", "rules.md")
+    if page.parent.name in ("internals", "decisions")
+    or page.name in ("architecture.md", "rules.md", "glossary.md", "CONTRIBUTING.md")
 ]
 #: Words in pages on the inside that look like names of ours, and are Kafka's, Python's, a file's.
 FOREIGN_NAMES = frozenset(
@@ -62,7 +71,8 @@ FOREIGN_NAMES = frozenset(
         "__remote_log_metadata",
         "__share_group_state",
         "__transaction_state",
-        # How the other half of a pair is called.
+        # How both halves of a pair are called.
+        "x_fast",
         "verb_usual",
     )
 )
@@ -211,8 +221,128 @@ def test_the_table_of_rooms_is_the_contract_and_the_folders() -> None:
     assert rooms == set().union(*rows)
 
 
-def test_the_readmes_commands_are_targets_of_the_makefile() -> None:
+@pytest.mark.parametrize("page", [README, CONTRIBUTING], ids=lambda p: p.name)
+def test_make_targets_that_pages_name_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text()))
-    assert {"demo", "test"} <= named
+    named = set(re.findall(r"\bmake ([a-z][\w-]+)", _code_of(page.read_text())))
+    assert page is not README or {"demo", "test"} <= named
+    assert page is not CONTRIBUTING or {"quick", "check"} <= named
     assert [t for t in named if not re.search(rf"^[\w ]*\b{t}\b.*:", makefile, re.M)] == []
+
+
+def _code_of(text: str) -> str:
+    """Return the code blocks and the inline code of a page, a line each."""
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    rest = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", rest)])
+
+
+def _calls_of(page: Path) -> Iterator[list[str]]:
+    """Yield the words behind `kctl` of each command on a page, those behind pipes too."""
+    for line in _code_of(page.read_text()).splitlines():
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="|;&<>")
+        lexer.whitespace_split = True
+        try:
+            words = list(lexer)
+        except ValueError:
+            # A text in quotes that goes on in the next line.
+            words = line.removeprefix("$ ").split()
+        call: list[str] | None = None
+        for word in [*words, ";"]:
+            if set(word) <= set("|;&<>"):
+                if call:
+                    yield call
+                call = None
+            elif call is not None:
+                call.append(word)
+            elif word == "kctl":
+                call = []
+
+
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [README, CONTRIBUTING, *GUIDES], ids=lambda p: p.name)
+def test_commands_on_pages_exist_with_their_options(page: Path) -> None:
+    leaves = all_leaves()
+    wrong = []
+    for words in _calls_of(page):
+        path = next((p for p in (" ".join(words[:2]), words[0]) if p in leaves), None)
+        if path is None:
+            is_noun = len(words) == 1 or words[1].startswith(("-", "<"))
+            is_known = words[0] in NOUNS and is_noun
+            wrong += [] if is_known or words[0].startswith("-") else [words]
+            continue
+        params = leaves[path].params
+        known = {opt for param in params for opt in (*param.opts, *param.secondary_opts)}
+        given = [word.partition("=")[0] for word in words if re.match("--[a-z]", word)]
+        wrong += [[path, opt] for opt in given if opt not in known | {"--help", "--verbose"}]
+    assert wrong == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as code hosts make them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+        goal = page.parent / target if target else page
+        assert anchor in _anchors(goal), f"{page.name}: {target}#{anchor}"
+
+
+def _linked(page: Path) -> set[Path]:
+    found = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    return {(page.parent / target).resolve() for target in found if target.endswith(".md")}
+
+
+def test_every_page_is_at_most_two_links_from_the_readme() -> None:
+    first = _linked(README)
+    reached = {README, *first, *(page for one in first if one.exists() for page in _linked(one))}
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in reached] == []
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = folder / "README.md"
+    assert _linked(index) >= {page for page in folder.glob("*.md") if page != index}
+    named = set(re.findall(r"\bD\d+\b", index.read_text()))
+    assert named == {f"D{number}" for number in range(1, 31)}
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=lambda p: p.name)
+def test_prose_is_wrapped(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    long = [line for line in prose.splitlines() if len(line) > PROSE_COLUMNS and line[0] != "|"]
+    assert long == []
+
+
+def test_a_term_of_the_glossary_has_one_row_and_its_code() -> None:
+    """Source: D29."""
+    text = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", text, re.M)
+    terms = [term for term, _, _ in rows if term not in ("term", "---")]
+    assert [term for term in terms if terms.count(term) > 1] == []
+    assert len(terms) > 30
+    assert [term for term, _, code in rows if term in terms and not re.search("[`(]", code)] == []
+
+
+def test_the_settings_that_need_no_restart_are_those_of_the_tables() -> None:
+    text = (ROOT / "docs" / "internals" / "settings.md").read_text()
+    section = text.partition("## What needs a restart\n")[2].partition("\n## ")[0]
+    lists = [
+        set(re.findall(r"[^\s,]+", block)) for block in re.findall(r"```\n(.*?)```", section, re.S)
+    ]
+    modes = (UpdateMode.CLUSTER_WIDE, UpdateMode.PER_BROKER, UpdateMode.DYNAMIC_ONLY)
+    by_mode = {
+        mode: {key.name for key in broker_keys().values() if key.update_mode is mode}
+        for mode in UpdateMode
+    }
+    assert lists == [by_mode[mode] for mode in modes]
+    read_only = by_mode[UpdateMode.READ_ONLY]
+    asked = section.partition("So these need one")[2].partition("In an embedded cluster")[0]
+    assert set(re.findall(r"`([a-z.]+)`", asked)) <= read_only
+    numbers = f"{len(broker_keys())} keys of 3.9.1,\n{len(read_only)} do"
+    assert numbers in section
