@@ -54,6 +54,14 @@ class CommittedKeys:
         """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
         self._lost_ms = now_ms
 
+    def owed_offsets(self, now_ms: int) -> list[int]:
+        """Return the offsets of the last records of all keys that no cleaning takes by now."""
+        return [
+            record.offset
+            for record, committed_ms in self._last.values()
+            if not record.is_tombstone or now_ms < committed_ms + self._tombstones_stay_ms
+        ]
+
     def records(self, start: int = 0) -> Iterator[KeyedRecord]:
         """Yield what was ever committed, from an offset on, in the order of the log."""
         for records in self._records.values():

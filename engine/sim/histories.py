@@ -5,12 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from engine.records.batch import BatchView
 from engine.sim.committed_keys import CommittedKeys
 from engine.sim.records import BatchId, id_of
 from engine.znode.values import PartitionStateNode
+
+
+class CommittedBatch(NamedTuple):
+    """When a batch was made, by the clock of its producer, and how large it is."""
+
+    base_offset: int
+    timestamp_ms: int
+    size_bytes: int
 
 
 class History:
@@ -23,6 +32,7 @@ class History:
         #: Batches by base offset, contiguous.
         self.committed: dict[int, BatchId] = {}
         self.committed_end = 0
+        self._facts: dict[int, CommittedBatch] = {}
         self.leaders: dict[int, int] = {}
         #: What was committed when each epoch was decided on (exclusive).
         self.decided_ends: dict[int, int] = {}
@@ -40,10 +50,25 @@ class History:
 
     def commit(self, batch: BatchView, now_ms: int) -> None:
         """Take the next batch that a watermark covers."""
-        self.committed[batch.base_offset] = id_of(batch)
+        base = batch.base_offset
+        self.committed[base] = id_of(batch)
+        self._facts[base] = CommittedBatch(base, batch.max_timestamp_ms, batch.size_bytes)
         self.committed_end = batch.last_offset + 1
         if self.keys is not None:
             self.keys.commit(batch, now_ms)
+
+    def batches_in(self, start: int, end: int, now_ms: int) -> Iterator[CommittedBatch]:
+        """Yield the last batches of [start, end) first; of compacted topics what has to be there.
+
+        A batch counts if it begins in there.
+        """
+        owed = None if self.keys is None else self.keys.owed_offsets(now_ms)
+        for base, batch in reversed(self._facts.items()):
+            if base < start:
+                return
+            last_offset = self.committed[base].last_offset
+            if base < end and (owed is None or any(base <= at <= last_offset for at in owed)):
+                yield batch
 
     def has(self, batch: BatchView) -> bool:
         """Tell whether a batch of a log is what was committed, or what cleaning may leave of it."""

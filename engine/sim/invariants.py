@@ -11,7 +11,7 @@
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
 | L7 | every half second | of a replica that was cleaned no last value is gone (`cleanings.py`) |
-| L6 | a leader's log changed | its start only rises |
+| L6 | a replica changed | a leader's start only rises; others for a reason (`deletions.py`) |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
 | L8 | the power was cut | small files are old or new (`side_files.py`) |
 | HW-10 | every half second | a follower's watermark lags by a round (`watermarks.py`) |
@@ -40,6 +40,7 @@ from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
 from engine.sim.cleanings import CleaningRules
 from engine.sim.committed_keys import CommittedKeys
+from engine.sim.deletions import DeletionRules, Moment
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
 from engine.sim.logs import content_batches, epochs_rise
@@ -122,8 +123,7 @@ class Invariants:
         self.watermarks = WatermarkRules(self.broke, nodes)
         self._cleanings = CleaningRules(self.broke, self.histories, self.topics, nodes)
         self._min_isrs: dict[str, int] = {}
-        #: Topics whose old records are deleted, or were for a while.
-        self._retained: set[str] = set()
+        self.deletions = DeletionRules(self.broke, rules.retention)
         self.losses = LossRules(rules, self.histories, self.topics, nodes)
         self.controller_epoch = 0
         self.now_ms = 0
@@ -225,6 +225,8 @@ class Invariants:
             () if broker is None else broker.storage.replica_manager.partitions.items()
         ):
             history = self.history(key)
+            if self.topics.is_of(key, partition.log.topic_id):
+                self._look_at_start(node, history, partition)
             is_new = partition.is_leader and partition.high_watermark > history.committed_end
             if is_new and self.topics.is_of(key, partition.log.topic_id):
                 self._commit(history, node.broker_id, partition, partition.high_watermark)
@@ -242,13 +244,19 @@ class Invariants:
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
-        if key.topic in self._retained:
-            history.start = max(history.start, now.log_start_offset)
+        self._look_at_start(node, history, partition)
         self._epochs.replica_changed(partition)
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
             self._check_member(history, node.broker_id, key, "cut its log")
+
+    def _look_at_start(self, node: SimulatedBroker, history: History, partition: Partition) -> None:
+        """Check why a replica begins behind all others, if it does."""
+        log = partition.log
+        if log.log_start_offset > history.start:
+            moment = Moment(self.now_ms, node.machine.clock.wall_ms())
+            self.deletions.start_rose(history, partition.topic_partition, log, node.name, moment)
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
@@ -378,7 +386,6 @@ class Invariants:
         elif match := _TOPIC_PATH.fullmatch(path):
             self.topics.remove(match[1])
             self._min_isrs.pop(match[1], None)
-            self._retained.discard(match[1])
         elif match := _DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
         elif match := _BROKER_PATH.fullmatch(path):
@@ -405,8 +412,7 @@ class Invariants:
             config = decode_config(node.data, path)
             least = int(config.get("min.insync.replicas", self.rules.min_isr))
             self._min_isrs[match[1]] = min(self._min_isr(match[1]), least)
-            if {"retention.bytes", "retention.ms"} & set(config):
-                self._retained.add(match[1])
+            self.deletions.configured(match[1], config)
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)

@@ -126,6 +126,13 @@ class Ledger:
                 committed = history.committed.get(batch.base_offset)
                 text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
                 self._invariants.broke("R14", text, partition)
+            if history.keys is None and batch.base_offset > (
+                position if behind is None else behind
+            ):
+                text = (
+                    f"{consumer} read {partition} from {position}, {id_of(batch)} behind {behind}"
+                )
+                self._invariants.broke("R14", text)
             behind = batch.last_offset + 1
         if is_seen and history.keys is not None and behind is not None:
             self._check_gaps(consumer, partition, content, (position, behind))
@@ -174,6 +181,10 @@ class Ledger:
         if history.keys is not None:
             self._check_cleaned(partition, contents)
             return
+        for broker_id, content in contents.items():
+            fault = history.fault_of(batches(content), history.committed_end, 0)
+            if fault:
+                self._invariants.broke("R2", f"{partition}: {broker_id} {fault}", partition)
         # Each replica deletes old records by itself.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():

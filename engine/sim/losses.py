@@ -27,6 +27,8 @@ class Rules(NamedTuple):
     is_synced: bool
     #: For how long tombstones of compacted topics are to stay; None where no topic is compacted.
     tombstones_stay_ms: int | None = None
+    #: `retention.ms` and `retention.bytes` of topics that are not told others.
+    retention: tuple[int, int] = (-1, -1)
 
 
 class LossRules:

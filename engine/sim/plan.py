@@ -52,6 +52,14 @@ class Fault(NamedTuple):
 _COMPACTED_SHARE = 0.2
 #: How many seeds give each broker two log directories; a draw of its own too.
 _TWO_DIRECTORIES_SHARE = 0.3
+#: How many seeds delete old records by time or size, a draw of its own too.
+_RETENTION_SHARE = 0.25
+_RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
+_DELETING = {
+    "log.segment.bytes": "1024",
+    "log.retention.check.interval.ms": "1000",
+    "log.initial.task.delay.ms": "500",
+}
 _CLEANING = {
     "log.segment.bytes": "2048",
     "log.cleaner.backoff.ms": "300",
@@ -87,6 +95,12 @@ class Plan(NamedTuple):
         return self.tombstones_stay_ms is not None
 
     @property
+    def retention(self) -> tuple[int, int]:
+        """Return for how long, in ms, and up to how many bytes records stay; −1 for ever."""
+        settings = dict(self.settings)
+        return int(settings.get(_RETENTION_MS, -1)), int(settings.get(_RETENTION_BYTES, -1))
+
+    @property
     def tombstones_stay_ms(self) -> int | None:
         """Return for how long tombstones are to stay, None if topics are not compacted.
 
@@ -120,6 +134,11 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         settings |= _CLEANING
         settings["log.cleanup.policy"] = draw_cleaning.choice(("compact", "compact,delete"))
         settings[_TOMBSTONES_MS] = draw_cleaning.choice(("500", "2000", "8000"))
+    draw_retention = Random(f"{seed}/retention")
+    if draw_retention.random() < _RETENTION_SHARE:
+        settings |= _DELETING
+        settings[_RETENTION_MS] = draw_retention.choice(("-1", "3000", "8000"))
+        settings[_RETENTION_BYTES] = draw_retention.choice(("-1", "2048", "8192"))
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
     is_unclean_allowed = draw.random() < 0.1

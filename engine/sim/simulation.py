@@ -75,7 +75,11 @@ class Simulation:
         self.nodes: dict[int, SimulatedBroker] = {}
         self._nodes_by_machine: dict[str, SimulatedBroker] = {}
         rules = Rules(
-            plan.min_isr, plan.is_unclean_allowed, plan.is_synced, plan.tombstones_stay_ms
+            plan.min_isr,
+            plan.is_unclean_allowed,
+            plan.is_synced,
+            plan.tombstones_stay_ms,
+            plan.retention,
         )
         self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)

@@ -38,6 +38,7 @@ from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
 from tests.sim import cleaner_mutants as cleaner
+from tests.sim import retention_mutants as retention
 
 Fault = Callable[[pytest.MonkeyPatch], None]
 
@@ -222,6 +223,11 @@ MUTANTS = (
     Mutant(cleaner.last_batches_of_producers_go, "a producer that a cleaning forgets", "T5"),
     Mutant(cleaner.a_cut_log_is_cleaned_on, "a log that is cut amid its cleaning", "L7"),
     Mutant(cleaner.cleaned_segments_are_not_synced, "swap crash of a cleaning", "L8"),
+    Mutant(retention.first_batches_of_fetches_go, "a fetch that skips", "R14"),
+    Mutant(retention.retention_by_time_is_early, "retention by time", "L6"),
+    Mutant(retention.retention_by_size_takes_more, "retention by size", "L6"),
+    Mutant(retention.retention_takes_one_more, "retention takes one more", "L6"),
+    Mutant(retention.oldest_segments_go_unasked, "deletion without a reason", "L6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 

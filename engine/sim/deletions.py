@@ -1,0 +1,93 @@
+"""L6: why records below a log's start are gone, for every replica that begins later than before.
+
+| reason | a committed batch may go if |
+|---|---|
+| another replica | some replica began behind it before, for a reason of its own |
+| DeleteRecords | an operator asked for all below an offset behind it, or all that is committed |
+| time | it is older than `retention.ms` by the clock of the broker |
+| size | what the log has behind it is at least `retention.bytes` |
+
+`retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
+its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by
+batches allows no more than the one by segments, but for compacted logs: of those only batches are
+looked at that have the last record of a key, and no tombstone whose time is over.
+
+Source: RET-4, HW-18; Kafka's UnifiedLog.deleteOldSegments, deleteRecordsOffset.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.sim.histories import History
+
+Broke = Callable[[str, str, TopicPartition], None]
+_KEYS = ("retention.ms", "retention.bytes")
+
+
+class Moment(NamedTuple):
+    """One moment, by the simulation and by the clock of a broker, in ms."""
+
+    now_ms: int
+    wall_ms: int
+
+
+class DeletionRules:
+    """Knows what was to be deleted, and sees what is."""
+
+    def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
+        """`retention` is `retention.ms` and `retention.bytes` of topics that have no others."""
+        self._broke = broke
+        #: The values that each key of each topic ever had.
+        self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}
+        self._given_to: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        #: Up to where records were to be deleted at most; kept when a topic goes, for a request may
+        #: arrive at the next one of its name.
+        self._requested: dict[TopicPartition, int] = {}
+
+    def configured(self, topic: str, config: Mapping[str, str]) -> None:
+        """Take note of the settings of a topic."""
+        for key in _KEYS:
+            if key in config:
+                self._given_to[topic, key].add(int(config[key]))
+
+    def requested(self, partition: TopicPartition, end_offset: int) -> None:
+        """Take note that somebody is about to ask to delete all below an offset."""
+        self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
+
+    def start_rose(
+        self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
+    ) -> None:
+        """Check why a replica begins behind all that began before it."""
+        start = log.log_start_offset
+        fault = self._fault_of(history, key, log, moment)
+        if fault:
+            self._broke("L6", f"{key}: {broker} begins at {start}, {fault}", key)
+        history.start = max(history.start, start)
+
+    def _fault_of(
+        self, history: History, key: TopicPartition, log: LocalLog, moment: Moment
+    ) -> str:
+        """Return in words why some records may not be gone, empty if all may."""
+        start, config = log.log_start_offset, log.config
+        if start > history.committed_end:
+            return f"committed is {history.committed_end}"
+        given = [self._given[name] | self._given_to[key.topic, name] for name in _KEYS]
+        if config.retention_ms not in given[0] or config.retention_bytes not in given[1]:
+            return f"its log goes by {config}, given were {given}"
+        behind_bytes = log.size_bytes
+        first = max(history.start, self._requested.get(key, 0))
+        for batch in history.batches_in(first, start, moment.now_ms):
+            is_old = 0 <= config.retention_ms < moment.wall_ms - batch.timestamp_ms
+            is_too_much = 0 <= config.retention_bytes <= behind_bytes
+            if not config.is_deleting or not (is_old or is_too_much):
+                return (
+                    f"{batch} may not be gone by {config.retention_ms} ms of {moment.wall_ms}, "
+                    f"{config.retention_bytes} of {behind_bytes} bytes"
+                )
+            behind_bytes += batch.size_bytes
+        return ""

@@ -1,0 +1,133 @@
+"""Why records are gone: each deletion is held to settings, clock and size, and to a request."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
+from engine.model import TopicPartition
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.sim.deletions import DeletionRules, Moment
+from engine.sim.histories import History
+from engine.sim.ledger import Ledger
+from engine.sim.records import batches
+
+T0 = TopicPartition("t", 0)
+#: One record each second, in a batch of its own, from the wall clock's 0 on.
+COUNT = 10
+
+
+def log_of(*offsets: int) -> bytes:
+    """Return batches of one record at these offsets."""
+    content = b""
+    for offset in offsets:
+        builder = BatchBuilder(BatchSettings(base_offset=offset))
+        builder.append(offset * 1_000, None, b"p:%d" % offset)
+        content += bytes(builder.build())
+    return content
+
+
+BATCH_BYTES = len(log_of(0))
+
+
+@pytest.fixture
+def history() -> History:
+    made = History("t-0")
+    for batch in batches(log_of(*range(COUNT))):
+        made.commit(batch, 0)
+    return made
+
+
+class Rules:
+    """The rules under test, and what they say is broken."""
+
+    def __init__(self, *, retention_ms: int = -1, retention_bytes: int = -1) -> None:
+        self.broken: list[str] = []
+        self.given = retention_ms, retention_bytes
+        self.rules = DeletionRules(lambda rule, *_: self.broken.append(rule), self.given)
+
+    def begins_at(
+        self, history: History, start: int, *, wall_ms: int = 0, config: LogConfig | None = None
+    ) -> list[str]:
+        """Return what is broken once a log begins there."""
+        if config is None:
+            config = LogConfig(retention_ms=self.given[0], retention_bytes=self.given[1])
+        size_bytes = (COUNT - start) * BATCH_BYTES
+        log = SimpleNamespace(log_start_offset=start, config=config, size_bytes=size_bytes)
+        self.rules.start_rose(history, T0, cast(LocalLog, log), "b1", Moment(0, wall_ms))
+        return self.broken
+
+
+@pytest.mark.parametrize(("wall_ms", "broken"), [(7_000, ["L6"]), (7_001, [])])
+def test_records_go_by_time_when_their_time_is_over(
+    history: History, wall_ms: int, broken: list[str]
+) -> None:
+    assert broken == Rules(retention_ms=5_000).begins_at(history, 3, wall_ms=wall_ms)
+
+
+@pytest.mark.parametrize(("left", "broken"), [(4, []), (3, ["L6"])])
+def test_records_go_by_size_while_enough_is_left(
+    history: History, left: int, broken: list[str]
+) -> None:
+    rules = Rules(retention_bytes=4 * BATCH_BYTES)
+    assert broken == rules.begins_at(history, COUNT - left)
+
+
+def test_nothing_goes_without_a_reason(history: History) -> None:
+    assert ["L6"] == Rules().begins_at(history, 1, wall_ms=1 << 40)
+
+
+def test_what_another_replica_began_behind_may_be_gone(history: History) -> None:
+    history.start = 3
+    assert [] == Rules().begins_at(history, 3)
+    assert ["L6"] == Rules().begins_at(history, 4)
+
+
+def test_settings_that_nobody_gave_are_no_reason(history: History) -> None:
+    config = LogConfig(retention_ms=1, retention_bytes=-1)
+    rules = Rules()
+    assert ["L6"] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config)
+    history.start = 0
+    rules.broken.clear()
+    rules.rules.configured("t", {"retention.ms": "1"})
+    assert [] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config)
+
+
+def test_a_request_reaches_to_its_offset(history: History) -> None:
+    rules = Rules()
+    rules.rules.requested(T0, 4)
+    assert [] == rules.begins_at(history, 4)
+    assert ["L6"] == rules.begins_at(history, 5)
+
+
+def test_nothing_goes_that_is_not_committed(history: History) -> None:
+    rules = Rules(retention_ms=0)
+    assert ["L6"] == rules.begins_at(history, COUNT + 1, wall_ms=1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("position", "offsets", "broken"),
+    [
+        (2, (2, 3, 4), []),
+        # A batch is given whole, though only its end was asked for.
+        (3, (2, 3), []),
+        (2, (3, 4), ["R14"]),
+        (2, (2, 4), ["R14"]),
+    ],
+)
+def test_a_consumer_is_given_every_offset(
+    history: History, position: int, offsets: tuple[int, ...], broken: list[str]
+) -> None:
+    told: list[str] = []
+    invariants = SimpleNamespace(
+        history=lambda _: history,
+        is_unseen=lambda _: False,
+        broke=lambda rule, *_: told.append(rule),
+    )
+    ledger = Ledger(invariants, SimpleNamespace())  # type: ignore[arg-type]
+    assert offsets[-1] + 1 == ledger.read("c", T0, position, log_of(*offsets))
+    assert broken == told
