@@ -66,8 +66,20 @@ class ClientEvents(Protocol):
         """Take note of a broken promise to a client."""
         ...
 
-    def is_excused(self, partition: TopicPartition) -> bool:
-        """Tell whether records of a partition may be lost."""
+    def is_doomed(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is to be deleted."""
+        ...
+
+    def loss_count(self, partition: TopicPartition) -> int:
+        """Return how often records of a partition were lost by a limit that Kafka has."""
+        ...
+
+    def resume_at(self, partition: TopicPartition, position: int) -> int | None:
+        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        ...
+
+    def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
+        """Take note of a batch that is not sent again, and may be there or not."""
         ...
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
@@ -105,6 +117,7 @@ class SentBatch:
         "is_accepted",
         "is_answered",
         "leader_epoch",
+        "loss_count",
         "partition",
     )
 
@@ -115,6 +128,8 @@ class SentBatch:
         self.attempts = 0
         #: The leader epoch as the batch was last sent.
         self.leader_epoch = -1
+        #: How often records of the partition were lost before the batch was last sent.
+        self.loss_count = 0
         self.is_answered = False
         self.is_accepted = False
 
@@ -220,6 +235,12 @@ class _Lane:
         self.sent: list[SentBatch] = []
         self.next_number = 0
         self.waits = False
+        #: The id that it goes on with after a loss, None while it is the producer's.
+        self.sender: Sender | None = None
+        #: How often records were lost before it got its id.
+        self.loss_count = 0
+        #: Whether its sequences were lost, and it needs another id.
+        self.needs_id = False
 
 
 class SimulatedProducer:
@@ -272,7 +293,10 @@ class SimulatedProducer:
         """Tell whether everything that was to be sent is answered."""
         return self._is_finishing and not any(lane.queue for lane in self._lanes.values())
 
-    def _ask_for_id(self) -> None:
+    def _ask_for_id(
+        self, lane: _Lane | None = None, done: Callable[[], None] | None = None
+    ) -> None:
+        """Get an id, for all partitions or for one; then go on, with `done` if it is given."""
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
         )
@@ -283,12 +307,18 @@ class SimulatedProducer:
         def take() -> None:
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
-                self._links.after(BACKOFF_MS, self._ask_for_id)
+                self._links.after(BACKOFF_MS, lambda: self._ask_for_id(lane, done))
                 return
-            self._sender = self._sender._replace(
+            sender = self._sender._replace(
                 producer_id=message.producer_id, producer_epoch=message.producer_epoch
             )
-            self._due()
+            if lane is None:
+                self._sender = sender
+                self._due()
+            else:
+                lane.sender = sender
+            if done is not None:
+                done()
 
         response.watch(take)
 
@@ -297,7 +327,7 @@ class SimulatedProducer:
             return
         partition = self._random.choice(self._partitions)
         lane = self._lanes[partition]
-        if len(lane.queue) < 20 and not self._events.is_excused(partition):
+        if len(lane.queue) < 20 and not self._events.is_doomed(partition):
             count = self._random.choice((1, 1, 2, 5))
             lane.queue.append(SentBatch(partition, lane.next_number, count))
             lane.next_number += count
@@ -323,12 +353,14 @@ class SimulatedProducer:
     def _send_one(self, leader: Address, batch: SentBatch) -> None:
         request = messages.ProduceRequest
         now_ms = self._links.timers.clock.wall_ms()
-        records = build(self._sender, batch.first_number, batch.count, now_ms)
+        sender = self._lanes[batch.partition].sender or self._sender
+        records = build(sender, batch.first_number, batch.count, now_ms)
         data = request.PartitionProduceData(index=batch.partition.partition, records=records)
         topic = request.TopicProduceData(name=batch.partition.topic, partition_data=[data])
         message = request(acks=self.kind.acks, timeout_ms=_PRODUCE_TIMEOUT_MS, topic_data=[topic])
         batch.attempts += 1
         batch.leader_epoch = self._events.leader_epoch(batch.partition)
+        batch.loss_count = self._events.loss_count(batch.partition)
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
         response = self._links.ask(leader, call)
@@ -361,7 +393,14 @@ class SimulatedProducer:
             return
         error = kafka_error(code)
         text = f"{batch.partition} {batch.first_number}: {error.name}"
-        if code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
+        lane = self._lanes[batch.partition]
+        if (
+            code == OUT_OF_ORDER_SEQUENCE_NUMBER
+            and self._events.loss_count(batch.partition) > lane.loss_count
+        ):
+            self._events.told(self.name, f"{text}, records of before are lost")
+            lane.needs_id = True
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
             self._events.told(self.name, f"{text}, an earlier one is to come again")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
             leader.host, batch.partition
@@ -405,13 +444,31 @@ class SimulatedProducer:
         is_once = self.kind.acks != ACKS_ALL
         while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
             lane.queue.popleft()
-        if self._events.is_excused(partition):
-            # Sequences that were lost with their records are missed for ever.
-            lane.queue.clear()
+        if lane.needs_id:
+            self._begin_anew(partition, lane)
         elif is_once or all(each.is_accepted for each in lane.sent):
             self._send(partition)
         else:
             self._later(partition)
+
+    def _begin_anew(self, partition: TopicPartition, lane: _Lane) -> None:
+        """Go on with another id: sequences that were lost with their records are missed for ever.
+
+        What was sent and has no answer may be written; it is not sent again. Source: KIP-360.
+        """
+        for batch in [batch for batch in lane.queue if batch.attempts]:
+            lane.queue.remove(batch)
+            if not batch.is_accepted:
+                self._events.gave_up(self, batch)
+        lane.waits, lane.needs_id = True, False
+        lane.loss_count = self._events.loss_count(partition)
+
+        def go_on() -> None:
+            lane.waits = False
+            if partition in self._lanes:
+                self._later(partition)
+
+        self._ask_for_id(lane, go_on)
 
     def _later(self, partition: TopicPartition) -> None:
         """Find out who leads, and send again after a pause."""

@@ -14,12 +14,13 @@ record of its key.
 A replica that joins the in-sync set when a tombstone may have gone never saw it, perhaps, and keeps
 what it was to hide: a limit that Kafka has too (`delete.retention.ms`). So does one that lost it.
 
-Source: L7; CMP-1, CMP-4. Differs: a broker whose clock jumps may drop tombstones at any time.
+Source: L7; CMP-1, CMP-4. Differs: where clocks jump, tombstones may go earlier by as much as any
+two brokers were apart since they were committed (`clocks.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from engine.records.batch import BatchView
 from engine.sim.records import BatchId, KeyedRecord, id_of, keyed_records
@@ -28,21 +29,31 @@ from engine.sim.records import BatchId, KeyedRecord, id_of, keyed_records
 class CommittedKeys:
     """The committed records of a partition, by batch and by key."""
 
-    def __init__(self, tombstones_stay_ms: int) -> None:
-        """Expect tombstones for so long after they were committed."""
+    def __init__(
+        self, tombstones_stay_ms: int, spread_ms: Callable[[int], int] = lambda _since_ms: 0
+    ) -> None:
+        """Expect tombstones for so long after they were committed.
+
+        `spread_ms` tells how far clocks were apart since a time: so much earlier they may go.
+        """
         self._tombstones_stay_ms = tombstones_stay_ms
+        self._spread_ms = spread_ms
         self._records: dict[int, Sequence[KeyedRecord]] = {}
         #: The last record of each key, and when it was committed.
         self._last: dict[bytes, tuple[KeyedRecord, int]] = {}
-        #: When a replica last joined those in sync, and when one last lost writes.
+        self._committed_ms: dict[int, int] = {}
+        #: Keys with records that were lost: what those have superseded may be gone.
+        self._uncertain: dict[bytes, int] = {}
+        #: When a replica last joined those in sync, and when which ones lost writes from where on.
         self._joined_ms = -1
-        self._lost_ms = -1
+        self._lost: list[tuple[int, int]] = []
         #: Batches that cleaning has left, by their identity; they are the same in many replicas.
         self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
 
     def commit(self, batch: BatchView, now_ms: int) -> None:
         """Take the next batch that is committed."""
         records = self._records[batch.base_offset] = tuple(keyed_records(batch))
+        self._committed_ms[batch.base_offset] = now_ms
         for record in records:
             self._last[record.key] = record, now_ms
 
@@ -50,16 +61,29 @@ class CommittedKeys:
         """Take note that a replica is in sync again: it may have missed tombstones that went."""
         self._joined_ms = now_ms
 
-    def lost_writes(self, now_ms: int) -> None:
+    def lost_writes(self, now_ms: int, kept_end: int) -> None:
         """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
-        self._lost_ms = now_ms
+        self._lost.append((now_ms, kept_end))
+
+    def cut(self, first: int) -> None:
+        """Take note that all committed records from an offset on are lost.
+
+        Of their keys a log may have nothing left: a cleaning may have gone by what is lost.
+        """
+        for base in [base for base in self._records if base >= first]:
+            self._uncertain.update((record.key, first) for record in self._records.pop(base))
+        self._last.clear()
+        for base, records in self._records.items():
+            for record in records:
+                if record.offset >= self._uncertain.get(record.key, 0):
+                    self._last[record.key] = record, self._committed_ms[base]
 
     def owed_offsets(self, now_ms: int) -> list[int]:
         """Return the offsets of the last records of all keys that no cleaning takes by now."""
         return [
             record.offset
             for record, committed_ms in self._last.values()
-            if not record.is_tombstone or now_ms < committed_ms + self._tombstones_stay_ms
+            if not record.is_tombstone or now_ms < committed_ms + self._stay_ms(committed_ms)
         ]
 
     def records(self, start: int = 0) -> Iterator[KeyedRecord]:
@@ -101,12 +125,21 @@ class CommittedKeys:
         for key, (record, committed_ms) in self._last.items():
             if not start <= record.offset < end or found.get(key) == record.offset:
                 continue
-            if not record.is_tombstone or not self._may_lack(committed_ms, now_ms, key in found):
+            if not record.is_tombstone or not self._may_lack(
+                record.offset, committed_ms, now_ms, has_earlier=key in found
+            ):
                 return record
         return None
 
-    def _may_lack(self, committed_ms: int, now_ms: int, has_earlier: bool) -> bool:
+    def _may_lack(self, offset: int, committed_ms: int, now_ms: int, *, has_earlier: bool) -> bool:
         """Tell whether a log may lack a tombstone, and have an earlier record of its key."""
-        due_ms = committed_ms + self._tombstones_stay_ms
-        was_missed = due_ms <= self._joined_ms or committed_ms <= self._lost_ms
-        return due_ms <= now_ms and (was_missed or not has_earlier)
+        due_ms = committed_ms + self._stay_ms(committed_ms)
+        if due_ms > now_ms or not has_earlier:
+            return due_ms <= now_ms
+        return due_ms <= self._joined_ms or any(
+            committed_ms <= lost_ms and offset >= kept_end for lost_ms, kept_end in self._lost
+        )
+
+    def _stay_ms(self, committed_ms: int) -> int:
+        """Return for how long a tombstone stays at least, whatever clocks have done since."""
+        return max(0, self._tombstones_stay_ms - self._spread_ms(committed_ms))

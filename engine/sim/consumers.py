@@ -119,6 +119,11 @@ class SimulatedConsumer:
         start = self._events.start_of(partition)
         if row.error_code == OFFSET_OUT_OF_RANGE and self.positions[partition] < start:
             self.positions[partition] = start
+        elif (
+            row.error_code == OFFSET_OUT_OF_RANGE
+            and (found := self._events.resume_at(partition, self.positions[partition])) is not None
+        ):
+            self.positions[partition] = found
         # A follower serves consumers too, and may be behind.
         elif row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
             position = self.positions[partition]

@@ -67,14 +67,15 @@ class DeletionRules:
         fault = self._fault_of(history, key, log, moment)
         if fault:
             self._broke("L6", f"{key}: {broker} begins at {start}, {fault}", key)
-        history.start = max(history.start, start)
+        history.start = max(history.start, min(start, history.committed_end))
 
     def _fault_of(
         self, history: History, key: TopicPartition, log: LocalLog, moment: Moment
     ) -> str:
         """Return in words why some records may not be gone, empty if all may."""
         start, config = log.log_start_offset, log.config
-        if start > history.committed_end:
+        # One that has not heard of a loss begins where it did before.
+        if start > history.known_end:
             return f"committed is {history.committed_end}"
         given = [self._given[name] | self._given_to[key.topic, name] for name in _KEYS]
         if config.retention_ms not in given[0] or config.retention_bytes not in given[1]:

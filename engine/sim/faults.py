@@ -28,7 +28,8 @@ _LATE_MS = 1_200
 _CARE_MS = 3_000
 #: How long a look-up takes while name servers do not answer; the last is their usual time-out.
 _LOOKUP_MS = (0, 200, 1_500, 5_000)
-_CLOCK_JUMP_MS = 1_800_000
+#: For how long a clock is wrong at most that is put right.
+_CLOCK_WRONG_MS = 10_000
 #: How many changes a disk makes at most before it stops in their midst.
 _CHANGES_MAX = 60
 
@@ -127,8 +128,7 @@ class Injector:
             ):
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
-                jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
-                node.machine.wall_offset_ms += jump_ms
+                self._jump(fault, node)
             case FaultKind.DEPOSE:
                 self._depose(fault)
             case FaultKind.DEAF:
@@ -222,6 +222,20 @@ class Injector:
             life = machine.life
             machine.pause()
             self._until(fault, lambda: machine.resume() if machine.is_alive(life) else None)
+
+    def _jump(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Let a clock jump; some are put right a little later, as by NTP."""
+        jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
+        self._set_clock(node, jump_ms)
+        if fault.other % 4 < 3:
+            lasting = fault._replace(duration_ms=1 + fault.other % _CLOCK_WRONG_MS)
+            self._until(lasting, lambda: self._set_clock(node, -jump_ms))
+
+    def _set_clock(self, node: SimulatedBroker, jump_ms: int) -> None:
+        machine = node.machine
+        machine.wall_offset_ms += jump_ms
+        clocks, now_ms = self._invariants.clocks, self._loop.now_ms
+        clocks.changed(machine.name, now_ms, machine.wall_offset_ms)
 
     # Wires
 

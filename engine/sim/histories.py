@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from engine.records.batch import BatchView
@@ -20,6 +20,45 @@ class CommittedBatch(NamedTuple):
     base_offset: int
     timestamp_ms: int
     size_bytes: int
+
+
+class Loss(NamedTuple):
+    """Offsets [first, end) whose committed records are gone, by a limit that Kafka has too."""
+
+    first: int
+    end: int
+    reason: str
+    at_ms: int
+
+
+class Fork(NamedTuple):
+    """Offsets [first, end) at which replicas may hold different records of one epoch.
+
+    A leader that lost writes has gone on in its epoch: nothing tells its new records from those
+    that others have there. What lies behind is the same in all of them.
+    """
+
+    first: int
+    end: int
+
+
+class Awaited(NamedTuple):
+    """Why the next leader may lack records; it ends as the leader of the stored epoch begins."""
+
+    reason: str
+    #: Whether that leader goes on in the epoch in which it had what it lost.
+    is_rewriting: bool = False
+
+
+class LossyReplica(NamedTuple):
+    """A replica whose disk lost what was not synced, and how far it reached and reaches."""
+
+    #: The epoch of the controller that saw it go; -1 if none did.
+    controller_epoch: int
+    #: Where its log ended as the power was cut.
+    end_before: int
+    #: Where its log ended as it was seen again, None before.
+    kept_end: int | None = None
 
 
 class History:
@@ -37,14 +76,18 @@ class History:
         #: What was committed when each epoch was decided on (exclusive).
         self.decided_ends: dict[int, int] = {}
         self.state: PartitionStateNode | None = None
-        #: Members of the in-sync set whose disk lost writes since they joined it, with the
-        #: controller epoch of that moment.
-        self.lossy: dict[int, int] = {}
-        #: Why records may be lost from now on, None if they may not.
-        self.excuse: str | None = None
-        #: Whether a leader that lost writes has gone on in its epoch: nothing tells its new records
-        #: from those that followers have at these offsets.
-        self.is_rewritten = False
+        #: Members of the in-sync set whose disk lost writes that they do not have again.
+        self.lossy: dict[int, LossyReplica] = {}
+        #: Why the leader that comes may lack records, None if it may not.
+        self.awaited: Awaited | None = None
+        #: Whether the topic is to be deleted: its records are nobody's any more.
+        self.is_doomed = False
+        self.losses: list[Loss] = []
+        self.forks: list[Fork] = []
+        #: What was committed and is lost, by base offset; a leader of before may still give it.
+        self._lost: dict[int, set[BatchId]] = {}
+        #: The epoch of the leader that lacked something last.
+        self.lost_epoch = -1
         #: Below this old records may have been deleted, in some replica.
         self.start = 0
 
@@ -72,36 +115,110 @@ class History:
 
     def has(self, batch: BatchView) -> bool:
         """Tell whether a batch of a log is what was committed, or what cleaning may leave of it."""
+        if self.is_forked(batch.base_offset, batch.last_offset + 1):
+            return True
         committed = self.committed.get(batch.base_offset)
         if committed == id_of(batch):
             return True
         return self.keys is not None and self.keys.left_of(batch, committed) is not None
 
-    def lost_writes(self, broker_id: int, controller_epoch: int) -> None:
-        """Take note that a replica's disk lost writes."""
-        self.lossy[broker_id] = controller_epoch
+    # Where records may be lost
+
+    @property
+    def excuse(self) -> str | None:
+        """Return why nothing is asked of the partition now, None if everything is."""
+        if self.is_doomed:
+            return "its topic is to be deleted"
+        return None if self.awaited is None else self.awaited.reason
+
+    @property
+    def owed_start(self) -> int:
+        """Return from where on a log owes what is committed; it may owe less behind it.
+
+        Of a compacted log nobody knows what the records of a fork have superseded.
+        """
+        if self.keys is None:
+            return self.start
+        return max((self.start, *(fork.end for fork in self.forks)))
+
+    @property
+    def known_end(self) -> int:
+        """Return behind which offset nothing was ever committed."""
+        return max((self.committed_end, *(loss.end for loss in self.losses)))
+
+    @property
+    def member_end(self) -> int:
+        """Return up to where each member of the in-sync set has all that is committed."""
+        end = self.committed_end
+        return min((end, *(fork.first for fork in self.forks if end <= fork.end)))
+
+    def is_forked(self, start: int, end: int) -> bool:
+        """Tell whether replicas may differ somewhere in [start, end)."""
+        return any(fork.first < end and start < fork.end for fork in self.forks)
+
+    def is_lost(self, start: int, end: int, seen_count: int = 0) -> bool:
+        """Tell whether some of [start, end) was lost, but for the first losses that were seen."""
+        lost = self.losses[seen_count:]
+        return any(loss.first < end and start < loss.end for loss in lost)
+
+    def was_committed(self, batch: BatchView) -> bool:
+        """Tell whether a batch was committed once, and is lost; no cleaned one is looked into."""
+        if self.keys is not None:
+            return self.is_lost(batch.base_offset, batch.last_offset + 1)
+        return id_of(batch) in self._lost.get(batch.base_offset, ())
+
+    def resume_at(self, position: int) -> int | None:
+        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        firsts = [loss.first for loss in self.losses if loss.first < position <= loss.end]
+        return min(firsts, default=None)
+
+    def lost_writes(self, broker_id: int, controller_epoch: int, end_before: int = 0) -> None:
+        """Take note that a replica's disk lost writes; its log ended at `end_before`."""
+        before = self.lossy.get(broker_id)
+        end_before = max(end_before, 0 if before is None else before.end_before)
+        self.lossy[broker_id] = LossyReplica(controller_epoch, end_before)
         self.judge_lossy()
 
     def judge_lossy(self) -> None:
-        """Excuse a partition when every member of its in-sync set has lost writes.
+        """Await a loss when every member of the in-sync set has lost writes.
 
         That is Kafka's "last replica standing": no election can help any more.
         """
         isr = () if self.state is None else self.state.isr
         if isr and all(broker_id in self.lossy for broker_id in isr):
-            self.excuse = self.excuse or f"all of ISR {list(isr)} lost unsynced writes"
+            reason = f"all of ISR {list(isr)} lost unsynced writes"
+            self.awaited = self.awaited or Awaited(reason)
 
     def judge_unseen(self, controller_epoch: int) -> None:
-        """Excuse a partition that is led by a replica whose loss its controller cannot know of.
+        """Await a loss when a replica leads whose loss its controller cannot know of.
 
         A controller that takes over sees brokers that are there and the sets they are in: one that
         was away and came back in between keeps its role, whatever its disk has lost.
         """
         leader = -1 if self.state is None else self.state.leader
-        epoch = self.lossy.get(leader)
-        if epoch is not None and epoch != controller_epoch:
-            self.is_rewritten = True
-            self.excuse = self.excuse or f"the leader {leader} lost writes unseen by its controller"
+        lossy = self.lossy.get(leader)
+        if lossy is not None and lossy.controller_epoch != controller_epoch:
+            reason = f"the leader {leader} lost writes unseen by its controller"
+            self.awaited = Awaited(reason, is_rewriting=True)
+
+    def lose(self, loss: Loss, leader_epoch: int) -> None:
+        """Take note of what a leader lacks as its epoch begins: from then on its log counts."""
+        self.losses.append(loss)
+        for base in [base for base in self.committed if base >= loss.first]:
+            self._lost.setdefault(base, set()).add(self.committed.pop(base))
+            del self._facts[base]
+        self.committed_end = min(self.committed_end, loss.first)
+        self.start = min(self.start, self.committed_end)
+        self.decided_ends = {e: min(end, loss.first) for e, end in self.decided_ends.items()}
+        self.lost_epoch = leader_epoch
+        if self.keys is not None:
+            self.keys.cut(loss.first)
+
+    def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
+        """Take note of what a leader of an epoch before a loss commits behind it."""
+        self.losses.append(loss)
+        for batch in batches:
+            self._lost.setdefault(batch.base_offset, set()).add(id_of(batch))
 
     def owed_end(self, leader_epoch: int) -> int:
         """Return up to where a leader has all that is committed, as its epoch begins for it.
@@ -117,7 +234,21 @@ class History:
         if self.keys is None:
             missing = self._missing_from(batches, end)
             return "" if missing is None else f"lacks {missing}"
-        return self.cleaning_fault(batches, self.start, end, now_ms)
+        return self.cleaning_fault(batches, self.owed_start, end, now_ms)
+
+    def first_missing(
+        self, batches: Sequence[BatchView], log_end: int, end: int, now_ms: int
+    ) -> int | None:
+        """Return the first offset below `end` that a log lacks; None if it lacks nothing.
+
+        Where old records are deleted there may be none to miss, and others in their place.
+        """
+        others = (b.base_offset for b in batches if b.base_offset < end and not self.has(b))
+        first = min(log_end, end, next(others, end))
+        if self.keys is None:
+            missing = self._missing_from(batches, first)
+            return missing.base_offset if missing is not None else first if first < end else None
+        return first if first < end or self.fault_of(batches, end, now_ms) else None
 
     def cleaning_fault(
         self, batches: Iterable[BatchView], start: int, end: int, now_ms: int
@@ -128,6 +259,8 @@ class History:
         for batch in batches:
             if batch.base_offset >= end:
                 break
+            if self.is_forked(batch.base_offset, batch.last_offset + 1):
+                continue
             records = self.keys.left_of(batch, self.committed.get(batch.base_offset))
             if records is None:
                 return f"has {id_of(batch)}, committed {self.committed.get(batch.base_offset)}"
@@ -138,6 +271,8 @@ class History:
     def _missing_from(self, batches: Iterable[BatchView], end: int) -> BatchId | None:
         by_offset = {batch.base_offset: id_of(batch) for batch in batches}
         for offset, batch in self.committed.items():
-            if self.start <= offset < end and by_offset.get(offset) != batch:
+            if not self.start <= offset < end or by_offset.get(offset) == batch:
+                continue
+            if not self.is_forked(offset, batch.last_offset + 1):
                 return batch
         return None

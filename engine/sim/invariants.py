@@ -23,13 +23,14 @@
 | Z2 | a transaction | ephemeral nodes go with their sessions (`sessions.py`) |
 | T5 | a response to a producer | no sequence is missing |
 
-A partition is excused from the rules on loss once all members of its in-sync set have lost what was
-not synced, and after an unclean election that is allowed: both are limits that Kafka documents.
+Where a loss is awaited (`losses.py`) nothing is asked of a partition until its leader begins; what
+that one lacks is lost then, and everything else is asked for as before.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -39,12 +40,13 @@ from engine.model import TopicPartition
 from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
 from engine.sim.cleanings import CleaningRules
+from engine.sim.clocks import ClockSpread
 from engine.sim.committed_keys import CommittedKeys
 from engine.sim.deletions import DeletionRules, Moment
 from engine.sim.epochs import EpochRules
-from engine.sim.histories import History
+from engine.sim.histories import Awaited, History
 from engine.sim.logs import content_batches, epochs_rise
-from engine.sim.losses import LossRules, Rules
+from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import id_of
 from engine.sim.sessions import SessionRules
@@ -64,6 +66,7 @@ _STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
 _BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
 _DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
+MIN_ISR = "min.insync.replicas"
 _CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
 
 
@@ -122,9 +125,15 @@ class Invariants:
         self._epochs = EpochRules(self.broke, nodes, self.histories)
         self.watermarks = WatermarkRules(self.broke, nodes)
         self._cleanings = CleaningRules(self.broke, self.histories, self.topics, nodes)
-        self._min_isrs: dict[str, int] = {}
+        self.clocks = ClockSpread()
+        #: The values of min.insync.replicas that each topic ever had.
+        self._min_isrs: defaultdict[str, set[int]] = defaultdict(lambda: {rules.min_isr})
         self.deletions = DeletionRules(self.broke, rules.retention)
-        self.losses = LossRules(rules, self.histories, self.topics, nodes)
+        self.losses = LossRules(
+            rules, self.histories, self.topics, nodes, broke=self.broke, end_of=self._end_of
+        )
+        #: The settings of each topic, as they are stored.
+        self.configs: dict[str, Mapping[str, str]] = {}
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
@@ -146,12 +155,12 @@ class Invariants:
         history = self.histories.get(partition)
         if history is None:
             stay_ms = self.rules.tombstones_stay_ms
-            keys = None if stay_ms is None else CommittedKeys(stay_ms)
+            keys = None if stay_ms is None else CommittedKeys(stay_ms, self.clocks.since)
             history = self.histories[partition] = History(f"{partition}", keys)
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Tell whether records of a partition may be lost."""
+        """Tell whether nothing is asked of a partition now."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 
@@ -246,6 +255,7 @@ class Invariants:
         history = self.history(key)
         self._look_at_start(node, history, partition)
         self._epochs.replica_changed(partition)
+        self.losses.replica_changed(history, partition, self.now_ms)
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
@@ -270,8 +280,9 @@ class Invariants:
         if not is_same:
             led_before = before is not None and before.role == (broker_id, now.leader_epoch - 1)
             self._epochs.leader_began(partition, led_before=led_before)
-            owed_end = history.owed_end(now.leader_epoch)
-            fault = history.fault_of(content_batches(partition), owed_end, self.now_ms)
+            if before is not None and now.log_end_offset < before.log_end_offset:
+                self.broke("R9", f"{key}: {broker_id} cut its log to lead, {before}, then {now}")
+            fault = self.losses.leader_began(history, partition, self.now_ms)
             if fault:
                 who = f"leader {broker_id} of epoch {now.leader_epoch}"
                 self.broke("R2", f"{key}: {who} {fault}", key)
@@ -285,7 +296,13 @@ class Invariants:
             self._set_changed(partition, before, now)
             if now.log_start_offset < before.log_start_offset:
                 self.broke("L6", f"{key}: leader {broker_id}, {before}, then {now}", key)
-        if now.high_watermark > history.committed_end:
+        if now.leader_epoch < history.lost_epoch:
+            rose_from = before.high_watermark if is_same and before is not None else None
+            if rose_from is not None and rose_from < now.high_watermark:
+                self.losses.led_of_before(
+                    history, partition, rose_from, now.high_watermark, self.now_ms
+                )
+        elif now.high_watermark > history.committed_end:
             self._commit(history, broker_id, partition, now.high_watermark)
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
@@ -303,14 +320,16 @@ class Invariants:
     ) -> None:
         """Take what a watermark covers for the first time."""
         key = partition.topic_partition
-        isr = partition.in_sync.isr
-        if len(isr) < self._min_isr(key.topic):
-            self.broke("R8", f"{key}: leader {broker_id} commits with ISR {isr}", key)
+        # Where replicas differ, one that follows a leader that lost writes may know more committed.
+        is_forked = history.is_forked(history.committed_end, high_watermark)
+        if not is_forked:
+            self._check_in_sync_count(key, partition)
         for batch in content_batches(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:
                 history.commit(batch, self.now_ms)
         if history.committed_end != high_watermark:
-            self.broke("R6", f"{key}: watermark {high_watermark} amid a batch", key)
+            if not is_forked:
+                self.broke("R6", f"{key}: watermark {high_watermark} amid a batch", key)
             history.committed_end = high_watermark
         state = history.state
         for member in () if state is None else state.isr:
@@ -332,26 +351,40 @@ class Invariants:
         if state is None or broker_id not in state.isr or broker is None:
             return
         partition = broker.storage.replica_manager.partitions.get(key)
-        if partition is None or broker_id in history.lossy:
+        if partition is None:
             return
-        end = partition.log.log_end_offset
-        if end < history.committed_end:
+        end, owed_end = partition.log.log_end_offset, history.member_end
+        lossy = history.lossy.get(broker_id)
+        if lossy is not None:
+            owed_end = min(owed_end, lossy.kept_end or 0)
+        if end < owed_end:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
             self.broke("R3", text, key)
 
     def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
         return self._nodes[broker_id].has_files(str(key))
 
-    def _min_isr(self, topic: str) -> int:
-        """Return the lowest of what a topic was told to have: brokers hear of changes late."""
-        return min(self.rules.min_isr, self._min_isrs.get(topic, self.rules.min_isr))
+    def _check_in_sync_count(self, key: TopicPartition, partition: Partition) -> None:
+        """Check that enough are in sync to commit, by a setting that the topic had at some time.
+
+        Brokers hear of changes late; at rest they know the latest (`rest.py`).
+        """
+        isr, least = partition.in_sync.isr, partition.config.min_insync_replicas
+        if least not in self._min_isrs[key.topic] or len(isr) < partition.min_isr_count:
+            text = f"commits with ISR {isr}, {least} of {self._min_isrs[key.topic]} wanted"
+            self.broke("R8", f"{key}: leader {partition.broker_id} {text}", key)
+
+    def _end_of(self, broker_id: int, key: TopicPartition) -> ReplicaEnd | None:
+        """Return how far a broker's replica reached as it was looked at last."""
+        _, seen = self._seen.get(broker_id, (0, {}))
+        found = seen.get(key)
+        if found is None:
+            return None
+        return ReplicaEnd(found.log_end_offset, found.partition.log.recovery_point)
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""
         self.losses.lost_writes(broker_id)
-        for history in self.histories.values():
-            if history.keys is not None and not self.rules.is_synced:
-                history.keys.lost_writes(self.now_ms)
 
     # The store
 
@@ -386,6 +419,7 @@ class Invariants:
         elif match := _TOPIC_PATH.fullmatch(path):
             self.topics.remove(match[1])
             self._min_isrs.pop(match[1], None)
+            self.configs.pop(match[1], None)
         elif match := _DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
         elif match := _BROKER_PATH.fullmatch(path):
@@ -410,8 +444,8 @@ class Invariants:
             self.topics.doom(match[1])
         elif match := _CONFIG_PATH.fullmatch(path):
             config = decode_config(node.data, path)
-            least = int(config.get("min.insync.replicas", self.rules.min_isr))
-            self._min_isrs[match[1]] = min(self._min_isr(match[1]), least)
+            self._min_isrs[match[1]].add(int(config.get(MIN_ISR, self.rules.min_isr)))
+            self.configs[match[1]] = config
             self.deletions.configured(match[1], config)
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
@@ -431,7 +465,7 @@ class Invariants:
         if state.leader >= 0 and state.leader not in before.isr:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
-            history.excuse = history.excuse or "an unclean election"
+            history.awaited = Awaited("an unclean election")
         self.losses.state_changed(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:

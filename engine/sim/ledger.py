@@ -13,12 +13,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.records.batch import BatchView
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
+from engine.sim.histories import History, Loss
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
@@ -36,6 +38,13 @@ class Ledger:
         #: partition.
         self._accepted: dict[tuple[str, TopicPartition], dict[int, int]] = {}
         self._idempotent: set[str] = set()
+        #: Numbers that a producer gave up after a loss: they may be there, out of their order.
+        self._given_up: defaultdict[tuple[str, TopicPartition], set[int]] = defaultdict(set)
+        #: How many records are not asked for any more that acks=all accepted.
+        self.excused_count = 0
+        #: What consumers got while nobody was seen to lead, behind what was committed.
+        self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
+        invariants.losses.on_loss = self._lost
 
     def told(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
@@ -45,9 +54,36 @@ class Ledger:
         """Hand a broken promise on."""
         self._invariants.broke(rule, text, partition)
 
-    def is_excused(self, partition: TopicPartition) -> bool:
-        """Tell whether records of a partition may be lost."""
-        return self._invariants.is_excused(partition)
+    def is_doomed(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is to be deleted."""
+        return self._invariants.history(partition).is_doomed
+
+    def loss_count(self, partition: TopicPartition) -> int:
+        """Return how often records of a partition were lost."""
+        return len(self._invariants.history(partition).losses)
+
+    def resume_at(self, partition: TopicPartition, position: int) -> int | None:
+        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        return self._invariants.history(partition).resume_at(position)
+
+    def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
+        """Take note of a batch that is not sent again, and may be there or not."""
+        numbers_ = range(batch.first_number, batch.first_number + batch.count)
+        self._given_up[producer.name, batch.partition].update(numbers_)
+
+    def _lost(self, partition: TopicPartition, loss: Loss) -> None:
+        """Ask no more for what was accepted and is lost; what has no offset lies by its numbers."""
+        self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
+        for (_, key), accepted in self._accepted.items():
+            if key != partition:
+                continue
+            gone = {number for number, at in accepted.items() if loss.first <= at < loss.end}
+            if gone:
+                first, last = min(gone), max(gone)
+                gone |= {n for n, at in accepted.items() if at < 0 and first <= n <= last + 1}
+            for number in gone:
+                del accepted[number]
+            self.excused_count += len(gone)
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
         """Tell whether the broker of a machine leads, as the store has it, and is there."""
@@ -103,10 +139,22 @@ class Ledger:
             return
         if producer.kind.is_idempotent:
             self._idempotent.add(producer.name)
+        history = self._invariants.history(batch.partition)
+        end_offset = base_offset + batch.count
+        is_lost = (
+            len(history.losses) > batch.loss_count
+            if base_offset < 0
+            else history.is_lost(base_offset, end_offset, batch.loss_count)
+            or history.is_forked(base_offset, end_offset)
+        )
+        if is_lost:
+            # The response was under way as a leader without the batch began.
+            self.excused_count += batch.count
+            return
         accepted = self._accepted.setdefault((producer.name, batch.partition), {})
         for index in range(batch.count):
             accepted[batch.first_number + index] = base_offset + index if base_offset >= 0 else -1
-        end = self._invariants.history(batch.partition).committed_end
+        end = history.committed_end
         if base_offset + batch.count > end and not self._invariants.is_unseen(batch.partition):
             self._invariants.broke(
                 "R8",
@@ -122,10 +170,10 @@ class Ledger:
         history, behind = self._invariants.history(partition), None
         is_seen = not self._invariants.is_unseen(partition)
         for batch in batches(content):
-            if is_seen and not history.has(batch):
-                committed = history.committed.get(batch.base_offset)
-                text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
-                self._invariants.broke("R14", text, partition)
+            if is_seen or batch.last_offset < history.committed_end:
+                self._check_read(consumer, partition, batch)
+            else:
+                self._unseen[partition].append((consumer, batch))
             if history.keys is None and batch.base_offset > (
                 position if behind is None else behind
             ):
@@ -138,12 +186,38 @@ class Ledger:
             self._check_gaps(consumer, partition, content, (position, behind))
         return behind
 
+    def _check_read(self, consumer: str, partition: TopicPartition, batch: BatchView) -> None:
+        history = self._invariants.history(partition)
+        if not history.has(batch) and not history.was_committed(batch):
+            committed = history.committed.get(batch.base_offset)
+            text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
+            self._invariants.broke("R14", text, partition)
+
+    def look_around(self, *, is_end: bool = False) -> None:
+        """Check what was read while nobody was seen to lead, once that is known to be committed."""
+        for partition, waiting in list(self._unseen.items()):
+            history = self._invariants.histories.get(partition)
+            left = []
+            for consumer, batch in waiting:
+                if history is None or history.is_doomed:
+                    continue
+                if is_end or batch.last_offset < history.committed_end:
+                    self._check_read(consumer, partition, batch)
+                else:
+                    left.append((consumer, batch))
+            self._unseen[partition] = left
+            if not left:
+                del self._unseen[partition]
+
     def _check_gaps(
         self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
     ) -> None:
         """Check that what a consumer of a compacted topic did not get is outdated."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
-        start, end = max(span[0], history.start), span[1]
+        start, end = max(span[0], history.owed_start), span[1]
+        if history.is_lost(*span):
+            # A leader of before a loss gives what it has.
+            return
         fault = history.cleaning_fault(batches(content), start, end, now_ms)
         if fault:
             text = f"{consumer} read {partition} from {start} to {end}, which {fault}"
@@ -153,6 +227,8 @@ class Ledger:
         """Expect nothing any more of a topic that is gone."""
         for key in [key for key in self._accepted if key[1].topic == topic]:
             del self._accepted[key]
+        for partition in [key for key in self._unseen if key.topic == topic]:
+            del self._unseen[partition]
 
     def start_of(self, partition: TopicPartition) -> int:
         """Return below which offset old records may have been deleted."""
@@ -163,10 +239,12 @@ class Ledger:
     def check_end(
         self, nodes: Mapping[int, SimulatedBroker], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Check every partition of a cluster at rest."""
+        """Check every partition of a cluster at rest: the replicas in sync."""
+        self.look_around(is_end=True)
         for partition in partitions:
             contents = {}
-            for broker_id in self._invariants.topics.replicas(partition):
+            state = self._invariants.history(partition).state
+            for broker_id in () if state is None else state.isr:
                 broker = nodes[broker_id].broker
                 assert broker is not None
                 log = broker.storage.replica_manager.partitions[partition].log
@@ -176,8 +254,6 @@ class Ledger:
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
         history = self._invariants.history(partition)
-        if history.is_rewritten:
-            return
         if history.keys is not None:
             self._check_cleaned(partition, contents)
             return
@@ -185,6 +261,7 @@ class Ledger:
             fault = history.fault_of(batches(content), history.committed_end, 0)
             if fault:
                 self._invariants.broke("R2", f"{partition}: {broker_id} {fault}", partition)
+        contents = {broker_id: _behind_forks(history, c) for broker_id, c in contents.items()}
         # Each replica deletes old records by itself.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
@@ -205,7 +282,8 @@ class Ledger:
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
         found: dict[str, list[int]] = {}
-        keys, start = self._invariants.history(partition).keys, self.start_of(partition)
+        history = self._invariants.history(partition)
+        keys, start = history.keys, self.start_of(partition)
         # What each replica still has of a compacted topic is looked at before. Of producers whose
         # records are all below its start a log that is loaded anew knows nothing.
         written = (
@@ -213,7 +291,9 @@ class Ledger:
             if keys is None
             else ((r.offset, r.producer, r.number) for r in keys.records(start))
         )
-        for _, name, number in written:
+        for offset, name, number in written:
+            if history.is_forked(offset, offset + 1) or number in self._given_up[name, partition]:
+                continue
             found.setdefault(name, []).append(number)
         for (name, key), accepted in sorted(self._accepted.items()):
             if key != partition:
@@ -236,6 +316,17 @@ class Ledger:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
         elif there != sorted(there):
             self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
+
+
+def _behind_forks(history: History, content: bytes) -> bytes:
+    """Return a log without the batches in which replicas may differ."""
+    if not history.forks:
+        return content
+    return b"".join(
+        bytes(batch.raw)
+        for batch in batches(content)
+        if not history.is_forked(batch.base_offset, batch.last_offset + 1)
+    )
 
 
 def _all(log: LocalLog) -> Iterable[bytes]:

@@ -1,16 +1,27 @@
 """Who lost writes with the power, and where records may be lost for it.
 
-A partition is excused once every member of its in-sync set has lost what was not synced, or its
-leader has and no controller could see that: it was back before one looked which brokers there are.
+```
+power cut ──> lossy: where its log ended ──> seen again: where it ends now
+                 │ has all of before again: lossy no more
+all in sync are lossy, or the leader is unseen, or an unclean election
+                 └──> a loss is awaited ──> that leader begins: what it lacks is lost, or nothing is
+```
+
+A loss is awaited once every member of the in-sync set has lost what was not synced, or the leader
+has and no controller could see that: it was back before one looked which brokers there are. It
+ends as the leader begins: the offsets that its log lacks are lost, and all others are held to what
+is committed as before, and so is all that is written from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
-from engine.sim.histories import History
+from engine.replication.partition import Partition
+from engine.sim.histories import Fork, History, Loss
+from engine.sim.logs import content_batches
 from engine.sim.node import SimulatedBroker
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
@@ -31,6 +42,14 @@ class Rules(NamedTuple):
     retention: tuple[int, int] = (-1, -1)
 
 
+class ReplicaEnd(NamedTuple):
+    """How far a replica reached as it was looked at last."""
+
+    log_end_offset: int
+    #: Below this everything is synced.
+    recovery_point: int
+
+
 class LossRules:
     """Tells histories of what disks have lost."""
 
@@ -40,7 +59,17 @@ class LossRules:
         histories: Mapping[TopicPartition, History],
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
+        *,
+        broke: Callable[[str, str, TopicPartition], None],
+        end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
+        """`end_of` tells how far a broker's replica reached, of any life."""
+        self._broke = broke
+        self._end_of = end_of
+        #: Told of each loss.
+        self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
+        #: Where logs were synced to as the power of their brokers was cut.
+        self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
         self._rules = rules
         self._histories = histories
         self._topics = topics
@@ -90,7 +119,70 @@ class LossRules:
         known_to = self._controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
         for key, history in self._histories.items():
             if broker_id in self._topics.replicas(key):
-                history.lost_writes(broker_id, known_to)
+                end = self._end_of(broker_id, key)
+                end_before = history.committed_end if end is None else end.log_end_offset
+                history.lost_writes(broker_id, known_to, end_before)
+                if end is not None:
+                    self._synced_ends[broker_id, key] = end.recovery_point
+
+    def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
+        """Take note of how far a replica reaches that lost writes, and whether it has all again."""
+        broker_id, key = partition.broker_id, partition.topic_partition
+        lossy, end = history.lossy.get(broker_id), partition.log.log_end_offset
+        if lossy is None:
+            return
+        if lossy.kept_end is None:
+            lossy = history.lossy[broker_id] = lossy._replace(kept_end=end)
+            synced_end = self._synced_ends.pop((broker_id, key), 0)
+            if end < synced_end:
+                text = f"{key}: {broker_id} ends at {end} after a power cut, synced {synced_end}"
+                self._broke("L2", text, key)
+            if history.keys is not None and end < lossy.end_before:
+                history.keys.lost_writes(now_ms, end)
+        if end >= max(lossy.end_before, history.committed_end):
+            del history.lossy[broker_id]
+
+    def leader_began(self, history: History, partition: Partition, now_ms: int) -> str:
+        """Judge what a leader lacks as its epoch begins; returns in words what it must not lack."""
+        batches = content_batches(partition)
+        end, log_end = history.owed_end(partition.leader_epoch), partition.log.log_end_offset
+        first, state = history.first_missing(batches, log_end, end, now_ms), history.state
+        is_current = state is not None and (partition.broker_id, partition.leader_epoch) == (
+            state.leader,
+            state.leader_epoch,
+        )
+        lossy = history.lossy.get(partition.broker_id)
+        awaited = history.awaited
+        if is_current:
+            history.awaited = None
+            # From now on others are held to what this one has.
+            history.lossy.pop(partition.broker_id, None)
+        if first is None or (awaited is not None and not is_current):
+            return ""
+        kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
+        is_kept = lossy is not None and first < min(kept_end, end)
+        if awaited is None or is_kept or first >= end:
+            return (
+                history.fault_of(batches, end, now_ms)
+                or f"has not what is committed at {first}, ends at {log_end} of {end}"
+            )
+        loss = Loss(first, max(first, history.committed_end), awaited.reason, now_ms)
+        if awaited.is_rewriting:
+            ends = (self._end_of(broker_id, partition.topic_partition) for broker_id in self._nodes)
+            reached = [found.log_end_offset for found in ends if found is not None]
+            before = 0 if lossy is None else lossy.end_before
+            history.forks.append(Fork(first, max(loss.end, before, *reached)))
+        history.lose(loss, partition.leader_epoch)
+        self.on_loss(partition.topic_partition, loss)
+        return ""
+
+    def led_of_before(
+        self, history: History, partition: Partition, start: int, end: int, now_ms: int
+    ) -> None:
+        """Take note of what a leader of an epoch before a loss commits, and nobody keeps."""
+        loss = Loss(start, end, "committed by a leader of an epoch before a loss", now_ms)
+        history.lose_of_before(loss, content_batches(partition, start, end))
+        self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:
         """Tell whether the controller has looked which brokers there are, and saw this one.

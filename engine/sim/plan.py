@@ -102,14 +102,9 @@ class Plan(NamedTuple):
 
     @property
     def tombstones_stay_ms(self) -> int | None:
-        """Return for how long tombstones are to stay, None if topics are not compacted.
-
-        A broker whose clock jumps drops them at any time.
-        """
+        """Return for how long tombstones are to stay, None if topics are not compacted."""
         stay_ms = dict(self.settings).get(_TOMBSTONES_MS)
-        if stay_ms is None or any(fault.kind is FaultKind.CLOCK_JUMP for fault in self.faults):
-            return None if stay_ms is None else 0
-        return int(stay_ms)
+        return None if stay_ms is None else int(stay_ms)
 
 
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:

@@ -4,6 +4,7 @@
 |---|---|
 | each replica | who leads it in which epoch |
 | each broker's metadata cache | leader, epoch and in-sync set of each partition; which there are |
+| each replica's settings | how many are to be in sync, for how long records stay |
 | the controller | assignments, leaders, in-sync sets; every phase is online (C4, C7) |
 
 No reassignment is under way and no topic is to be deleted (C6, C8).
@@ -20,7 +21,7 @@ from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import History
-from engine.sim.invariants import Invariants
+from engine.sim.invariants import MIN_ISR, Invariants
 from engine.sim.node import SimulatedBroker
 
 
@@ -52,6 +53,7 @@ def unrest(
         for node in nodes.values():
             if node.broker is not None:
                 causes += _metadata_unrest(node.broker, invariants)
+                causes += _settings_unrest(node.broker, invariants)
         context = active[0].controller.context
         causes += _controller_unrest(context, invariants, stuck, is_last_look=is_last_look)
     return causes
@@ -121,7 +123,7 @@ def _has_all_that_is_left(
     That is so after a loss: what a cleaning has superseded is gone, and so is by what. No fetch
     tells that the offsets up to the end are empty before a batch comes behind them.
     """
-    if history.excuse is None or history.state is None:
+    if not history.losses or history.state is None:
         return False
     follower = _replica_on(node, key)
     leader = _replica_on(nodes.get(history.state.leader), key)
@@ -148,7 +150,7 @@ def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) 
     throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
     """
     partition = _replica_on(node, key)
-    if not history.is_rewritten or node.broker is None or partition is None or partition.is_leader:
+    if not history.forks or node.broker is None or partition is None or partition.is_leader:
         return False
     fetchers = node.broker.storage.fetchers.fetchers.values()
     return all(key not in each.fetcher.states for each in fetchers)
@@ -170,6 +172,22 @@ def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
             causes.append(f"{who} takes {key} for {cached}, stored {state}")
     unknown = sorted(set(cache.topics) - set(invariants.topics.by_name))
     return causes + [f"{who} believes in {name}" for name in unknown]
+
+
+def _settings_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+    """Return where a replica goes by other settings of its topic than are stored."""
+    causes = []
+    for key, partition in broker.storage.replica_manager.partitions.items():
+        stored = invariants.configs.get(key.topic, {})
+        believed = {
+            MIN_ISR: partition.config.min_insync_replicas,
+            "retention.ms": partition.log.config.retention_ms,
+            "retention.bytes": partition.log.config.retention_bytes,
+        }
+        for name, value in believed.items():
+            if name in stored and int(stored[name]) != value:
+                causes.append(f"broker {broker.broker_id} takes {name} of {key} for {value}")
+    return causes
 
 
 def _controller_unrest(

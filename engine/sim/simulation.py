@@ -60,7 +60,10 @@ class RunResult(NamedTuple):
     virtual_ms: int
     callback_count: int
     acknowledged_count: int
+    partition_count: int
+    #: Partitions that lost records where Kafka does, and how many that acks=all had accepted.
     excused_count: int
+    excused_record_count: int
     election_count: int
     lines: list[str]
 
@@ -255,7 +258,9 @@ class Simulation:
             self.loop.now_ms,
             self.loop.callback_count,
             self.ledger.acknowledged_count,
-            sum(history.excuse is not None for history in histories),
+            len(histories),
+            sum(bool(history.losses) for history in histories),
+            self.ledger.excused_count,
             sum(len(history.leaders) for history in histories),
             self.trace.lines,
         )
@@ -268,6 +273,7 @@ class Simulation:
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
             self.invariants.look_around()
+            self.ledger.look_around()
             if self._is_broken():
                 return False
         return is_done()
@@ -341,8 +347,8 @@ class Simulation:
         end = history.committed_end
         if position >= end or history.excuse is not None:
             return False
-        keys = history.keys
-        return keys is None or keys.lost((), position, end, self.loop.now_ms) is not None
+        keys, start = history.keys, max(position, history.owed_start)
+        return keys is None or keys.lost((), start, end, self.loop.now_ms) is not None
 
 
 def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:

@@ -89,7 +89,7 @@ class Topics:
         self._doomed[name] = None if topic is None else topic.topic_id
         for key in self._keys(name):
             if key in self._histories:
-                self._histories[key].excuse = "its topic is to be deleted"
+                self._histories[key].is_doomed = True
         self.on_change(name)
 
     def pardon(self, name: str) -> None:

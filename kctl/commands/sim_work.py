@@ -29,7 +29,9 @@ SUMMARY_COLUMNS = (
     Column("virtual_s", "VIRTUAL-S", right=True),
     Column("acknowledged_records", "ACKNOWLEDGED", right=True),
     Column("elections", "ELECTIONS", right=True),
+    Column("partitions", "PARTITIONS", right=True),
     Column("excused_partitions", "EXCUSED", right=True),
+    Column("excused_records", "EXCUSED-RECORDS", right=True),
     Column("real_ms", "MS", right=True),
     Column("failures", "FAILURES", wide=True, kind="object[]", fields=FAILURE_COLUMNS),
 )
@@ -118,7 +120,9 @@ def _write(
         "virtual_s": sum(result.virtual_ms for result in results) // 1000,
         "acknowledged_records": sum(result.acknowledged_count for result in results),
         "elections": sum(result.election_count for result in results),
+        "partitions": sum(result.partition_count for result in results),
         "excused_partitions": sum(result.excused_count for result in results),
+        "excused_records": sum(result.excused_record_count for result in results),
         "real_ms": real_ms,
         "failures": failures,
     }

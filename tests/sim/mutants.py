@@ -38,6 +38,7 @@ from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
 from tests.sim import cleaner_mutants as cleaner
+from tests.sim import excuse_mutants as excused
 from tests.sim import retention_mutants as retention
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -228,6 +229,9 @@ MUTANTS = (
     Mutant(retention.retention_by_size_takes_more, "retention by size", "L6"),
     Mutant(retention.retention_takes_one_more, "retention takes one more", "L6"),
     Mutant(retention.oldest_segments_go_unasked, "deletion without a reason", "L6"),
+    Mutant(excused.rolled_segments_are_not_synced, "a power cut takes what was synced", "L2"),
+    Mutant(excused.a_higher_min_isr_is_not_heard_of, "settings that nobody hears of", "LIVE"),
+    Mutant(excused.tombstones_go_before_their_values, "deletes that come back", "L7"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 

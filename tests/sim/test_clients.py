@@ -31,6 +31,7 @@ class _Log:
     has_it: bool = False
     has_committed_it: bool = False
     has_later_ones: bool = False
+    losses: int = 0
     broken: list[str] = field(default_factory=list)
 
     def told(self, subject: str, text: str) -> None:
@@ -44,6 +45,9 @@ class _Log:
 
     def leader_epoch(self, partition: TopicPartition) -> int:
         return self.epoch
+
+    def loss_count(self, partition: TopicPartition) -> int:
+        return self.losses
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         return self.has_it
@@ -77,6 +81,8 @@ def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, l
         (_Log(has_it=True), False),
         (_Log(has_it=True, has_committed_it=True), True),
         (_Log(has_later_ones=True), True),
+        # It goes on with another id.
+        (_Log(losses=1), False),
     ],
 )
 def test_a_refusal_that_has_its_reason_breaks_nothing(log: _Log, is_accepted: bool) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
+from engine.sim.clocks import ClockSpread
 from engine.sim.committed_keys import CommittedKeys
-from engine.sim.histories import History
+from engine.sim.histories import History, Loss
 from engine.sim.records import Sender, batches, build, keyed_records, numbers
 
 STAY_MS = 1000
@@ -91,9 +92,32 @@ def test_a_replica_that_was_away_as_a_tombstone_went_may_keep_its_values(
 
 def test_a_replica_that_lost_a_tombstone_may_keep_its_values(history: History) -> None:
     assert history.keys is not None
-    history.keys.lost_writes(0)
+    history.keys.lost_writes(0, 5)
+    # It kept the tombstone, at offset 4.
+    assert history.fault_of(log_of(2, 3, 5), END, LATE_MS)
+    history.keys.lost_writes(0, 4)
     assert history.fault_of(log_of(2, 3, 5), END, EARLY_MS)
     assert "" == history.fault_of(log_of(2, 3, 5), END, LATE_MS)
+
+
+def test_where_clocks_are_apart_a_tombstone_goes_so_much_earlier(history: History) -> None:
+    clocks = ClockSpread()
+    apart = History("t-0", CommittedKeys(STAY_MS, clocks.since))
+    for batch in log_of(*range(END)):
+        apart.commit(batch, 100)
+    assert apart.fault_of(log_of(3, 5), END, 100 + EARLY_MS)
+    clocks.changed("b1", 150, 400)
+    clocks.changed("b1", 160, 0)
+    assert apart.fault_of(log_of(3, 5), END, 100 + EARLY_MS - 400)
+    assert "" == apart.fault_of(log_of(3, 5), END, 100 + LATE_MS - 400)
+    assert (400, 0) == (clocks.since(159), clocks.since(161))
+
+
+def test_what_is_lost_may_have_superseded_what_is_not(history: History) -> None:
+    history.lose(Loss(4, END, "a reason", 0), 1)
+    # Of the keys a and b nothing has to be left, of c the last value.
+    assert "" == history.fault_of(log_of(3), 4, EARLY_MS)
+    assert history.fault_of(log_of(0, 1), 4, EARLY_MS)
 
 
 def test_a_batch_that_nobody_committed_is_seen(history: History) -> None:

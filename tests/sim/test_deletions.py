@@ -126,6 +126,7 @@ def test_a_consumer_is_given_every_offset(
     invariants = SimpleNamespace(
         history=lambda _: history,
         is_unseen=lambda _: False,
+        losses=SimpleNamespace(),
         broke=lambda rule, *_: told.append(rule),
     )
     ledger = Ledger(invariants, SimpleNamespace())  # type: ignore[arg-type]

@@ -153,7 +153,7 @@ class Pretended:
         self.runs.append(plan)
         times = {fault.at_ms for fault in plan.faults}
         violation = Violation("R2", "lost", 9) if set(self.needed) <= times else None
-        return RunResult(plan, violation, 0, 0, 0, 0, 0, [])
+        return RunResult(plan, violation, 0, 0, 0, 0, 0, 0, 0, [])
 
 
 @pytest.mark.parametrize("needed", [(0, 39), (7, 8), (20, 20)])

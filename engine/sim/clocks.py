@@ -1,0 +1,34 @@
+"""How far the wall clocks of a simulation's machines were apart, and when.
+
+```
+clock    b1 ────────┐+60 s        ┌────── back
+since 0  spread 0   │ 60 s        │ 60 s      a tombstone of now: 0 again
+```
+"""
+
+from __future__ import annotations
+
+
+class ClockSpread:
+    """The offsets of all clocks from the time of the simulation, with their times."""
+
+    def __init__(self) -> None:
+        #: For each machine: since when its clock is how far ahead, in ms, in the order of time.
+        self._offsets: dict[str, list[tuple[int, int]]] = {}
+
+    def changed(self, machine: str, now_ms: int, offset_ms: int) -> None:
+        """Take note of a clock that has jumped."""
+        self._offsets.setdefault(machine, [(0, 0)]).append((now_ms, offset_ms))
+
+    def since(self, start_ms: int) -> int:
+        """Return how far any two clocks, or one at two times, were apart since a time."""
+        if not self._offsets:
+            return 0
+        # Clocks that never jump are among them.
+        found = {0}
+        for changes in self._offsets.values():
+            for index, (_, offset_ms) in enumerate(changes):
+                end_ms = changes[index + 1][0] if index + 1 < len(changes) else None
+                if end_ms is None or end_ms >= start_ms:
+                    found.add(offset_ms)
+        return max(found) - min(found)

@@ -1,0 +1,159 @@
+"""Where records may be lost: which offsets, and until when; everything else is asked for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine.model import TopicPartition
+from engine.sim import losses as losses_module
+from engine.sim.histories import Awaited, Fork, History, Loss
+from engine.sim.ledger import Ledger
+from engine.sim.losses import LossRules, ReplicaEnd, Rules
+from engine.sim.records import batches
+from engine.sim.topics import Topics
+from engine.znode.values import PartitionStateNode
+from tests.sim.test_deletions import COUNT, log_of
+
+T0 = TopicPartition("t", 0)
+EPOCH = 4
+
+
+class Cluster:
+    """One partition that broker 1 leads; its log has the offsets that a test says."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.history = History("t-0")
+        for batch in batches(log_of(*range(COUNT))):
+            self.history.commit(batch, 0)
+        self.history.state = PartitionStateNode(1, EPOCH, (1, 2), 7)
+        self.broken: list[str] = []
+        self.lost: list[tuple[int, int]] = []
+        self.ends = {1: COUNT, 2: COUNT + 2}
+        self._content = b""
+        patch.setattr(losses_module, "content_batches", lambda *_: list(batches(self._content)))
+        self.rules = LossRules(
+            Rules(2, False, False),
+            {T0: self.history},
+            cast(Topics, SimpleNamespace(replicas=lambda _: (1, 2))),
+            dict.fromkeys((1, 2), cast(Any, SimpleNamespace(broker=None))),
+            broke=lambda rule, *_: self.broken.append(rule),
+            end_of=lambda broker_id, _: ReplicaEnd(self.ends[broker_id], 3),
+        )
+        self.rules.on_loss = lambda _, loss: self.lost.append((loss.first, loss.end))
+
+    def replica(self, *offsets: int) -> Any:
+        """Return the replica of broker 1 with a log of these offsets."""
+        self._content = log_of(*offsets)
+        log = SimpleNamespace(log_end_offset=offsets[-1] + 1 if offsets else 0)
+        return SimpleNamespace(broker_id=1, topic_partition=T0, leader_epoch=EPOCH, log=log)
+
+    def lead(self, *offsets: int) -> str:
+        """Return what is wrong with a leader that has these offsets."""
+        return self.rules.leader_began(self.history, self.replica(*offsets), 0)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(monkeypatch)
+
+
+def test_a_leader_that_lacks_something_without_an_excuse_is_seen(cluster: Cluster) -> None:
+    assert "" == cluster.lead(*range(COUNT))
+    assert cluster.lead(*range(COUNT - 1)).startswith("lacks")
+
+
+def test_an_excuse_ends_as_the_leader_begins_though_it_lost_nothing(cluster: Cluster) -> None:
+    cluster.history.awaited = Awaited("a reason")
+    assert cluster.history.excuse
+    assert "" == cluster.lead(*range(COUNT))
+    assert (None, []) == (cluster.history.excuse, cluster.history.losses)
+    assert cluster.lead(*range(COUNT - 1))
+
+
+def test_a_loss_names_its_offsets_and_all_others_are_asked_for(cluster: Cluster) -> None:
+    cluster.history.awaited = Awaited("a reason")
+    assert "" == cluster.lead(*range(7))
+    assert [(7, COUNT)] == cluster.lost
+    assert 7 == cluster.history.committed_end
+    assert "" == cluster.lead(*range(7))
+    assert cluster.lead(*range(6))
+
+
+def test_a_power_cut_excuses_nothing_that_the_disk_has_kept(cluster: Cluster) -> None:
+    cluster.rules.lost_writes(1)
+    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(7)), 0)
+    cluster.history.awaited = Awaited("a reason")
+    assert cluster.lead(0, 1, 2, 4, 5, 6).startswith("lacks")
+
+
+def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
+    cluster.rules.lost_writes(1)
+    cluster.rules.replica_changed(cluster.history, cluster.replica(0, 1), 0)
+    assert ["L2"] == cluster.broken
+
+
+def test_a_power_cut_that_lost_nothing_excuses_nobody(cluster: Cluster) -> None:
+    cluster.rules.lost_writes(1)
+    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(COUNT)), 0)
+    assert {} == cluster.history.lossy
+
+
+def test_a_replica_is_lossy_until_it_has_all_of_before_again(cluster: Cluster) -> None:
+    cluster.rules.lost_writes(1)
+    for count, is_lossy in ((5, True), (COUNT - 1, True), (COUNT, False)):
+        cluster.rules.replica_changed(cluster.history, cluster.replica(*range(count)), 0)
+        assert is_lossy is (1 in cluster.history.lossy)
+
+
+def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
+    cluster: Cluster,
+) -> None:
+    cluster.history.awaited = Awaited("a reason", is_rewriting=True)
+    assert "" == cluster.lead(*range(7))
+    assert [Fork(7, COUNT + 2)] == cluster.history.forks
+    assert cluster.history.is_forked(COUNT + 1, COUNT + 2)
+    assert not cluster.history.is_forked(COUNT + 2, COUNT + 9)
+    assert not cluster.history.is_forked(0, 7)
+
+
+@pytest.mark.parametrize(("seen_count", "is_lost"), [(0, True), (1, False)])
+def test_what_is_sent_behind_a_loss_is_promised_again(seen_count: int, is_lost: bool) -> None:
+    history = History("t-0")
+    history.losses.append(Loss(3, 8, "a reason", 0))
+    assert is_lost is history.is_lost(7, 9, seen_count)
+    assert not history.is_lost(8, 9, seen_count)
+
+
+@pytest.mark.parametrize(("position", "resumed"), [(3, None), (4, 3), (8, 3), (9, None)])
+def test_a_reader_goes_back_only_if_it_read_into_what_is_lost(
+    position: int, resumed: int | None
+) -> None:
+    history = History("t-0")
+    history.losses.append(Loss(3, 8, "a reason", 0))
+    assert resumed == history.resume_at(position)
+
+
+def test_a_read_while_nobody_is_seen_to_lead_is_checked_when_it_is_known(
+    cluster: Cluster,
+) -> None:
+    told: list[str] = []
+    history = History("t-0")
+    invariants = SimpleNamespace(
+        history=lambda _: history,
+        histories={T0: history},
+        is_unseen=lambda _: True,
+        losses=SimpleNamespace(),
+        broke=lambda rule, *_: told.append(rule),
+    )
+    ledger = Ledger(cast(Any, invariants), cast(Any, SimpleNamespace()))
+    ledger.read("c", T0, 0, log_of(0, 1))
+    ledger.look_around()
+    assert [] == told
+    history.commit(next(batches(log_of(0))), 0)
+    ledger.look_around()
+    assert [] == told
+    ledger.look_around(is_end=True)
+    assert ["R14"] == told
