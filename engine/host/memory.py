@@ -18,7 +18,8 @@ from __future__ import annotations
 import errno
 import posixpath
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from engine.host.memory_image import (
     crash_image,
     files_below,
     journal,
+    scattered,
 )
 from engine.host.os_errors import storage_error
 from engine.host.ports import Buffer, Clock, DiskSpace, File, LogDirOffline
@@ -170,6 +172,7 @@ class MemoryFile:
             self._disk.act("sync", self.path)
         except LogDirOffline:
             self._sync_failed = True
+            self._disk.has_dropped_writes |= bool(self._content.unsynced)
             self._content.unsynced.clear()
             raise
         self._content.sync()
@@ -198,6 +201,8 @@ class MemoryFiles:
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self.operations = 0
+        #: Whether a sync that failed has lost writes that are still read.
+        self.has_dropped_writes = False
         #: What `disk_space` tells; nothing is refused for want of it.
         self.total_bytes = 1 << 40
         self._clock = clock
@@ -244,6 +249,15 @@ class MemoryFiles:
         """Forget every failure that was told and has not come yet."""
         self._failures.clear()
 
+    @contextmanager
+    def works_meanwhile(self) -> Iterator[None]:
+        """Let nothing fail meanwhile, for whoever looks at the disk from outside."""
+        failures, self._failures = self._failures, []
+        try:
+            yield
+        finally:
+            self._failures = failures
+
     def unsynced_changes(self) -> int:
         """Return how many changes of content and names a crash now could lose."""
         return len(self._journal())
@@ -256,12 +270,19 @@ class MemoryFiles:
         `unsynced_changes()` a killed process on a machine that stayed up.
         """
         changes = self._journal()
-        torn = None
+        kept = changes[:kept_changes]
         for change in changes[kept_changes : kept_changes + 1]:
             if isinstance(change, Write) and change.content is not None:
-                torn = change._replace(content=change.content[:torn_bytes])
+                kept.append(change._replace(content=change.content[:torn_bytes]))
+        return self._left_with(kept)
+
+    def after_scattered_crash(self, draw: random.Random) -> MemoryFiles:
+        """Return the same of a disk that keeps writes in any order; `scattered` has the rules."""
+        return self._left_with(scattered(self._root, self._journal(), draw))
+
+    def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
         disk = MemoryFiles(clock=self._clock)
-        disk._root = crash_image(self._root, changes[:kept_changes], torn)
+        disk._root = crash_image(self._root, kept)
         return disk
 
     def sync_everything(self) -> None:

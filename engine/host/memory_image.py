@@ -12,7 +12,11 @@ journal: a crash keeps any prefix of it, and may tear the write behind the prefi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from random import Random
 from typing import NamedTuple, TypeAlias
+
+#: Of the writes that a crash scatters: how many are lost, and how many leave zeros.
+_LOST_SHARE, _HOLLOW_SHARE = 0.4, 0.2
 
 
 class Write(NamedTuple):
@@ -125,16 +129,42 @@ def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renamin
     return sorted(changes, key=lambda change: change.order)
 
 
-def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | None) -> Folder:
+def scattered(
+    root: Folder, changes: Sequence[Write | Renaming], draw: Random
+) -> list[Write | Renaming]:
+    """Return the changes that a disk keeps which writes one file in any order, or only its size.
+
+    A prefix is kept. Of the file that is written next each write is kept, lost, or reads as zeros,
+    up to where it is cut.
+    """
+    prefix = draw.randrange(len(changes) + 1)
+    kept = list(changes[:prefix])
+    rest = changes[prefix:]
+    first = next((each for each in rest if isinstance(each, Write) and each.content), None)
+    for content in files_below(root):
+        if first is None or first not in content.unsynced:
+            continue
+        for write in content.unsynced[content.unsynced.index(first) :]:
+            if write.content is None:
+                break
+            fate = draw.random()
+            if fate < _HOLLOW_SHARE:
+                kept.append(write._replace(content=bytes(len(write.content))))
+            elif fate > _HOLLOW_SHARE + _LOST_SHARE:
+                kept.append(write)
+    return kept
+
+
+def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
     """Return the tree that a crash leaves: the durable one, with the kept changes made.
 
-    `torn` is a write of which only what its `content` still holds arrives.
+    A write is made with the content that it has here: a part of it, where it is torn.
     """
     names: dict[int, dict[str, Node]] = {}
-    writes: set[int] = set()
+    writes: dict[int, Write] = {}
     for change in kept:
         if isinstance(change, Write):
-            writes.add(change.order)
+            writes[change.order] = change
             continue
         for name_change in change.changes:
             entries = names.setdefault(id(name_change.folder), dict(name_change.folder.durable))
@@ -144,10 +174,9 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | No
     def content_of(node: Content) -> Content:
         image = bytearray(node.durable)
         for write in node.unsynced:
-            if write.order in writes:
-                write.apply_to(image)
-            elif torn is not None and write.order == torn.order:
-                torn.apply_to(image)
+            arrived = writes.get(write.order)
+            if arrived is not None:
+                arrived.apply_to(image)
         content = Content(bytes(image))
         content.modified_ms = node.modified_ms
         return content

@@ -217,6 +217,7 @@ class ProducerKind(NamedTuple):
     window: int
     period_ms: int
     is_keyed: bool = False
+    is_compressed: bool = False
 
 
 def passing_kind(number: int) -> ProducerKind:
@@ -261,7 +262,7 @@ class SimulatedProducer:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        self._sender = Sender(links.name, is_keyed=kind.is_keyed)
+        self._sender = Sender(links.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed)
         self._lanes = {partition: _Lane() for partition in partitions}
         self._is_finishing = False
         self.accepted_count = 0

@@ -4,9 +4,12 @@
 |---|---|
 | process killed | all that was written: the machine keeps it, and may still lose it |
 | power cut | what was synced, of the rest a prefix in the order of writing; a torn last write |
+| power cut, scattered | the same, and of the file written next any writes, and zeros for some |
 | disk full | everything so far; nothing more is written until there is room |
 | cut amid | as above, before a change that any callback makes: a file is written, synced, renamed |
 | sync failed | what was unsynced is lost with the next power cut, even if synced again |
+| sync failed, power cut | both at once: what that sync was to save is lost, nothing below it |
+| read failed | one read below a log directory fails |
 | directory failed | nothing below it is changed or synced until it is healed; others work |
 """
 
@@ -22,6 +25,8 @@ _MANY = 1 << 30
 #: Operations that need room.
 _WRITING = ("write", "create")
 _SECTOR_BYTES = 512
+#: How many power cuts find a disk that writes in any order.
+_SCATTERED_SHARE = 0.5
 #: What fails below a directory that has failed. Reads are served, as from the page cache.
 _CHANGING = ("create", "write", "truncate", "sync", "rename", "remove")
 
@@ -38,16 +43,47 @@ class Disk:
         self.failed_last = ""
         #: Directories of which nothing can be changed now.
         self._failed: set[str] = set()
-        #: Whether a sync failed: what it left behind is on no disk, whatever was synced later.
-        self.has_failed_sync = False
+        #: Whether a process goes by what an earlier sync failed to save: it is on no disk.
+        self.is_hollow = False
+        #: Whether the power goes with the next sync that fails.
+        self.cuts_with_failed_sync = False
 
-    def cut_power(self, random: Random, *, keeps_nothing: bool) -> int:
-        """Lose some of what is not synced, or all of it; returns how many changes are lost."""
+    def cut_power(self, draw: Random, *, keeps_nothing: bool) -> int:
+        """Lose some of what is not synced, or all of it; returns how many changes are lost.
+
+        Behind a sync that failed nothing is kept: a later segment without the one before it is a
+        gap that no recovery sees, in Kafka too.
+        """
         unsynced = self.files.unsynced_changes()
-        kept = 0 if keeps_nothing else random.randrange(unsynced + 1)
-        torn_bytes = random.choice((0, 1, _SECTOR_BYTES))
+        keeps_nothing = keeps_nothing or self.files.has_dropped_writes
+        self.is_hollow = self.cuts_with_failed_sync = False
+        if not keeps_nothing and draw.random() < _SCATTERED_SHARE:
+            self._become(self.files.after_scattered_crash(draw))
+            return unsynced
+        kept = 0 if keeps_nothing else draw.randrange(unsynced + 1)
+        torn_bytes = draw.choice((0, 1, _SECTOR_BYTES))
         self._become(self.files.after_crash(kept_changes=kept, torn_bytes=torn_bytes))
         return unsynced - kept
+
+    def begin_life(self) -> None:
+        """Take note of a new process, which takes what it reads for what is on the disk."""
+        self.is_hollow = self.is_hollow or self.files.has_dropped_writes
+        self.cuts_with_failed_sync = False
+
+    @property
+    def loses_power(self) -> bool:
+        """Tell whether a sync has failed with which the power is to go."""
+        return self.cuts_with_failed_sync and self.files.has_dropped_writes
+
+    def fail_read(self, directory: str, skip: int) -> None:
+        """Let one read below a directory fail, after some that work."""
+        self.has_failed_once = True
+        self.failed_last = directory
+        self.files.fail("read", errno.EIO, path_start=directory, skip=skip)
+
+    def read_again(self) -> None:
+        """Take back a read that was to fail and has not."""
+        self._refuse()
 
     def stop_after(self, changes: int) -> None:
         """Stop before a change to come, in the middle of whatever is done then."""
@@ -78,7 +114,7 @@ class Disk:
 
     def fail_directory(self, directory: str) -> None:
         """Fail all changes below a directory."""
-        self.has_failed_sync = self.has_failed_once = True
+        self.has_failed_once = True
         self.failed_last = directory
         self._failed.add(directory)
         self._refuse()
@@ -105,7 +141,8 @@ class Disk:
         self.is_full = False
         self._refuse()
 
-    def fail_sync(self) -> None:
-        """Let the next sync fail."""
-        self.has_failed_sync = self.has_failed_once = True
+    def fail_sync(self, *, cuts_power: bool = False) -> None:
+        """Let the next sync fail, and with `cuts_power` the power with it."""
+        self.has_failed_once = True
+        self.cuts_with_failed_sync = cuts_power
         self.files.fail("sync", errno.EIO)

@@ -32,6 +32,8 @@ _LOOKUP_MS = (0, 200, 1_500, 5_000)
 _CLOCK_WRONG_MS = 10_000
 #: How many changes a disk makes at most before it stops in their midst.
 _CHANGES_MAX = 60
+#: How many reads work at most before one fails.
+_READS_MAX = 20
 
 
 class OrderTaker(Protocol):
@@ -125,6 +127,7 @@ class Injector:
                 | FaultKind.CUT_AMID
                 | FaultKind.DIRECTORY_FAILED
                 | FaultKind.LATE_WORK
+                | FaultKind.READ_ERROR
             ):
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
@@ -200,7 +203,7 @@ class Injector:
     def disk_stopped(self, node: SimulatedBroker) -> None:
         """End a machine whose disk has stopped amid a callback, or only its process."""
         may_lose_power = self._may_lose_power(node)
-        self._trace.add("FAULT", f"{node.name} ends amid a change of its disk")
+        self._trace.add("FAULT", f"{node.name} ends amid a change of its disk, or as a sync fails")
         if may_lose_power:
             node.cut_power(keeps_nothing=False)
         else:
@@ -209,12 +212,10 @@ class Injector:
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
         """Tell whether a power cut leaves a cluster that Kafka promises something of.
 
-        What lay in memory when a sync failed is read from there, and is on no disk: with the power
-        it goes from amid a log, below what its broker believes to be flushed.
+        What lay in memory when a sync failed is on no disk. A process that is started then reads it
+        from there: with the power it goes from amid a log, below what is believed to be flushed.
         """
-        return not node.disk.has_failed_sync and self._invariants.losses.may_lose_writes(
-            node.broker_id
-        )
+        return not node.disk.is_hollow and self._invariants.losses.may_lose_writes(node.broker_id)
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         machine = node.machine
@@ -339,7 +340,11 @@ class Injector:
 
     def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
         if fault.kind is FaultKind.SYNC_ERROR:
-            node.disk.fail_sync()
+            node.disk.fail_sync(cuts_power=bool(fault.other % 2))
+        elif fault.kind is FaultKind.READ_ERROR:
+            directory = node.log_dirs[fault.other % len(node.log_dirs)]
+            node.disk.fail_read(directory, fault.other % _READS_MAX)
+            self._until(fault, node.disk.read_again)
         elif fault.kind is FaultKind.CUT_AMID:
             node.disk.stop_after(fault.other % _CHANGES_MAX)
             self._until(fault, node.disk.go_on)

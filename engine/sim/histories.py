@@ -259,9 +259,9 @@ class History:
         for batch in batches:
             if batch.base_offset >= end:
                 break
-            if self.is_forked(batch.base_offset, batch.last_offset + 1):
-                continue
             records = self.keys.left_of(batch, self.committed.get(batch.base_offset))
+            if records is None and self.is_forked(batch.base_offset, batch.last_offset + 1):
+                continue
             if records is None:
                 return f"has {id_of(batch)}, committed {self.committed.get(batch.base_offset)}"
             left.append(records)

@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from engine.log.leader_epoch_checkpoint import EpochStart
@@ -187,7 +188,16 @@ class Invariants:
         """Check what is looked at now and then: followers that lag, replicas that were cleaned."""
         self.watermarks.look()
         if self.rules.tombstones_stay_ms is not None:
-            self._cleanings.look(self.now_ms)
+            with self.undisturbed():
+                self._cleanings.look(self.now_ms)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let no disk fail meanwhile: it is the simulation that reads."""
+        with ExitStack() as stack:
+            for node in self._nodes.values():
+                stack.enter_context(node.disk.files.works_meanwhile())
+            yield
 
     # Replicas
 
@@ -237,6 +247,7 @@ class Invariants:
             if self.topics.is_of(key, partition.log.topic_id):
                 self._look_at_start(node, history, partition)
             is_new = partition.is_leader and partition.high_watermark > history.committed_end
+            is_new = is_new and partition.leader_epoch >= history.lost_epoch
             if is_new and self.topics.is_of(key, partition.log.topic_id):
                 self._commit(history, node.broker_id, partition, partition.high_watermark)
 

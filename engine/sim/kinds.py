@@ -31,6 +31,7 @@ class FaultKind(Enum):
     EXPIRE = "expire"
     DISK_FULL = "disk-full"
     SYNC_ERROR = "sync-error"
+    READ_ERROR = "read-error"
     DIRECTORY_FAILED = "directory-failed"
     LATE_WORK = "late-work"
     CLOCK_JUMP = "clock-jump"
@@ -46,6 +47,7 @@ class FaultKind(Enum):
     DELETE_TOPIC = "delete-topic"
     GROW_TOPIC = "grow-topic"
     CONFIGURE_TOPIC = "configure-topic"
+    DELETE_RECORDS = "delete-records"
 
 
 class Direction(Enum):
@@ -67,6 +69,7 @@ WORK = (
     FaultKind.DELETE_TOPIC,
     FaultKind.GROW_TOPIC,
     FaultKind.CONFIGURE_TOPIC,
+    FaultKind.DELETE_RECORDS,
 )
 #: What goes wrong by itself.
 HARM = tuple(kind for kind in FaultKind if kind not in WORK)
@@ -98,6 +101,7 @@ DURATIONS = {
     FaultKind.EXPIRE: (0, 1),
     FaultKind.DISK_FULL: (1_000, 10_000),
     FaultKind.SYNC_ERROR: (0, 1),
+    FaultKind.READ_ERROR: (500, 5_000),
     FaultKind.DIRECTORY_FAILED: (500, 8_000),
     FaultKind.LATE_WORK: (1_000, 8_000),
     FaultKind.CLOCK_JUMP: (0, 3_600_000),
@@ -112,6 +116,7 @@ DURATIONS = {
     FaultKind.DELETE_TOPIC: (0, 1),
     FaultKind.GROW_TOPIC: (0, 1),
     FaultKind.CONFIGURE_TOPIC: (0, 1),
+    FaultKind.DELETE_RECORDS: (0, 1),
 }
 
 #: Kinds that are drawn together, each for the stories that need them.
@@ -136,6 +141,8 @@ THEMES = (
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
     # Files that are written, synced and renamed in an order that has a reason.
     (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
+    # Syncs that fail as the power goes, disks that write in any order.
+    (FaultKind.SYNC_ERROR, FaultKind.POWER_CUT, FaultKind.READ_ERROR),
     # One directory that fails beside another that works.
     (FaultKind.DIRECTORY_FAILED, FaultKind.HAND_OVER, FaultKind.MOVE),
     (

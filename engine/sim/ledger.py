@@ -128,8 +128,9 @@ class Ledger:
             self._invariants.history(partition).keys,
         )
         found = [] if keys is None else [(r.offset, r.producer, r.number) for r in keys.records()]
-        for content in () if log is None else _all(log):
-            found += numbers(content)
+        with self._invariants.undisturbed():
+            for content in () if log is None else _all(log):
+                found += numbers(content)
         return {number: offset for offset, name, number in found if name == producer.name}
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:

@@ -122,6 +122,7 @@ class SimulatedBroker:
         if self.machine.is_running or self._holds:
             return
         timers = self.machine.start()
+        self.disk.begin_life()
         self._is_ending = self._has_given_up = False
         timeout_ms = int(self._settings["zookeeper.session.timeout.ms"])
         client = self.client = SimulatedZnodeClient(timers, self._server, timeout_ms)
@@ -222,6 +223,10 @@ class SimulatedBroker:
         self._start_later()
 
     def _end(self, *, has_power: bool) -> None:
+        directories = [] if self.broker is None else self.broker.storage.logs.directories
+        for directory in directories:
+            if directory.offline:
+                self.disk.failed_last = directory.path
         if self.client is not None:
             self.client.die()
         # A coroutine that is let go of runs its `finally` blocks: no process that was killed does.

@@ -114,6 +114,8 @@ class Operator:
                 self._grow_one(draw)
             case FaultKind.CONFIGURE_TOPIC:
                 self._configure_one(draw)
+            case FaultKind.DELETE_RECORDS:
+                self._delete_records(draw)
             case _:
                 raise AssertionError(f"{fault.kind} is no operator's")
 
@@ -224,6 +226,7 @@ class Operator:
                 ("flush.messages", ("1",)),
                 ("retention.bytes", ("2048", "-1")),
                 ("retention.ms", ("3000", "-1")),
+                ("compression.type", ("gzip", "uncompressed", "producer")),
             )
         )
         request = messages.IncrementalAlterConfigsRequest
@@ -232,6 +235,34 @@ class Operator:
             resource_type=_TOPIC, resource_name=draw.choice(names), configs=[config]
         )
         self._ask("IncrementalAlterConfigs", request(resources=[resource]))
+
+    def _delete_records(self, draw: Random) -> None:
+        """Have all records go below half or all of what is committed by now."""
+        partition = self._any_partition(draw)
+        if partition is None:
+            return
+        links, end = self._links, self._invariants.history(partition).committed_end
+        offset = end // draw.choice((1, 2))
+        self._invariants.deletions.requested(partition, offset)
+        request = messages.DeleteRecordsRequest
+        row = request.DeleteRecordsPartition(partition_index=partition.partition, offset=offset)
+        topic = request.DeleteRecordsTopic(name=partition.topic, partitions=[row])
+        message = request(topics=[topic], timeout_ms=_TIMEOUT_MS)
+
+        def ask() -> None:
+            leader = links.leaders.get(partition)
+            if leader is None:
+                return
+            response = links.ask(leader, Call("DeleteRecords", message))
+            response.watch(
+                lambda: self._trace.add(
+                    "operator",
+                    f"DeleteRecords {partition} below {offset}: "
+                    + _outcome(None if response.error is not None else response.result().message),
+                )
+            )
+
+        links.find_leaders([partition.topic], ask)
 
 
 def _outcome(message: Any) -> str:

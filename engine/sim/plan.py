@@ -50,6 +50,8 @@ class Fault(NamedTuple):
 
 #: How many seeds compact their topics; a draw of its own, so that the others stay as they are.
 _COMPACTED_SHARE = 0.2
+#: How many seeds have producers that compress; a draw of its own too.
+_COMPRESSED_SHARE = 0.2
 #: How many seeds give each broker two log directories; a draw of its own too.
 _TWO_DIRECTORIES_SHARE = 0.3
 #: How many seeds delete old records by time or size, a draw of its own too.
@@ -88,6 +90,8 @@ class Plan(NamedTuple):
     faults: tuple[Fault, ...]
     #: Log directories of each broker.
     log_dir_count: int = 1
+    #: Whether producers compress their batches.
+    is_compressed: bool = False
 
     @property
     def is_compacted(self) -> bool:
@@ -150,6 +154,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
         faults=_faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
+        is_compressed=Random(f"{seed}/compression").random() < _COMPRESSED_SHARE,
         log_dir_count=1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE),
     )
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.codec import Codec
 
 _ID = "id"
 _KEYS = 13
@@ -38,6 +39,7 @@ class Sender(NamedTuple):
     producer_epoch: int = -1
     #: Whether records have keys, and some are tombstones.
     is_keyed: bool = False
+    is_compressed: bool = False
 
 
 class KeyedRecord(NamedTuple):
@@ -52,9 +54,11 @@ class KeyedRecord(NamedTuple):
 
 def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
     """Return a batch of records with the numbers from `first_number` on."""
-    settings = BatchSettings()
+    codec = Codec.GZIP if sender.is_compressed else Codec.NONE
+    settings = BatchSettings(codec=codec)
     if sender.producer_id >= 0:
         settings = BatchSettings(
+            codec=codec,
             producer_id=sender.producer_id,
             producer_epoch=sender.producer_epoch,
             base_sequence=first_number,

@@ -158,12 +158,13 @@ class Simulation:
         node = self._nodes_by_machine.get(machine.name)
         if node is None:
             return
-        if node.disk.files.has_stopped:
-            node.disk.go_on()
-            self.invariants.look_amid(node)
-            self.injector.disk_stopped(node)
-        elif node.broker is not None:
-            self.invariants.look_at(node)
+        with node.disk.files.works_meanwhile():
+            if node.disk.files.has_stopped or node.disk.loses_power:
+                node.disk.go_on()
+                self.invariants.look_amid(node)
+                self.injector.disk_stopped(node)
+            elif node.broker is not None:
+                self.invariants.look_at(node)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Note an exception that nobody caught."""
@@ -238,7 +239,7 @@ class Simulation:
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
         random = self._random(f"producer {name}")
-        kind = kind._replace(is_keyed=self.plan.is_compacted)
+        kind = kind._replace(is_keyed=self.plan.is_compacted, is_compressed=self.plan.is_compressed)
         return SimulatedProducer(self._client(name), kind, partitions, random, self.ledger)
 
     # The run

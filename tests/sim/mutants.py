@@ -38,6 +38,7 @@ from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
 from tests.sim import cleaner_mutants as cleaner
+from tests.sim import disk_mutants as disks
 from tests.sim import excuse_mutants as excused
 from tests.sim import retention_mutants as retention
 
@@ -232,6 +233,8 @@ MUTANTS = (
     Mutant(excused.rolled_segments_are_not_synced, "a power cut takes what was synced", "L2"),
     Mutant(excused.a_higher_min_isr_is_not_heard_of, "settings that nobody hears of", "LIVE"),
     Mutant(excused.tombstones_go_before_their_values, "deletes that come back", "L7"),
+    Mutant(disks.failed_syncs_pass, "a sync that fails as the power goes", "L2"),
+    Mutant(disks.requests_delete_all_that_is_committed, "DeleteRecords takes more", "L6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 
