@@ -79,7 +79,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign throttle": _CHANGE,
     "reassign pause": _CHANGE,
     "reassign throttles": Effect(CHANGES, unless=("dry_run",), only_with="clear"),
-    "reassign cancel": _CHANGE,
+    "reassign cancel": _CHANGE_OR_TRY,
     "reassign rollback": _CHANGE_OR_TRY,
     "reassign status": _READ,
     "reassign verify": _READ,

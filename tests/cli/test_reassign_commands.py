@@ -29,14 +29,32 @@ MOVED = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[Shell]:
     """Return three brokers, with topic t of four partitions, two replicas each, one on broker 3."""
-    shell = Shell(tmp_path)
-    words = ("--brokers", "3", "--port", "0", "--set", "auto.leader.rebalance.enable=false")
+    shell = start_three(tmp_path)
+    yield shell
+    shell.run("cluster", "destroy", "-y")
+
+
+@pytest.fixture
+def throttled(tmp_path: Path) -> Iterator[Shell]:
+    """Return the same, where no throttled move ends: one fetch passes the throttle for hours."""
+    shell = start_three(
+        tmp_path, "replication.quota.window.size.seconds=3600", "replica.fetch.max.bytes=1000"
+    )
+    yield shell
+    shell.run("cluster", "destroy", "-y")
+
+
+def start_three(folder: Path, *settings: str) -> Shell:
+    """Start three brokers with settings, and write records to a topic."""
+    shell = Shell(folder)
+    words = ["--brokers", "3", "--port", "0"]
+    for setting in ("auto.leader.rebalance.enable=false", *settings):
+        words += ["--set", setting]
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,2:3,3:1,3:2")
     lines = "".join(f"{number:0999}\n" for number in range(8000))
     shell.ok("produce", "t", "--batch-bytes", "100000", stdin=lines)
-    yield shell
-    shell.run("cluster", "destroy", "-y")
+    return shell
 
 
 def rows(shell: Shell, *words: str) -> list[dict[str, Any]]:
@@ -145,21 +163,23 @@ def until_moving(shell: Shell) -> list[dict[str, Any]]:
     raise AssertionError("nothing began to move")
 
 
-def test_what_moves_can_be_taken_back_by_the_journal_and_without_it(three: Shell) -> None:
-    before = replicas(three)
-    path = plan(three, "--drain", "3")
-    words = ("reassign", "execute", path, "-y", "--throttle", "200000")
-    with subprocess.Popen([*KCTL, *words], stderr=subprocess.PIPE, env=three.environment) as moving:
-        until_moving(three)
+def test_what_moves_can_be_taken_back_by_the_journal_and_without_it(throttled: Shell) -> None:
+    before = replicas(throttled)
+    path = plan(throttled, "--drain", "3")
+    words = ("reassign", "execute", path, "-y", "--throttle", "2")
+    with subprocess.Popen(
+        [*KCTL, *words], stderr=subprocess.PIPE, env=throttled.environment
+    ) as moving:
+        until_moving(throttled)
         moving.send_signal(signal.SIGINT)
         assert moving.stderr is not None
         assert b"reassign resume" in moving.stderr.read()
     assert 130 == moving.returncode
-    assert 1 == three.run("reassign", "plan", "--balance").returncode
-    three.ok("reassign", "cancel", f"{path}.journal", "-y")
-    assert before == replicas(three)
-    assert 0 == three.run("check", "--strict").returncode
-    assert "nothing of that moves" in three.run("reassign", "cancel", "--all", "-y").stderr
+    assert 1 == throttled.run("reassign", "plan", "--balance").returncode
+    throttled.ok("reassign", "cancel", f"{path}.journal", "-y")
+    assert before == replicas(throttled)
+    assert 0 == throttled.run("check", "--strict").returncode
+    assert "nothing of that moves" in throttled.run("reassign", "cancel", "--all", "-y").stderr
 
 
 @pytest.mark.parametrize(
