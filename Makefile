@@ -39,21 +39,21 @@ SEED ?= $(shell date +%s)
 soak-kill: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.soak.kill_broker --rounds $(ROUNDS) --seed $(SEED)
 
-# Three brokers in processes, each of them and the store killed, paused and restarted amid a load:
+# Three brokers in processes, each of them and the store killed, paused and restarted during a load:
 # make soak-cluster CYCLES=300 SEED=7
 CYCLES ?= 50
 
 soak-cluster: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.kill_cluster --cycles $(CYCLES) --seed $(SEED)
 
-# Replicas moved by kctl amid a load, with kctl, brokers and controllers killed on the way:
+# Replicas moved by kctl during a load, with kctl, brokers and controllers killed on the way:
 # make soak-moves MOVES="--address HOST:PORT" for a running cluster of any Kafka.
 MOVES ?= --brokers 3
 
 soak-moves: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.move_replicas $(MOVES)
 
-# Keyed load, cleaner and retention amid kills, on one broker and on three:
+# Keyed load, cleaner and retention during kills, on one broker and on three:
 # make soak-clean MINUTES=10 SEED=7
 MINUTES ?= 10
 

@@ -51,7 +51,7 @@ def json_text(document: Any, *, separators: tuple[str, str] | None = None) -> st
 
 
 def is_too_deep(document: Any) -> bool:
-    """Tell whether lists and objects lie in each other more than JSON_DEPTH_MAX deep."""
+    """Return whether lists and objects lie in each other more than JSON_DEPTH_MAX deep."""
     level = [document]
     for _ in range(JSON_DEPTH_MAX + 1):
         containers = [item for item in level if isinstance(item, dict | list | tuple)]

@@ -315,5 +315,5 @@ def kafka_error(code: int) -> KafkaError:
 
 
 def is_retriable(code: int) -> bool:
-    """Tell whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     return code != NONE and kafka_error(code).is_retriable

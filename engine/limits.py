@@ -66,9 +66,9 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 # queued.max.request.bytes is set.
 IN_FLIGHT_BYTES_MAX = 1 << 28
 
-# A thread that computes beside the loop holds it up for so long at each turn, in seconds. Python's
-# own 5 ms are more than a request takes (measured beside a cleaning: half of the produces wait for
-# 1.0 ms, with 5 ms for 1.6, without a cleaning for 0.3).
+# A thread that computes on a worker thread holds it up for so long at each turn, in seconds.
+# Python's own 5 ms are more than a request takes (measured beside a cleaning: half of the produces
+# wait for 1.0 ms, with 5 ms for 1.6, without a cleaning for 0.3).
 THREAD_SWITCH_S = 0.0002
 
 # A process beside a broker computes with what a busy machine has left: a tenth of a processor that
@@ -201,11 +201,11 @@ WALKED_ROWS = 256
 HEADER_FORMS_KEPT = 4096
 
 # The topics that are written to most, each in the versions of a few libraries: their answers' text
-# is kept. 300 bytes each; for others it is made anew.
+# is kept. 300 bytes each; for others it is made again.
 PRODUCED_TOPICS_KEPT = 4096
 
 # Producers and the partitions that they write to most: what their requests begin with is kept, and
-# what stands around their answers. 2 KB each at most; for others it is read anew.
+# what stands around their answers. 2 KB each at most; for others it is read again.
 PRODUCE_HEADS_KEPT = 4096
 
 # The longest client id that is kept with it: clients make theirs of a few words, and somebody who
@@ -574,7 +574,7 @@ REFUSAL_PERIOD_MS = 10_000
 REFUSAL_KINDS_MAX = 200
 
 # Kafka's own age for a node that tells of changed settings: every broker has seen it by then, or
-# reads everything anew.
+# reads everything again.
 CONFIG_CHANGE_KEPT_MS = 15 * 60 * 1000
 # A metadata store that does not answer is asked again after as long as an election there takes.
 CONFIG_CHANGES_RETRY_MS = 1000

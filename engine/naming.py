@@ -176,7 +176,7 @@ def validate_topic(topic: str) -> str:
 
 
 def topics_collide(topic: str, other: str) -> bool:
-    """Tell whether two names differ at most in '.' for '_', which Kafka's metrics mix up."""
+    """Return whether two names differ at most in '.' for '_', which Kafka's metrics mix up."""
     return topic.replace(".", "_") == other.replace(".", "_")
 
 
@@ -247,5 +247,5 @@ def uuid_bytes(text: str) -> bytes:
 
 
 def _is_number(text: str, most: int) -> bool:
-    """Tell whether a text is decimal digits with a value up to `most`, without parsing a giant."""
+    """Return whether a text is decimal digits of a value up to `most`, without parsing a giant."""
     return 0 < len(text) <= _OFFSET_DIGITS and _DIGITS.issuperset(text) and int(text) <= most

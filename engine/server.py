@@ -10,7 +10,7 @@ For each frame:
 5. The handler gives the response, or promises it; the request's slot keeps its place meanwhile.
 6. Slots leave from the front as they fill: answers keep the order of their requests.
 
-Usual frames of the APIs that are asked most go past steps 1 to 5 (`DispatchTable.serve_usual`), if
+Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
 Whoever connects before `begin` waits, if the server is held until then: a broker that has no epoch
@@ -35,7 +35,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
-from engine.api.dispatch import ApiRow, DispatchTable, UsualResponse, serve
+from engine.api.dispatch import ApiRow, DispatchTable, FastResponse, serve
 from engine.api.exchange import (
     CloseConnection,
     EncodedResponse,
@@ -155,7 +155,7 @@ class ClientConnection:
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
         self._row_of = server.table.row
-        self._usual = server.table.serve_usual
+        self._fast = server.table.serve_fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         # Requests without a response, and those behind them.
@@ -169,8 +169,8 @@ class ClientConnection:
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
-        may_go_usual = self._session.may_go_usual
-        if may_go_usual and self._take_usual(frame):
+        may_take_fast_path = self._session.may_take_fast_path
+        if may_take_fast_path and self._take_fast(frame):
             return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -195,7 +195,7 @@ class ClientConnection:
                 ),
             )
             if is_served:
-                self._serve(row, exchange, frame[position:], may_go_usual=may_go_usual)
+                self._serve(row, exchange, frame[position:], may_take_fast_path=may_take_fast_path)
             else:
                 self._answer(row, exchange, self._server.api_versions.refusal())
         except WireError as error:
@@ -203,15 +203,15 @@ class ClientConnection:
         except CloseConnection as order:
             self._close_in_turn(order.reason)
 
-    def _take_usual(self, frame: memoryview) -> bool:
-        """Serve a frame of the usual form of its API; False with nothing done."""
+    def _take_fast(self, frame: memoryview) -> bool:
+        """Serve a frame on the fast path of its API; False with nothing done."""
         try:
             (key,) = _key_of(frame)
-            serve_usual = self._usual[key]
+            serve_fast = self._fast[key]
         except (KeyError, struct.error):
             return False
         try:
-            response = serve_usual(frame, self._session)
+            response = serve_fast(frame, self._session)
         except Exception as error:
             self._fault_of(key, error)
             return True
@@ -220,14 +220,14 @@ class ClientConnection:
         if type(response) is bytes and not self._slots:
             self._connection.send((response,), None)
         elif isinstance(response, Promise):
-            self._await_usual(key, response)
+            self._await_fast(key, response)
         else:
             slot = _Slot()
             self._slots.append(slot)
-            self._fill_usual(slot, response)
+            self._fill_fast(slot, response)
         return True
 
-    def _await_usual(self, key: int, promise: Promise[UsualResponse]) -> None:
+    def _await_fast(self, key: int, promise: Promise[FastResponse]) -> None:
         """Keep the place of a response that is promised whole."""
         slot = _Slot(promise)
         self._slots.append(slot)
@@ -236,12 +236,12 @@ class ClientConnection:
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
-                self._fill_usual(slot, promise.result())
+                self._fill_fast(slot, promise.result())
 
         promise.watch(kept)
         self._pause_if_full()
 
-    def _fill_usual(self, slot: _Slot, response: UsualResponse) -> None:
+    def _fill_fast(self, slot: _Slot, response: FastResponse) -> None:
         if type(response) is bytes:
             self._leave(slot, (response,), None)
         else:
@@ -264,7 +264,7 @@ class ClientConnection:
         self._connection.pause(PauseReason.CLOSING)
 
     def _serve(
-        self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_go_usual: bool
+        self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_take_fast_path: bool
     ) -> None:
         version, decode = exchange.api_version, row.decode
         request: object
@@ -274,7 +274,7 @@ class ClientConnection:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
         try:
-            if may_go_usual:
+            if may_take_fast_path:
                 handled, rest_ms = row.handler(request, exchange), 0
             else:
                 handled, rest_ms = serve(row, request, exchange)

@@ -62,7 +62,7 @@ def _unknown(word: str) -> int:
 def _run(name: str, module: str, args: list[str]) -> int:
     from importlib import import_module
 
-    commands = import_module(f"kctl.commands.{module}")
+    commands = import_module(f"kctl.commands.{module}.app")
     runner = getattr(commands, "run", None)
     if runner is not None:
         return int(runner(args))

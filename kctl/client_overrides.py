@@ -11,9 +11,9 @@ from typing import NamedTuple
 from engine.client.settings import CLIENT_KEYS
 from engine.errors import EngineError
 from kctl import exits
+from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, whole_number
-from kctl.words import UnreadableWord
 
 
 class UnknownClientSetting(EngineError):
@@ -36,7 +36,7 @@ class ClientOverrides(NamedTuple):
     own: Mapping[str, str]
 
     def seconds(self, key: str, default_s: float) -> float:
-        """Return a setting in ms as seconds; raises UnreadableWord."""
+        """Return a setting in ms as seconds; raises UnreadableArgument."""
         text = self.own.get(key)
         if text is None:
             return default_s
@@ -46,7 +46,7 @@ class ClientOverrides(NamedTuple):
 def client_overrides(words: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
     """Return the settings of `-X` options, the last one of a key; `own_keys` are the command's.
 
-    Errors: UnreadableWord, UnknownClientSetting.
+    Errors: UnreadableArgument, UnknownClientSetting.
     """
     shared: dict[str, str] = {}
     own: dict[str, str] = {}
@@ -54,7 +54,7 @@ def client_overrides(words: Sequence[str], own_keys: Sequence[str] = ()) -> Clie
         key, equals, value = word.partition("=")
         key = key.strip()
         if not key or not equals:
-            raise UnreadableWord("a client setting", word, "KEY=VALUE, as client.id=me")
+            raise UnreadableArgument("a client setting", word, "KEY=VALUE, as client.id=me")
         if key in own_keys:
             own[key] = value.strip()
         elif key in CLIENT_KEYS:

@@ -46,7 +46,7 @@ def complete(args: Sequence[str]) -> int:
 
 
 def can_be_offered(value: str) -> bool:
-    """Tell whether a name is one line that steers no terminal, and is read as no option.
+    """Return whether a name is one line that steers no terminal, and is read as no option.
 
     A server may have any names; what a shell shows is chosen here.
     """

@@ -42,7 +42,7 @@ def all_commands() -> list[CommandWords]:
 def _command_of(module: str) -> Any:
     from typer.main import get_command
 
-    return with_verbose(get_command(import_module(f"kctl.commands.{module}").app))
+    return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
 
 if TYPE_CHECKING:
     from engine.cluster.data_directory import RunningCluster
@@ -19,9 +19,9 @@ def data_home(environment: Mapping[str, str]) -> str:
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the data directory that is meant, as an absolute path; raises UnreadableWord."""
+    """Return the data directory that is meant, as an absolute path; raises UnreadableArgument."""
     if data == "":
-        raise UnreadableWord("a directory", data, "a path")
+        raise UnreadableArgument("a directory", data, "a path")
     if data is not None:
         return os.path.abspath(data)
     return f"{data_home(environment)}/cluster"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
 
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
@@ -13,21 +13,21 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
     """Return the bytes that the escape at a backslash stands for, and the position behind it.
 
-    `what` names the text in an error, as "a record format". Errors: UnreadableWord.
+    `what` names the text in an error, as "a record format". Errors: UnreadableArgument.
     """
     letter = text[position + 1 : position + 2]
     if letter == "x":
         digits = text[position + 2 : position + 4]
         if len(digits) != 2 or not set(digits) <= _HEX_DIGITS:
-            raise UnreadableWord(what, text, "two hex digits behind \\x")
+            raise UnreadableArgument(what, text, "two hex digits behind \\x")
         return bytes.fromhex(digits), position + 4
     if letter not in _ESCAPES:
-        raise UnreadableWord(what, text, "n, t, r, 0, \\ or xNN behind \\")
+        raise UnreadableArgument(what, text, "n, t, r, 0, \\ or xNN behind \\")
     return _ESCAPES[letter], position + 2
 
 
 def unescaped(text: str, what: str) -> bytes:
-    """Return a text's bytes with its escapes read; raises UnreadableWord.
+    """Return a text's bytes with its escapes read; raises UnreadableArgument.
 
     What the shell passed on as bytes that are not UTF-8 comes back as the same bytes.
     """

@@ -177,7 +177,7 @@ def _id_of_store(parameters: Mapping[str, Any]) -> str | None:
     from engine.znode.kazoo_reader import ZnodeReader
     from engine.znode.paths import CLUSTER_ID
     from engine.znode.values import decode_cluster_id
-    from kctl.commands.znode_work import Store, store_address
+    from kctl.commands.znode.nodes import Store, store_address
 
     store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
     with ZnodeReader(store_address(store), store.timeout_s, RealClock()) as reader:

@@ -5,7 +5,7 @@ waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done, the next one ends it
 ```
 
-SIGTERM is held back by the same rule.
+SIGTERM is deferred by the same rule.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 class HeldInterrupts:
-    """Whether Ctrl-C may raise KeyboardInterrupt now, and what is held back.
+    """Whether Ctrl-C may raise KeyboardInterrupt now, and what is deferred.
 
     SIGTERM raises Terminated by the same rule.
     """
@@ -32,7 +32,7 @@ class HeldInterrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Let Ctrl-C end what is inside; raises KeyboardInterrupt for one that was held back."""
+        """Let Ctrl-C end what is inside; raises KeyboardInterrupt for one that was deferred."""
         self._is_allowed = True
         try:
             if self._pending is not None:
@@ -53,10 +53,10 @@ class HeldInterrupts:
 
 
 @contextmanager
-def held_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
+def deferred_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
     """Hold Ctrl-C and SIGTERM, or these signals, back from here on, but where it is allowed.
 
-    Raises KeyboardInterrupt at the end for one that is still held back. Where a shell has the
+    Raises KeyboardInterrupt at the end for one that is still deferred. Where a shell has the
     process ignore them, it goes on ignoring them. For the main thread.
     """
     held = HeldInterrupts()

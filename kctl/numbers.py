@@ -20,7 +20,7 @@ from copy import copy
 from functools import partial
 from typing import Any, Final
 
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
 
 INT16_MAX: Final = (1 << 15) - 1
 INT32_MAX: Final = (1 << 31) - 1
@@ -36,10 +36,12 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
-    """Return a text's number; raises UnreadableWord with the range, `what` in front."""
+    """Return a text's number; raises UnreadableArgument with the range, `what` in front."""
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
-        raise UnreadableWord(what, shortened(text), f"a whole number from {lowest} to {highest}")
+        raise UnreadableArgument(
+            what, shortened(text), f"a whole number from {lowest} to {highest}"
+        )
     return number
 
 

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.records.record_run import RecordRun
 from engine.schemas.decoding import SchemaDecoder
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
 
 #: Stands where bytes have no schema, since null is a value too.
 NOTHING: Final = object()
@@ -85,10 +85,10 @@ def schema_decoder(
 ) -> SchemaDecoder | None:
     """Return the decoder of a registry, a folder or a file of schemas; None without any.
 
-    Errors: UnreadableWord, UnusableSchema, SchemaPackageMissing.
+    Errors: UnreadableArgument, UnusableSchema, SchemaPackageMissing.
     """
     if registry and schemas:
-        raise UnreadableWord("options that go together", "--schema-registry --schemas", "one")
+        raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
     if registry:
         from engine.host.real_http import RealHttp
         from engine.schemas.registry import Registry

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, TypeAlias
 from engine.model import TopicPartition
 from engine.records.record import Header
 from engine.records.record_run import RecordRun
+from kctl.arguments import UnreadableArgument
 from kctl.escapes import read_escape
-from kctl.words import UnreadableWord
 
 Rewrite: TypeAlias = Callable[[bytes], bytes]
 
@@ -70,7 +70,7 @@ class RecordFormat:
     """A template, ready to be filled."""
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
-        """Read a template; `rewrite` is applied to what records hold. Raises UnreadableWord."""
+        """Read a template; `rewrite` is applied to what records hold. Raises UnreadableArgument."""
         self._parts = _parse(template)
         self._rewrite = rewrite
 
@@ -106,7 +106,9 @@ def _parse(template: str) -> list[bytes | _Letter]:
             parts.append(b"%")
             position += 2
         elif sign == "%":
-            raise UnreadableWord("a record format", template, "one of s k t p o T h e S K behind %")
+            raise UnreadableArgument(
+                "a record format", template, "one of s k t p o T h e S K behind %"
+            )
         elif sign == "\\":
             raw, position = read_escape(template, position, "a record format")
             parts.append(raw)

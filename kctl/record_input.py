@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from engine.client.producing import OutgoingRecord
 from engine.errors import EngineError
 from engine.records.record import NO_TIMESTAMP, Header
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
 
 UTF_8 = "utf-8"
 BASE64 = "base64"
@@ -199,7 +199,7 @@ def _from_escapes(text: str, name: str) -> bytes:
 
     try:
         return unescaped(text, f"an escaped {name}")
-    except UnreadableWord as error:
+    except UnreadableArgument as error:
         raise _Wrong(str(error)) from None
 
 

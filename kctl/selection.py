@@ -21,9 +21,9 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
+from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, read_whole
-from kctl.words import UnreadableWord
 
 # More partitions than any cluster has; a typing error must not fill the memory.
 _PARTITIONS_MAX = 1_000_000
@@ -172,15 +172,15 @@ def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | No
 
 
 def parse_partitions(word: str) -> tuple[str, set[int] | None]:
-    """Return a topic and the partitions named behind it, None for all; raises UnreadableWord."""
+    """Return a topic and its partitions, None for all; raises UnreadableArgument."""
     topic, colon, ranges = word.partition(":")
     if not topic:
-        raise UnreadableWord("a topic", word, "TOPIC or TOPIC:PARTITIONS")
+        raise UnreadableArgument("a topic", word, "TOPIC or TOPIC:PARTITIONS")
     return topic, parse_numbers(ranges) if colon else None
 
 
 def parse_numbers(text: str) -> set[int]:
-    """Return the numbers of a list such as 0,4-6 (both ends included); raises UnreadableWord."""
+    """Return the numbers of a list such as 0,4-6, ends included; raises UnreadableArgument."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -188,6 +188,6 @@ def parse_numbers(text: str) -> set[int]:
         if low is None or high is None or not 0 <= low <= high <= INT32_MAX:
             low, high = 1, 0
         if high < low or high - low > _PARTITIONS_MAX:
-            raise UnreadableWord("a list of partitions", text, "numbers such as 0,4-6")
+            raise UnreadableArgument("a list of partitions", text, "numbers such as 0,4-6")
         numbers.update(range(low, high + 1))
     return numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kctl.arguments import UnreadableArgument
 from kctl.numbers import INT64_MAX, shortened
-from kctl.words import UnreadableWord
 
 _UNITS: Final = {
     "": 1,
@@ -25,14 +25,14 @@ _SIZE: Final = r"0*(\d{1,30})(?:\.(\d{1,30}))?\s*([kmgt]i?)?(?:b(?:/s)?)?"
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of a text such as 50MB, 1.5GiB or 1000000; raises UnreadableWord."""
+    """Return the bytes of a text such as 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
     match = re.fullmatch(_SIZE, text.strip().lower(), re.ASCII)
     if match is None:
-        raise UnreadableWord("a number of bytes", shortened(text), "50MB, 1.5GiB or 1000000")
+        raise UnreadableArgument("a number of bytes", shortened(text), "50MB, 1.5GiB or 1000000")
     whole, fraction = match[1], match[2] or ""
     # In whole numbers: a float has no odd byte above 2^53.
     parts, scale = int(whole + fraction) * _UNITS[match[3] or ""], 10 ** len(fraction)
     size_bytes: int = (2 * parts + scale) // (2 * scale)
     if size_bytes > INT64_MAX:
-        raise UnreadableWord("a number of bytes", shortened(text), f"at most {INT64_MAX}")
+        raise UnreadableArgument("a number of bytes", shortened(text), f"at most {INT64_MAX}")
     return size_bytes

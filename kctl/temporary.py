@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.host.held_signals import signals_blocked
+from engine.host.deferred_signals import signals_blocked
 
 
 @contextmanager

@@ -17,7 +17,7 @@ byte for byte, but for what is declared here:
 
 - the ids of requests and of fetch sessions, and what ApiVersions says;
 - the order of rows that come out of a map: of partitions, and of brokers;
-- ours begins a fetch session anew after its log was cut, and counts from there;
+- ours begins a fetch session again after its log was cut, and counts from there;
 - a fetch that a real leader refuses, for it is about to hear of the partition, ours may serve;
 - ours proposes in one request what comes up in one turn, Kafka's the first of it alone.
 

@@ -55,7 +55,7 @@ _OURS_ALONE = frozenset({("UpdateMetadata", "type")})
 _ZXIDS_OF_A_START = 2
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A request of ours to a recorded broker."""
 
     connection: Connection
@@ -83,8 +83,8 @@ class PlayedBroker:
         self._answers: dict[int, deque[bytes]] = defaultdict(deque)
         self._versions: dict[tuple[int, bytes], int] = {}
         # What ours asks, by the broker and the API; and where recorded answers are to go.
-        self._asked: dict[tuple[int, str], deque[Asked]] = defaultdict(deque)
-        self._to_answer: dict[tuple[int, bytes], Asked] = {}
+        self._requested: dict[tuple[int, str], deque[Requested]] = defaultdict(deque)
+        self._to_answer: dict[tuple[int, bytes], Requested] = {}
         #: Fetch sessions that ours has given, by the recorded ones.
         self._sessions: dict[int, int] = {}
         #: The recorded epoch of the session with a leader at which ours began.
@@ -111,13 +111,15 @@ class PlayedBroker:
 
     def _listen(self, broker_id: int) -> None:
         def on_connect(connection: Connection) -> None:
-            connection.on_frame = lambda frame: self._is_asked(broker_id, connection, bytes(frame))
+            connection.on_frame = lambda frame: self._is_requested(
+                broker_id, connection, bytes(frame)
+            )
 
         self.network.listen("127.0.0.1", self._ports[broker_id], on_connect, Told().options())
 
-    def _is_asked(self, broker_id: int, connection: Connection, frame: bytes) -> None:
-        asked = read_ask(frame)
-        if asked.api_name == "ApiVersions":
+    def _is_requested(self, broker_id: int, connection: Connection, frame: bytes) -> None:
+        requested = read_ask(frame)
+        if requested.api_name == "ApiVersions":
             recorded = next(
                 event.frame
                 for event in self.events
@@ -125,7 +127,7 @@ class PlayedBroker:
             )
             connection.send([frame[4:8] + recorded[4:]])
             return
-        self._asked[broker_id, asked.api_name].append(Asked(connection, frame))
+        self._requested[broker_id, requested.api_name].append(Requested(connection, frame))
 
     # Playing
 
@@ -193,12 +195,12 @@ class PlayedBroker:
 
     def _in_our_session(self, event: Event) -> bytes:
         """Return a request with the fetch session that ours has given in place of the recorded."""
-        asked = read_ask(event.frame)
-        if asked.api_name != "Fetch" or asked.message.session_id == 0:
+        requested = read_ask(event.frame)
+        if requested.api_name != "Fetch" or requested.message.session_id == 0:
             return event.frame
-        asked.message.session_id = self._sessions[asked.message.session_id]
+        requested.message.session_id = self._sessions[requested.message.session_id]
         head = event.frame[: read_request_header(event.frame).body_position]
-        return head + message_codec("FetchRequest", asked.version).encode(asked.message)
+        return head + message_codec("FetchRequest", requested.version).encode(requested.message)
 
     def _compare_answer(self, event: Event) -> None:
         answers = self._answers[event.connection]
@@ -224,7 +226,7 @@ class PlayedBroker:
                 ours.session_id = recorded.session_id
 
     def _follow_session(self, leader_id: int, recorded: Any, ours: Any) -> None:
-        """Let our session with a leader begin anew, which it does after its log was cut."""
+        """Let our session with a leader begin again, which it does after its log was cut."""
         if ours.session_epoch == 0:
             self._session_starts[leader_id] = recorded.session_epoch
             ours.session_id = recorded.session_id
@@ -236,23 +238,23 @@ class PlayedBroker:
         if event.kind == "closed" or event.api_name == "ApiVersions":
             return
         if event.kind == "ask":
-            asked = self._asked[event.broker_id, event.api_name]
-            if not self._wait_for(lambda: bool(asked)):
+            requested = self._requested[event.broker_id, event.api_name]
+            if not self._wait_for(lambda: bool(requested)):
                 self._differ(event, "ours does not ask")
                 return
-            ours = asked.popleft()
+            ours = requested.popleft()
             if ours.frame != event.frame:
                 recorded, request = read_ask(event.frame), read_ask(ours.frame)
                 if event.api_name == "Fetch":
                     self._follow_session(event.broker_id, recorded.message, request.message)
                 if event.api_name == "AlterPartition":
-                    _keep_asked(recorded.message, request.message)
+                    _keep_requested(recorded.message, request.message)
                 self._compare(event, recorded, request)
             self.compared_count += 1
             self._to_answer[key] = ours
         elif event.kind == "answer" and key in self._to_answer:
-            asked_by_ours = self._to_answer.pop(key)
-            asked_by_ours.connection.send([asked_by_ours.frame[4:8] + event.frame[4:]])
+            requested_by_ours = self._to_answer.pop(key)
+            requested_by_ours.connection.send([requested_by_ours.frame[4:8] + event.frame[4:]])
             self.timers.run_until_idle()
 
     def _compare(self, event: Event, recorded: Frame, ours: Frame) -> None:
@@ -310,7 +312,7 @@ class PlayedBroker:
         broker.deadlines.stop()
         self.store.close_session(self._session.session_id)
         self.timers.run_until_idle()
-        self._asked.clear()
+        self._requested.clear()
         self._incoming.clear()
 
 
@@ -381,7 +383,7 @@ class OtherBrokers:
             self._timers.run_until_idle()
 
     def _is_end(self, event: Event) -> bool:
-        """Tell whether a session ends: one that is stopped closes its connections before."""
+        """Return whether a session ends: one that is stopped closes its connections before."""
         if event.kind == "gone":
             return event.broker_id in self._sessions and event.broker_id not in self._going
         is_closed = event.kind == "closed" and event.asker == CONTROLLER_ID
@@ -404,7 +406,7 @@ def pass_zxids_to(client: EmbeddedZnodeClient, store: ZnodeStore, zxid: int) -> 
         drive(client.set(_PAD, b"")).result()
 
 
-def _keep_asked(recorded: Any, ours: Any) -> None:
+def _keep_requested(recorded: Any, ours: Any) -> None:
     """Leave out partitions that are not in the recorded request: ours sends one for many.
 
     The answer lacks them, and they are asked for again, as the recorded broker does then.

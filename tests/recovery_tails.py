@@ -1,7 +1,7 @@
 """Logs whose offsets go wrong, written as recipes: what crashes, disks and bad copies leave.
 
 A recipe is JSON, its files are the same bytes each time: the results of a real broker's recovery
-are kept for them in tests/golden/recovery-tails. `make compare-recovery` asks one anew.
+are kept for them in tests/golden/recovery-tails. `make compare-recovery` asks one again.
 """
 
 from __future__ import annotations

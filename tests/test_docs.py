@@ -138,7 +138,7 @@ def attributes() -> frozenset[str]:
 
 
 def is_member(class_name: str, member: str) -> bool:
-    """Tell whether a class, or one that it is made from, has a member."""
+    """Return whether a class, or one that it is made from, has a member."""
     name = f"{class_name}.{member}"
     if name in all_names() or name in attributes():
         return True
@@ -146,7 +146,7 @@ def is_member(class_name: str, member: str) -> bool:
 
 
 def is_in(tree: ast.Module, name: str) -> bool:
-    """Tell whether a module has a name, perhaps as a member of one of its classes."""
+    """Return whether a module has a name, perhaps as a member of one of its classes."""
     names = named_in(tree)
     class_name, _, member = name.rpartition(".")
     if class_name:
@@ -342,7 +342,7 @@ def test_the_settings_that_need_no_restart_are_those_of_the_tables() -> None:
     }
     assert lists == [by_mode[mode] for mode in modes]
     read_only = by_mode[UpdateMode.READ_ONLY]
-    asked = section.partition("So these need one")[2].partition("In an embedded cluster")[0]
-    assert set(re.findall(r"`([a-z.]+)`", asked)) <= read_only
+    requested = section.partition("So these need one")[2].partition("In an embedded cluster")[0]
+    assert set(re.findall(r"`([a-z.]+)`", requested)) <= read_only
     numbers = f"{len(broker_keys())} keys of 3.9.1,\n{len(read_only)} do"
     assert numbers in section

@@ -311,8 +311,10 @@ def _lag_and_catch_up(cluster: RecordedCluster) -> None:
     cluster.wait(lambda: cluster.isrs() == [(2, [2, 3]), (2, [2, 3])])
     note("step", "broker 3 leads again what it should")
     elect = message_class("ElectLeadersRequest")
-    asked = elect.TopicPartitions(topic=TOPIC, partitions=[1])
-    cluster.ask(1, "ElectLeaders", 2, election_type=0, topic_partitions=[asked], timeout_ms=20_000)
+    requested = elect.TopicPartitions(topic=TOPIC, partitions=[1])
+    cluster.ask(
+        1, "ElectLeaders", 2, election_type=0, topic_partitions=[requested], timeout_ms=20_000
+    )
     cluster.wait(lambda: cluster.isrs()[1] == (3, [2, 3]))
     cluster.produce(3, 1, b"h")
 

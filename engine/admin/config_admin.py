@@ -88,7 +88,7 @@ class ConfigAdmin:
         return decode_config(data, path), stat.version
 
     async def _write(self, path: str, data: bytes, version: int | None) -> bool:
-        """Write an entity; tells whether it still was as it had been read."""
+        """Write an entity; returns whether it still was as it had been read."""
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:

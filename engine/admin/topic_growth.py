@@ -2,7 +2,7 @@
 
 Source: ZN:more-partitions; ZkAdminManager.createPartitions,
 AdminZkClient.createNewPartitionsAssignment.
-Differs: the write is over the version that was read, and begins anew if that changed meanwhile; in
+Differs: the write is over the version that was read, and begins again if that changed meanwhile; in
 Kafka the last one counts.
 """
 
@@ -142,7 +142,7 @@ class TopicGrowth:
 
 
 def _has_path(topic: str) -> bool:
-    """Tell whether a node may have the path of a topic of this name."""
+    """Return whether a node may have the path of a topic of this name."""
     try:
         check_path(topic_path(topic))
     except (InvalidZnodePath, ZnodeLimitExceeded):

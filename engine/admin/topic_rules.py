@@ -93,7 +93,7 @@ def check_name(topic: str) -> None:
 
 
 def is_name(topic: str) -> bool:
-    """Tell whether Kafka allows the name."""
+    """Return whether Kafka allows the name."""
     try:
         validate_topic(topic)
     except InvalidTopicName:
@@ -122,7 +122,7 @@ def already_exists(topic: str) -> TopicRefused:
 
 
 def can_collide(topic: str) -> bool:
-    """Tell whether other names may look the same to metrics."""
+    """Return whether other names may look the same to metrics."""
     return "." in topic or "_" in topic
 
 

@@ -46,7 +46,7 @@ class _DelayedTopics(DelayedOperation):
         self.late_topics.source = self
 
     def can_complete(self) -> bool:
-        """Tell whether all are done."""
+        """Return whether all are done."""
         while self.pending and self._is_done(self.pending[-1]):
             self.pending.pop()
         return not self.pending

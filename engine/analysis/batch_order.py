@@ -51,8 +51,8 @@ Note = Callable[[int, int, str, str], None]
 class OffsetSpan(NamedTuple):
     """Which offsets a split has; offsets are None without a good batch.
 
-    `after_damage` tells whether damage comes before its first good batch, `ends_in_damage` whether
-    it comes behind its last. `reached_offset` and `indexed_offset`
+    `after_damage` returns whether damage comes before its first good batch, `ends_in_damage`
+    whether it comes behind its last. `reached_offset` and `indexed_offset`
     are those of the split.
     """
 

@@ -61,7 +61,7 @@ class SplitReader:
 
     @property
     def is_compacted(self) -> bool:
-        """Tell whether the topic is known to be compacted, or a batch so far showed it."""
+        """Return whether the topic is known to be compacted, or a batch so far showed it."""
         return self._order.is_compacted
 
     def batches(self, *, keep_bad: bool = False) -> Iterator[tuple[int, RecordBatch, bool]]:

@@ -184,7 +184,7 @@ class ExportFolder:
         return left
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether a name is one that exports into this folder use beside it.
+        """Return whether a name is one that exports into this folder use beside it.
 
         A folder may be called `out.kctl-2`, and the names beside that one are its own.
         """

@@ -70,7 +70,7 @@ class RecordColumns:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether it is time to take the rows."""
+        """Return whether it is time to take the rows."""
         return self._size_bytes >= ARROW_BATCH_BYTES or self.row_count >= ARROW_BATCH_RECORDS_MAX
 
     def add(self, position: int, batch: RecordBatch) -> int:

@@ -80,7 +80,7 @@ class Selection(NamedTuple):
     partitions: frozenset[int] | None = None
 
     def takes(self, partition: PartitionFolder) -> bool:
-        """Tell whether a partition is wanted; only live ones are."""
+        """Return whether a partition is wanted; only live ones are."""
         directory = partition.directory
         if directory is None or directory.kind is not DirectoryKind.LIVE:
             return False

@@ -66,7 +66,7 @@ class Damage(NamedTuple):
 class Outcome(NamedTuple):
     """What the readers of a partition are not given; `stable_offset` None means up to the end.
 
-    `has_doubts` tells whether damage or missing offsets may have held the end of a transaction.
+    `has_doubts` returns whether damage or missing offsets may have held the end of a transaction.
     """
 
     hidden: tuple[Hidden, ...]

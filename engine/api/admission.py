@@ -1,15 +1,15 @@
-"""Admission: the step in front of every handler, and of every usual way past it.
+"""Admission: the step in front of every handler, and of every fast path past it.
 
 ```
 request ─ admit ─┬─ the rule of its row denies ─> the API's own response with an error (`denied.py`)
                  ├─ a quota is used up ─────────> served; the response says so, the connection rests
                  └─ handler ─ may(…) of each topic, group, transactional id
-usual way ─ may_go_usual ─ no: the way above
+fast path ─ may_take_fast_path ─ no: the path above
 ```
 
-`Session.may_go_usual` says that nothing of this can deny or delay anything to a client, so that
-nobody has to ask. It is found out once for a session, and again when `Admission.change` was called:
-live connections notice by the epoch.
+`Session.may_take_fast_path` says that nothing of this can deny or delay anything to a client, so
+that nobody has to ask. It is found out once for a session, and again when `Admission.change` was
+called: live connections notice by the epoch.
 
 Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request, here it is asked for before.
@@ -99,7 +99,7 @@ class Session:
 
     __slots__ = (
         "_admission_epoch",
-        "_may_go_usual",
+        "_may_take_fast_path",
         "admission",
         "client_software_name",
         "client_software_version",
@@ -119,15 +119,15 @@ class Session:
         #: What is kept between two of its requests, with what ends that.
         self.parked: dict[object, Callable[[], None]] = {}
         self._admission_epoch = -1
-        self._may_go_usual = False
+        self._may_take_fast_path = False
 
     @property
-    def may_go_usual(self) -> bool:
-        """Tell whether nothing can be denied or delayed to this client."""
+    def may_take_fast_path(self) -> bool:
+        """Return whether nothing can be denied or delayed to this client."""
         if self._admission_epoch != self.admission.epoch:
             self._admission_epoch = self.admission.epoch
-            self._may_go_usual = self.admission.is_open_to(self)
-        return self._may_go_usual
+            self._may_take_fast_path = self.admission.is_open_to(self)
+        return self._may_take_fast_path
 
     def end(self) -> None:
         """Give up what is parked: the connection is gone."""
@@ -136,22 +136,22 @@ class Session:
             end_one()
 
     def may(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Tell whether this client may do something to a resource."""
-        return self.may_go_usual or self.admission.authorizer.may(self, operation, kind, name)
+        """Return whether this client may do something to a resource."""
+        return self.may_take_fast_path or self.admission.authorizer.may(self, operation, kind, name)
 
     def may_on_cluster(self, operation: AclOperation) -> bool:
-        """Tell whether this client may do something to the cluster."""
+        """Return whether this client may do something to the cluster."""
         return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
     def may_create(self, topic: str) -> bool:
-        """Tell whether this client may make a topic: any topic, or this one."""
+        """Return whether this client may make a topic: any topic, or this one."""
         return self.may_on_cluster(AclOperation.CREATE) or self.may(
             AclOperation.CREATE, AclResource.TOPIC, topic
         )
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
         """Return those of some operations, a bit each, that this client may do to a resource."""
-        if self.may_go_usual:
+        if self.may_take_fast_path:
             return operations
         return sum(
             1 << operation
@@ -164,20 +164,20 @@ class Authorizer(Protocol):
     """Decides who may do what; never waits."""
 
     def may(self, session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Tell whether a client may do something to a resource."""
+        """Return whether a client may do something to a resource."""
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
-        """Tell whether there may be a resource of a kind that a client may do something to."""
+        """Return whether there may be a resource of a kind that a client may do something to."""
 
     def may_everything(self, session: Session) -> bool:
-        """Tell whether a client may do everything to everything, so that nobody asks."""
+        """Return whether a client may do everything to everything, so that nobody asks."""
 
 
 class Quotas(Protocol):
     """Decides how long a client that sends too much has to rest."""
 
     def bounds(self, session: Session) -> bool:
-        """Tell whether a client may ever have to rest."""
+        """Return whether a client may ever have to rest."""
 
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
         """Return how long a connection rests behind a request, 0 for not at all."""
@@ -262,7 +262,7 @@ class Admission:
         self.epoch += 1
 
     def is_open_to(self, session: Session) -> bool:
-        """Tell whether nothing can be denied or delayed to a client."""
+        """Return whether nothing can be denied or delayed to a client."""
         return (
             self.authorizer.may_everything(session)
             and not self.quotas.bounds(session)
@@ -279,7 +279,7 @@ class Admission:
         is_inter_broker: bool,
     ) -> Verdict:
         """Judge a request by its API, before what is in it."""
-        if session.may_go_usual:
+        if session.may_take_fast_path:
             return ADMITTED
         operation = _CLUSTER_OPERATIONS.get(rule)
         is_denied = operation is not None and not session.may_on_cluster(operation)

@@ -59,13 +59,13 @@ class DeleteTopics:
         self, request: messages.DeleteTopicsRequest, exchange: Exchange
     ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
         """Return the response, or promise it when the topics are gone."""
-        asked = _asked(request, exchange.api_version)
-        code = self._refusal(asked, exchange.api_version)
+        requested = _requested(request, exchange.api_version)
+        code = self._refusal(requested, exchange.api_version)
         if code != NONE:
             return messages.DeleteTopicsResponse(
-                responses=[self._result(name, topic_id, code) for name, topic_id in asked]
+                responses=[self._result(name, topic_id, code) for name, topic_id in requested]
             )
-        rows = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
+        rows = [self._look_up(name, topic_id, exchange.session) for name, topic_id in requested]
         going = list(
             dict.fromkeys(
                 row.name for row in rows if row.error_code == NONE and row.name is not None
@@ -83,13 +83,13 @@ class DeleteTopics:
 
         return promised(work())
 
-    def _refusal(self, asked: list[tuple[str | None, bytes]], version: int) -> int:
+    def _refusal(self, requested: list[tuple[str | None, bytes]], version: int) -> int:
         """Return why the whole request is refused, or NONE."""
         if not self._controller.is_active:
             return NOT_CONTROLLER
         if not self._is_enabled:
             return TOPIC_DELETION_DISABLED if version >= _DISABLED_SINCE else INVALID_REQUEST
-        if any(name is not None and topic_id != NO_UUID for name, topic_id in asked):
+        if any(name is not None and topic_id != NO_UUID for name, topic_id in requested):
             return INVALID_REQUEST
         return NONE
 
@@ -120,7 +120,9 @@ class DeleteTopics:
         )
 
 
-def _asked(request: messages.DeleteTopicsRequest, version: int) -> list[tuple[str | None, bytes]]:
+def _requested(
+    request: messages.DeleteTopicsRequest, version: int
+) -> list[tuple[str | None, bytes]]:
     if version >= _IDS_SINCE:
         return [(topic.name, topic.topic_id) for topic in request.topics]
     return [(name, NO_UUID) for name in request.topic_names]

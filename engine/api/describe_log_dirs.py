@@ -58,14 +58,14 @@ class DescribeLogDirs:
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
         share = self._turns.begin()
-        asked = None
+        requested = None
         if request.topics is not None:
-            asked = frozenset(
+            requested = frozenset(
                 TopicPartition(topic.topic, index)
                 for topic in request.topics
                 for index in topic.partitions
             )
-        here = await self._partitions_by_directory(asked, share)
+        here = await self._partitions_by_directory(requested, share)
         return messages.DescribeLogDirsResponse(
             results=[
                 self._directory(directory, here.get(directory.path, {}))
@@ -74,7 +74,7 @@ class DescribeLogDirs:
         )
 
     async def _partitions_by_directory(
-        self, asked: frozenset[TopicPartition] | None, share: Share
+        self, requested: frozenset[TopicPartition] | None, share: Share
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
         """Return rows of partitions by their topics, and these by their directories.
 
@@ -83,7 +83,7 @@ class DescribeLogDirs:
         rows: dict[str, dict[str, list[_Partition]]] = {}
         for known, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
             for key, log in list(known.items()):
-                if asked is not None and key not in asked:
+                if requested is not None and key not in requested:
                     continue
                 if share.is_over():
                     await share.next()

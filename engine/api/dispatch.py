@@ -18,10 +18,10 @@ from engine.wire.headers import api
 __all__ = [
     "ApiRow",
     "DispatchTable",
+    "FastHandler",
+    "FastResponse",
     "RequestDecoder",
     "Rule",
-    "UsualHandler",
-    "UsualResponse",
     "serve",
 ]
 
@@ -31,11 +31,11 @@ RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
 #: A response to a whole frame, with its header.
-UsualResponse: TypeAlias = bytes | EncodedResponse
-#: Serves a whole frame of the usual form and returns its response, or a promise of it; None with
+FastResponse: TypeAlias = bytes | EncodedResponse
+#: Serves a whole frame on the fast path and returns its response, or a promise of it; None with
 #: nothing done.
-UsualHandler: TypeAlias = Callable[
-    [memoryview, Session], UsualResponse | Promise[UsualResponse] | None
+FastHandler: TypeAlias = Callable[
+    [memoryview, Session], FastResponse | Promise[FastResponse] | None
 ]
 
 
@@ -64,10 +64,10 @@ class DispatchTable:
         self.admission = admission
         self._rows: dict[int, ApiRow] = {}
         #: How some of them serve brokers of this process that ask in values.
-        self._near_rows: dict[int, ApiRow] = {}
+        self._local_rows: dict[int, ApiRow] = {}
         #: Are asked before the rows are, for every frame of their key that comes from somebody to
         #: whom nothing can be denied.
-        self.serve_usual: dict[int, UsualHandler] = {}
+        self.serve_fast: dict[int, FastHandler] = {}
 
     def serve(
         self,
@@ -79,11 +79,11 @@ class DispatchTable:
         is_inter_broker: bool = False,
         decode: RequestDecoder | None = None,
         is_advertised: bool = True,
-        serve_usual: UsualHandler | None = None,
+        serve_fast: FastHandler | None = None,
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        `serve_usual` is a usual way past its handler.
+        `serve_fast` is a fast path past its handler.
         """
         key, stable = api(name).key, api(name).stable
         assert key not in self._rows, name
@@ -99,21 +99,21 @@ class DispatchTable:
             decode,
             is_advertised,
         )
-        if serve_usual is not None:
-            self.serve_usual[key] = serve_usual
+        if serve_fast is not None:
+            self.serve_fast[key] = serve_fast
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""
         return self._rows.get(key)
 
-    def serve_near(self, name: str, handler: Handler) -> None:
+    def serve_local(self, name: str, handler: Handler) -> None:
         """Let a handler serve brokers of this process that ask in values, not with a message."""
         key = api(name).key
-        self._near_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
+        self._local_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
 
-    def near_row(self, key: int) -> ApiRow:
+    def local_row(self, key: int) -> ApiRow:
         """Return the row that serves what brokers of this process ask in values."""
-        return self._near_rows[key]
+        return self._local_rows[key]
 
     def rows(self) -> list[ApiRow]:
         """Return all rows by rising key."""

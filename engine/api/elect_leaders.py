@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.exchange import Exchange
 from engine.api.promised import promised
-from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
+from engine.controller.requested_election import PartitionElection
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR

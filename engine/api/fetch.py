@@ -31,6 +31,8 @@ from typing import NamedTuple
 
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange, Handled
+from engine.api.fast_fetch import FastFetch, Requested
+from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
     INITIAL_EPOCH,
@@ -44,8 +46,6 @@ from engine.api.fetch_session import (
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.promised import in_order, promised
 from engine.api.request_pieces import has_many_partitions, pieces
-from engine.api.usual_fetch import Asked, UsualFetch
-from engine.api.usual_follower_fetch import StandingSession, UsualFollowerFetch
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
@@ -108,7 +108,7 @@ class Fetch:
     """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(
-        self, deps: FetchDeps, turns: LoopTurns, followers: UsualFollowerFetch | None = None
+        self, deps: FetchDeps, turns: LoopTurns, followers: FastFollowerFetch | None = None
     ) -> None:
         """Without `followers` no session stands."""
         self._turns = turns
@@ -117,11 +117,11 @@ class Fetch:
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
-        self._answer_usual = UsualFetch(*deps, self._answer_after_wait).answer
+        self._answer_fast = FastFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Read and return the response, or a promise of it."""
-        response = self._answer_usual(request, exchange)
+        response = self._answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
@@ -143,24 +143,22 @@ class Fetch:
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
-        standing: StandingSession | None = None
+        parked: ParkedSession | None = None
         if specs:
             params = self._params(request, exchange)
             followers = self._followers
             if is_follower and not refused and followers is not None:
-                standing = followers.begin(
-                    context, request, params, exchange, partial(self._answer_standing, exchange)
+                parked = followers.begin(
+                    context, request, params, exchange, partial(self._answer_parked, exchange)
                 )
-            if standing is None:
+            if parked is None:
                 read = self._replica_manager.fetch(params, specs)
             else:
-                read = self._replica_manager.fetch(
-                    params, specs, standing.stand, standing.partitions
-                )
-        if standing is not None:
+                read = self._replica_manager.fetch(params, specs, parked.stand, parked.partitions)
+        if parked is not None:
             if isinstance(read, Promise):
-                return standing.first_response
-            interesting = standing.named_by(read)
+                return parked.first_response
+            interesting = parked.named_by(read)
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(context, interesting, results, refused, exchange)
@@ -217,10 +215,10 @@ class Fetch:
         share = self._turns.begin()
         if context is None:
             named: dict[SessionKey, SessionPartition] = {}
-            for topic, asked in pieces(request.topics):
+            for topic, requested in pieces(request.topics):
                 if share.is_over():
                     await share.next()
-                self._sessions.name(topic, asked, named)
+                self._sessions.name(topic, requested, named)
             context = self._sessions.context(
                 request, exchange.api_version, exchange.received_ms, named
             )
@@ -279,16 +277,16 @@ class Fetch:
         reading.hand_over()
         return EncodedResponse(parts, records.release if records.has_regions else None)
 
-    def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedResponse:
+    def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
         """Answer what has waited, with what is there now."""
-        partition, spec, params, _, _, exchange = asked
+        partition, spec, params, _, _, exchange = requested
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
         results = self._replica_manager.fetch(params._replace(max_wait_ms=0), specs)
         assert not isinstance(results, Promise)
         return self._response(context, [partition], results, [], exchange)
 
-    def _answer_standing(
+    def _answer_parked(
         self,
         exchange: Exchange,
         session: FetchSession,
@@ -326,7 +324,13 @@ class Fetch:
         """Return the response to a request that Kafka fails at as a whole."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
-            (topic, [_refused(asked.partition, UNKNOWN_SERVER_ERROR, None) for asked in partitions])
+            (
+                topic,
+                [
+                    _refused(requested.partition, UNKNOWN_SERVER_ERROR, None)
+                    for requested in partitions
+                ],
+            )
             for topic, partitions in request.topics
         ]
         if version >= FIRST_WITH_TOPIC_IDS:
@@ -475,7 +479,7 @@ def fetch_refusal(
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:
-    """Tell whether a session would hold a topic without an id, at which Kafka fails."""
+    """Return whether a session would hold a topic without an id, at which Kafka fails."""
     if request.session_epoch != INITIAL_EPOCH:
         return False
     return any(topic == NO_UUID for topic, _ in request.topics)

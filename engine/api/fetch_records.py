@@ -45,7 +45,7 @@ class FetchedRecords:
 
     @property
     def has_regions(self) -> bool:
-        """Tell whether something is to be released when the response has left."""
+        """Return whether something is to be released when the response has left."""
         return bool(self._regions)
 
     def release(self) -> None:

@@ -38,10 +38,10 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchSpec
 from engine.wire.fetch_bytes import (
     FIRST_WITH_TOPIC_IDS,
-    AskedPartition,
     FetchedPartition,
     FetchRequest,
     ForgottenTopic,
+    RequestedPartition,
 )
 
 NO_SESSION = 0
@@ -72,10 +72,10 @@ class SessionPartition:
     )
 
     def __init__(
-        self, key: SessionKey, asked: AskedPartition, metadata_cache: MetadataCache
+        self, key: SessionKey, requested: RequestedPartition, metadata_cache: MetadataCache
     ) -> None:
         self.key = key
-        self.spec = spec_of(asked)
+        self.spec = spec_of(requested)
         self.high_watermark = -1
         self.log_start_offset = -1
         self.topic_partition: TopicPartition | None = None
@@ -99,12 +99,12 @@ class SessionPartition:
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)
 
-    def ask_for(self, asked: AskedPartition) -> None:
+    def ask_for(self, requested: RequestedPartition) -> None:
         """Take what a later request asks for."""
-        self.spec = spec_of(asked)
+        self.spec = spec_of(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Remember what the client is told of a partition; tells whether that is news."""
+        """Remember what the client is told of a partition; returns whether that is news."""
         if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
             return False
         self.high_watermark = high_watermark
@@ -112,7 +112,7 @@ class SessionPartition:
         return True
 
     def note(self, fetched: FetchedPartition) -> bool:
-        """Remember what the client is told; tells whether there is news in it."""
+        """Remember what the client is told; returns whether there is news in it."""
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
             is_news = True
@@ -127,9 +127,9 @@ class SessionPartition:
 FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
-def spec_of(asked: AskedPartition) -> FetchSpec:
+def spec_of(requested: RequestedPartition) -> FetchSpec:
     """Return what a replica is asked for."""
-    _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = asked
+    _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = requested
     return new_tuple(
         FetchSpec,
         (
@@ -303,11 +303,11 @@ class FetchSessionCache:
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            asked = (self._asked(request) if named is None else named).values()
+            requested = (self._requested(request) if named is None else named).values()
             if epoch == FINAL_EPOCH:
-                return FetchContext(asked)
+                return FetchContext(requested)
             is_follower = request.replica_id >= 0
-            return _FullContext(asked, self, now_ms, is_follower=is_follower, uses_ids=uses_ids)
+            return _FullContext(requested, self, now_ms, is_follower=is_follower, uses_ids=uses_ids)
         session = self._sessions.get(request.session_id)
         if session is None:
             return _ErrorContext(FETCH_SESSION_ID_NOT_FOUND)
@@ -317,7 +317,7 @@ class FetchSessionCache:
             return _ErrorContext(FETCH_SESSION_TOPIC_ID_ERROR)
         return self._go_on(session, request, now_ms)
 
-    def _asked(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
+    def _requested(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
         named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
             self.name(topic, partitions, named)
@@ -326,28 +326,28 @@ class FetchSessionCache:
     def name(
         self,
         topic: str | bytes,
-        partitions: Iterable[AskedPartition],
+        partitions: Iterable[RequestedPartition],
         named: dict[SessionKey, SessionPartition],
     ) -> None:
         """Add partitions of a topic to those that a request names; of two the last counts."""
-        for asked in partitions:
-            key = (topic, asked.partition)
+        for requested in partitions:
+            key = (topic, requested.partition)
             partition = named.get(key)
             if partition is None:
-                named[key] = SessionPartition(key, asked, self._metadata_cache)
+                named[key] = SessionPartition(key, requested, self._metadata_cache)
             else:
-                partition.ask_for(asked)
+                partition.ask_for(requested)
 
     def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
         partitions = session.partitions
-        for topic, asked_partitions in request.topics:
-            for asked in asked_partitions:
-                key = (topic, asked.partition)
+        for topic, requested_partitions in request.topics:
+            for requested in requested_partitions:
+                key = (topic, requested.partition)
                 partition = partitions.get(key)
                 if partition is None:
-                    partitions[key] = SessionPartition(key, asked, self._metadata_cache)
+                    partitions[key] = SessionPartition(key, requested, self._metadata_cache)
                 else:
-                    partition.ask_for(asked)
+                    partition.ask_for(requested)
         _forget(partitions, request.forgotten)
         if not partitions:
             del self._sessions[session.id]

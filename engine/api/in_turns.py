@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     """Where an API has its rows: the fields of its request and of its response, and their names."""
 
     api_name: str
-    asked: str
+    requested: str
     answered: str
     name_of: Callable[[Any], Hashable]
     #: So many are served before the time of the share is looked at.
@@ -79,7 +79,7 @@ class InTurns:
 
     def handle(self, request: Any, exchange: Exchange) -> Handled:
         """Return what the handler does; of many rows, promise it."""
-        rows = getattr(request, self._rows.asked)
+        rows = getattr(request, self._rows.requested)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
         return in_order(promised(self._served(request, rows, exchange)))
@@ -95,7 +95,7 @@ class InTurns:
             if share.is_over():
                 await share.next()
             some = copy.copy(request)
-            setattr(some, self._rows.asked, rows[start : start + at_once])
+            setattr(some, self._rows.requested, rows[start : start + at_once])
             handled = self._handler(some, exchange)
             begun.append(self._encoded_if_there(handled, exchange))
         return await self._together(begun, exchange)

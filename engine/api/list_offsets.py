@@ -58,7 +58,7 @@ _FIRST_VERSIONS = {
 }
 
 
-_Asked: TypeAlias = "messages.ListOffsetsRequest.ListOffsetsPartition"
+_Requested: TypeAlias = "messages.ListOffsetsRequest.ListOffsetsPartition"
 _Row: TypeAlias = "messages.ListOffsetsResponse.ListOffsetsPartitionResponse"
 
 
@@ -85,17 +85,19 @@ class ListOffsets:
             may_describe = exchange.session.may(
                 AclOperation.DESCRIBE, AclResource.TOPIC, topic.name
             )
-            for asked in topic.partitions:
-                topic_partition = TopicPartition(topic.name, asked.partition_index)
+            for requested in topic.partitions:
+                topic_partition = TopicPartition(topic.name, requested.partition_index)
                 version = exchange.api_version
                 if not may_describe:
-                    rows.append(self._refused(asked, TOPIC_AUTHORIZATION_FAILED))
+                    rows.append(self._refused(requested, TOPIC_AUTHORIZATION_FAILED))
                 elif version > 0 and topic_partition in repeated:
-                    rows.append(self._refused(asked, INVALID_REQUEST))
-                elif asked.timestamp < 0 and version < _FIRST_VERSIONS.get(asked.timestamp, 99):
-                    rows.append(self._refused(asked, UNSUPPORTED_VERSION))
+                    rows.append(self._refused(requested, INVALID_REQUEST))
+                elif requested.timestamp < 0 and version < _FIRST_VERSIONS.get(
+                    requested.timestamp, 99
+                ):
+                    rows.append(self._refused(requested, UNSUPPORTED_VERSION))
                 else:
-                    rows.append(self._look_up(topic_partition, asked, request, version))
+                    rows.append(self._look_up(topic_partition, requested, request, version))
             topics.append(
                 messages.ListOffsetsResponse.ListOffsetsTopicResponse(
                     name=topic.name, partitions=rows
@@ -103,44 +105,44 @@ class ListOffsets:
             )
         return messages.ListOffsetsResponse(topics=topics)
 
-    def _refused(self, asked: _Asked, code: int) -> _Row:
+    def _refused(self, requested: _Requested, code: int) -> _Row:
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index, error_code=code
+            partition_index=requested.partition_index, error_code=code
         )
 
     def _look_up(
         self,
         topic_partition: TopicPartition,
-        asked: _Asked,
+        requested: _Requested,
         request: messages.ListOffsetsRequest,
         version: int,
     ) -> _Row:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-            return self._refused(asked, UNKNOWN_SERVER_ERROR)
+            return self._refused(requested, UNKNOWN_SERVER_ERROR)
         try:
             partition = self._replica_manager.find(topic_partition)
             if version == 0:
                 partition.require(None, is_leader_required=is_leader_required)
-                if asked.max_num_offsets < 0:
-                    return self._refused(asked, UNKNOWN_SERVER_ERROR)
-                offsets = _offsets_before(partition.log, asked.timestamp, self._clock.wall_ms())
+                if requested.max_num_offsets < 0:
+                    return self._refused(requested, UNKNOWN_SERVER_ERROR)
+                offsets = _offsets_before(partition.log, requested.timestamp, self._clock.wall_ms())
                 if is_consumer:
                     offsets = _below(offsets, partition.high_watermark)
-                row = self._refused(asked, 0)
-                row.old_style_offsets = offsets[: asked.max_num_offsets]
+                row = self._refused(requested, 0)
+                row.old_style_offsets = offsets[: requested.max_num_offsets]
                 return row
-            epoch = asked.current_leader_epoch
+            epoch = requested.current_leader_epoch
             result = partition.offset_for_timestamp(
-                asked.timestamp,
+                requested.timestamp,
                 _isolation(request),
                 current_leader_epoch=None if epoch == _NO_EPOCH else epoch,
                 is_leader_required=is_leader_required,
             )
         except (ApiError, StorageError) as failure:
-            return self._refused(asked, self._code_of(topic_partition, failure, version))
-        row = self._refused(asked, 0)
+            return self._refused(requested, self._code_of(topic_partition, failure, version))
+        row = self._refused(requested, 0)
         if result is not None:
             row.timestamp = result.timestamp_ms
             row.offset = result.offset
@@ -161,8 +163,8 @@ def _repeated(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
     seen: set[TopicPartition] = set()
     repeated: set[TopicPartition] = set()
     for topic in request.topics:
-        for asked in topic.partitions:
-            topic_partition = TopicPartition(topic.name, asked.partition_index)
+        for requested in topic.partitions:
+            topic_partition = TopicPartition(topic.name, requested.partition_index)
             (repeated if topic_partition in seen else seen).add(topic_partition)
     return repeated
 

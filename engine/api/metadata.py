@@ -141,13 +141,17 @@ class Metadata:
             self._auto_create is not None and request.allow_auto_topic_creation,
             request.include_topic_authorized_operations,
             request.include_cluster_authorized_operations,
-            None if exchange.session.may_go_usual else exchange.session,
+            None if exchange.session.may_take_fast_path else exchange.session,
         )
         kept = self._kept(question)
         if kept is not None:
             return kept
-        asked = len(self._metadata_cache.topics) if names is None else len(names or ids)
-        return self._answer(question) if asked <= METADATA_TOPICS_AT_ONCE else self._large(question)
+        requested = len(self._metadata_cache.topics) if names is None else len(names or ids)
+        return (
+            self._answer(question)
+            if requested <= METADATA_TOPICS_AT_ONCE
+            else self._large(question)
+        )
 
     # Answers that are made in several turns
 

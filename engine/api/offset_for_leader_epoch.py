@@ -52,23 +52,23 @@ class OffsetForLeaderEpoch:
         if session.may_on_cluster(AclOperation.CLUSTER_ACTION) or session.may(
             AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic
         ):
-            return [self._look_up(topic.topic, asked) for asked in topic.partitions]
+            return [self._look_up(topic.topic, requested) for requested in topic.partitions]
         return [
             messages.OffsetForLeaderEpochResponse.EpochEndOffset(
-                partition=asked.partition, error_code=TOPIC_AUTHORIZATION_FAILED
+                partition=requested.partition, error_code=TOPIC_AUTHORIZATION_FAILED
             )
-            for asked in topic.partitions
+            for requested in topic.partitions
         ]
 
     def _look_up(
-        self, topic: str, asked: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+        self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
-        topic_partition = TopicPartition(topic, asked.partition)
-        row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=asked.partition)
-        current = asked.current_leader_epoch
+        topic_partition = TopicPartition(topic, requested.partition)
+        row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)
+        current = requested.current_leader_epoch
         try:
             end = self._replica_manager.find(topic_partition).end_offset_for_epoch(
-                asked.leader_epoch, None if current == _NO_EPOCH else current
+                requested.leader_epoch, None if current == _NO_EPOCH else current
             )
         except (ApiError, StorageError) as failure:
             row.error_code = self._replica_manager.answer_to(topic_partition, failure).code

@@ -8,7 +8,7 @@ acks  0   appended, no response; an error ends the connection, for the client kn
 
 | versions | difference |
 |---|---|
-| 0, 1, 2 | messages of magic 0 and 1, written anew as one batch |
+| 0, 1, 2 | messages of magic 0 and 1, written again as one batch |
 | 3 | one batch of magic 2 per partition |
 | 5 | + log start in the response |
 | 7 | zstd is allowed |
@@ -31,7 +31,7 @@ from engine.api.exchange import CloseConnection, Exchange, Handled
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     TransactionalIdRefused,
-    is_usual,
+    is_fast_path,
     judged,
 )
 from engine.api.promised import in_order, promised
@@ -53,7 +53,7 @@ from engine.wire.produce_bytes import (
     ProducedRecords,
     ProduceRequest,
     encode_produce_response,
-    encode_produce_response_usual,
+    encode_produce_response_fast,
 )
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
@@ -104,10 +104,10 @@ class Produce:
         Nothing of the request is kept: its records lie in a buffer that the next frame fills. Of
         very many partitions they are copied, and appended in several turns of the loop.
         """
-        response = self.answer_usual(request, exchange)
+        response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
 
-    def answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
+    def answer_fast(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
         """Append one batch to the only partition and return the response, without a wait.
 
         None when the request wants something else or may have to wait, or something can be denied
@@ -123,16 +123,16 @@ class Produce:
         version = exchange.api_version
         if (
             version < _FIRST_WITH_LOG_START
-            or not is_usual(records, version)
+            or not is_fast_path(records, version)
             or records is None
             or records.readonly
-            or not exchange.session.may_go_usual
+            or not exchange.session.may_take_fast_path
             or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
         ):
             return None
         topic_partition = new_tuple(TopicPartition, (topic, index))
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
-        result = self.replica_manager.append_records_usual(
+        result = self.replica_manager.append_records_fast(
             topic_partition, records, request.acks, is_internal_allowed=is_internal_allowed
         )
         if result is None:
@@ -140,7 +140,7 @@ class Produce:
         error, base_offset, append_time_ms, log_start = result
         if error is None:
             offsets = (base_offset, append_time_ms, log_start)
-            return encode_produce_response_usual(version, topic, index, offsets)
+            return encode_produce_response_fast(version, topic, index, offsets)
         return self._encoded_all({topic_partition: result}, exchange)
 
     def answer(
@@ -248,7 +248,7 @@ class Produce:
         for index, records in partitions:
             topic_partition = new_tuple(TopicPartition, (topic, index))
             error: ApiError | None = None
-            if not is_usual(records, version):
+            if not is_fast_path(records, version):
                 error = judged(records, id_ if may_use_id else None, version)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
@@ -304,7 +304,7 @@ class Produce:
             (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
             if error is None:
                 offsets = (base_offset, append_time_ms, log_start)
-                return encode_produce_response_usual(version, topic, index, offsets)
+                return encode_produce_response_fast(version, topic, index, offsets)
         return self._encoded_all(results, exchange)
 
     def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:

@@ -69,8 +69,8 @@ class NoSuchProducer(ApiError):
         self.transactional_id = transactional_id
 
 
-def is_usual(records: memoryview | None, api_version: int) -> bool:
-    """Tell whether records are one batch that `judged` has nothing against, as nearly all are.
+def is_fast_path(records: memoryview | None, api_version: int) -> bool:
+    """Return whether records are one batch that `judged` has nothing against, as nearly all are.
 
     False says nothing yet.
     """
@@ -129,7 +129,7 @@ def judged(
 
 
 def is_transactional(records: memoryview | None) -> bool:
-    """Tell whether the first batch belongs to a transaction; raises CorruptMessage for its head."""
+    """Return whether the first batch is in a transaction; raises CorruptMessage for its head."""
     try:
         first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
     except CorruptRecord as error:

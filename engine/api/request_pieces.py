@@ -12,7 +12,7 @@ P = TypeVar("P")
 
 
 def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
-    """Tell whether a request is one for several turns of the loop."""
+    """Return whether a request is one for several turns of the loop."""
     if len(topics) == 1:
         ((_, partitions),) = topics
         return len(partitions) > PARTITIONS_AT_ONCE_MAX

@@ -123,7 +123,7 @@ class UpdateMetadata:
         return refusal(request, self._leadership, self._broker_epoch())
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
-        """Tell whether what a request leaves out is gone.
+        """Return whether what a request leaves out is gone.
 
         There is one such request in each epoch of a controller and life of this broker. A second
         is the same, sent again, and may come behind topics that are younger.

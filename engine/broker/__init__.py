@@ -4,7 +4,7 @@
 |---|---|
 | `broker` | start and stop, in Kafka's order |
 | `api_table` | every API that is served, with what its handler needs |
-| `tasks` | periodic work, delays, work beside the loop |
+| `tasks` | periodic work, delays, work on a worker thread |
 | `deadlines` | the one timer behind all purgatories |
 | `registration` | the znodes of a broker |
 | `session` | its life across sessions with the metadata store |

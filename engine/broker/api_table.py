@@ -29,9 +29,11 @@ from engine.api.describe_configs import DescribeConfigs
 from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
-from engine.api.dispatch import DispatchTable, RequestDecoder, Rule, UsualHandler
+from engine.api.dispatch import DispatchTable, FastHandler, RequestDecoder, Rule
 from engine.api.elect_leaders import ElectLeaders
 from engine.api.exchange import Handler
+from engine.api.fast_follower_fetch import FastFollowerFetch
+from engine.api.fast_produce import FastProduce
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
@@ -40,15 +42,13 @@ from engine.api.incremental_alter_configs import IncrementalAlterConfigs
 from engine.api.init_producer_id import InitProducerId
 from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.list_offsets import ListOffsets
+from engine.api.local_fetch import AnswerLocalFetch
 from engine.api.metadata import Metadata
-from engine.api.near_fetch import AnswerNearFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
-from engine.api.usual_follower_fetch import UsualFollowerFetch
-from engine.api.usual_produce import UsualProduce
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
 from engine.config.broker_config import BrokerConfig
@@ -63,8 +63,8 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire import messages
+from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
-from engine.wire.usual_fetch_bytes import read_fetch_request
 from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaApis")
@@ -105,9 +105,9 @@ class Row(NamedTuple):
     handler: Handler
     rule: Rule
     decode: RequestDecoder | None = None
-    serve_usual: UsualHandler | None = None
+    serve_fast: FastHandler | None = None
     is_advertised: bool = True
-    near: Handler | None = None
+    local: Handler | None = None
 
 
 def _named(row: Any) -> str:
@@ -158,10 +158,10 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
         is_inter_broker=is_inter_broker,
         decode=row.decode,
         is_advertised=row.is_advertised,
-        serve_usual=row.serve_usual,
+        serve_fast=row.serve_fast,
     )
-    if row.near is not None:
-        table.serve_near(row.name, row.near)
+    if row.local is not None:
+        table.serve_local(row.name, row.local)
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
@@ -171,8 +171,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     slots = deps.config.max_incremental_fetch_session_cache_slots
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
-    followers = UsualFollowerFetch(metadata_cache, sessions, clock)
-    fetch, near_fetch = Fetch(fetch_deps, deps.turns, followers), AnswerNearFetch(fetch_deps)
+    followers = FastFollowerFetch(metadata_cache, sessions, clock)
+    fetch, local_fetch = Fetch(fetch_deps, deps.turns, followers), AnswerLocalFetch(fetch_deps)
     produce = Produce(replica_manager, metadata_cache, deps.turns)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [
@@ -181,7 +181,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             produce.handle,
             rule,
             decode_produce_request,
-            UsualProduce(produce, metadata_cache, clock).answer,
+            FastProduce(produce, metadata_cache, clock).answer,
         ),
         Row(
             "Fetch",
@@ -189,7 +189,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             rule,
             read_fetch_request,
             followers.answer,
-            near=near_fetch.handle,
+            local=local_fetch.handle,
         ),
         Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),

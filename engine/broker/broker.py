@@ -48,9 +48,9 @@ from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
 from engine.broker.listeners import BrokerListeners
+from engine.broker.local_messages import request_for, response_of
+from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
-from engine.broker.near_messages import request_for, response_of
-from engine.broker.near_requests import NearRequests
 from engine.broker.peers import Peers, Serve
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
@@ -107,7 +107,7 @@ class Broker:
         self.ports: dict[str, int] = {}
         self._process_timers = host.timers
         self._peers = peers
-        self._near_requests = NearRequests(lambda: self.broker_id)
+        self._local_requests = LocalRequests(lambda: self.broker_id)
         self._settings = settings
         self._on_fatal = on_fatal
         self._epoch = -1
@@ -151,7 +151,7 @@ class Broker:
         """Open in Kafka's order; each step first notes what undoes it, or cleans up by itself."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
-        self._closing.add("what is owed to brokers nearby", self._near_requests.end)
+        self._closing.add("what is owed to brokers nearby", self._local_requests.end)
         self._closing.add("the timers", self._timers.stop)
         await self.znodes.connect()
         await create_persistent_paths(self.znodes)
@@ -203,7 +203,7 @@ class Broker:
             self.host.network,
             self.host.timers,
             self.host.clock,
-            near=self._peers,
+            local=self._peers,
             broker_id=self.broker_id,
             listener=self.live.config.between_brokers.name,
             settings=link_settings(self.live),
@@ -283,7 +283,7 @@ class Broker:
 
     def _leave(self) -> None:
         """Take no part any more: nobody is told anything, and nothing is heard."""
-        if self._peers.get(self.broker_id) == self.serve_near:
+        if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
         self.controller.stop()
@@ -306,7 +306,7 @@ class Broker:
         )
 
     def _take_part(self) -> None:
-        self._peers[self.broker_id] = self.serve_near
+        self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
 
@@ -364,14 +364,14 @@ class Broker:
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_near(self, name: str, version: int, request: object) -> Promise[Any]:
+    def serve_local(self, name: str, version: int, request: object) -> Promise[Any]:
         """Carry out a request of a broker of this process, and promise the response.
 
         What is no message is asked in values, which the row of the API must know. A handler that
         fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
         """
         key = api(name).key
-        row = self.table.row(key) if isinstance(request, Struct) else self.table.near_row(key)
+        row = self.table.row(key) if isinstance(request, Struct) else self.table.local_row(key)
         assert row is not None, name
         now_ms = self.host.clock.monotonic_ms()
         listener = self.peers.listener
@@ -382,7 +382,7 @@ class Broker:
             if isinstance(handled, Promise):
                 if row.is_inter_broker:
                     handled.watch(lambda: self._tell_fault(row, handled.error))
-                owed = self._near_requests.owe(handled)
+                owed = self._local_requests.owe(handled)
                 return owed.then(lambda response: response_of(row, version, response))
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:

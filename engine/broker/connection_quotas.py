@@ -3,7 +3,7 @@
 | setting | of | at the bound |
 |---|---|---|
 | max.connections | broker, listener | arrivals wait until somebody leaves |
-| max.connection.creation.rate | broker, listener | arrivals are held back for a while |
+| max.connection.creation.rate | broker, listener | arrivals are throttled for a while |
 | max.connections.per.ip(.overrides) | broker | closed at once |
 
 Where a broker has several listeners, the one between brokers is not held up by the broker's own
@@ -79,18 +79,18 @@ class ConnectionQuotas:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Tell whether a listener goes before the others: it is the one between brokers."""
+        """Return whether a listener goes before the others: it is the one between brokers."""
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
     def is_exceeded(self) -> bool:
-        """Tell whether listeners have to give up connections."""
+        """Return whether listeners have to give up connections."""
         return self.total > self.bounds.connections_max
 
     # What gates ask
 
     def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
-        """Count an arrival at a listener; returns how many ms it is held back."""
+        """Count an arrival at a listener; returns for how many ms it is throttled."""
         delay_ms = 0
         if not self.is_protected(name):
             self._rate.record(now_ms)
@@ -150,7 +150,7 @@ class ListenerGate:
         self._rate = rate
 
     def arrive(self, _address: str, now_ms: int) -> int:
-        """Note an arrival; returns how many ms it is held back."""
+        """Note an arrival; returns for how many ms it is throttled."""
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
     def obstacle(self) -> str | None:

@@ -50,7 +50,7 @@ class ShutdownRequests:
         self._timers = timers
         self._clock = clock
         self._controller: BrokerNode | None = None
-        self._asked_id: int | None = None
+        self._requested_id: int | None = None
         self._link: BrokerLink | None = None
         self._is_given_up = False
         self._end_pause: Callable[[], None] = lambda: None
@@ -83,7 +83,7 @@ class ShutdownRequests:
         self._end_hearing()
 
     def _heard(self, _topics: frozenset[str]) -> None:
-        if self._metadata_cache.controller_id not in (None, self._asked_id):
+        if self._metadata_cache.controller_id not in (None, self._requested_id):
             self._end_pause()
         if not self._leads_for_others():
             self._end_hearing()
@@ -92,7 +92,7 @@ class ShutdownRequests:
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """Tell whether, as far as this broker has heard, it leads what others have too."""
+        """Return whether, as far as this broker has heard, it leads what others have too."""
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
             for partitions in self._metadata_cache.topics.values()
@@ -121,7 +121,7 @@ class ShutdownRequests:
         return False
 
     async def _ask(self, broker_epoch: int) -> bool:
-        """Ask once; tells whether no leaders remain."""
+        """Ask once; returns whether no leaders remain."""
         link = self._link_to_controller()
         if link is None:
             return False
@@ -142,25 +142,25 @@ class ShutdownRequests:
         return response is not None and _is_done(response, self._clock.monotonic_ms() - begun_ms)
 
     async def _response(
-        self, asked: Promise[messages.ControlledShutdownResponse]
+        self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
         """Return the response, None if it is given up; raises what it failed with."""
         there: Promise[None] = Promise()
         self._end_wait = end_wait = _once(there)
-        asked.watch(end_wait)
+        requested.watch(end_wait)
         # A controller of this process has no connection that would end the wait.
         timeout_ms = self._config.controller_socket_timeout_ms
         cancel = self._timers.call_at(self._clock.monotonic_ms() + timeout_ms, end_wait)
         await there
         cancel()
-        if asked.is_kept:
-            return asked.result()
+        if requested.is_kept:
+            return requested.result()
         if not self._is_given_up:
             raise TimedOut("ControlledShutdown", timeout_ms)
         return None
 
     def _link_to_controller(self) -> BrokerLink | None:
-        controller_id = self._asked_id = self._metadata_cache.controller_id
+        controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
             _log.info("No controller present in the metadata cache")
             return self._link
@@ -198,7 +198,7 @@ def _once(promise: Promise[None]) -> Callable[[], None]:
 
 
 def _is_done(response: messages.ControlledShutdownResponse, lasted_ms: int) -> bool:
-    """Tell whether the controller has moved everything, and log it."""
+    """Return whether the controller has moved everything, and log it."""
     if response.error_code != NONE:
         name = kafka_error(response.error_code).name
         _log.info("Controlled shutdown request returned after %dms with error %s", lasted_ms, name)

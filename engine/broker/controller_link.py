@@ -149,7 +149,7 @@ class ControllerLink:
 
 
 def _is_of_another(response: ControllerResponse) -> bool:
-    """Tell whether any error in a response says that its broker is not the controller."""
+    """Return whether any error in a response says that its broker is not the controller."""
     if response.error_code == NOT_CONTROLLER:
         return True
     return isinstance(response, messages.AlterPartitionResponse) and any(

@@ -153,7 +153,7 @@ class DirectoryMoves:
                 self._next_soon()
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
-        """Do the next step of a move; tells whether it is over."""
+        """Do the next step of a move; returns whether it is over."""
         replicas = self._replicas()
         partition = replicas.partitions.get(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)
@@ -166,6 +166,6 @@ class DirectoryMoves:
             return False
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
-        # What waits on places in the old files looks anew.
+        # What waits on places in the old files looks again.
         replicas.perform((RoleChanged(topic_partition, partition.leader_epoch),))
         return True

@@ -19,7 +19,7 @@ read by `load_topics` when the broker first has a replica of it.
 
 Source: kafka.server.DynamicBrokerConfig, ZkConfigManager, TopicConfigHandler,
 ZkNodeChangeNotificationListener of 3.9.1; `znodes.md` §5.
-Differs: a new session with the store reads everything anew; Kafka only the changes.
+Differs: a new session with the store reads everything again; Kafka only the changes.
 """
 
 from __future__ import annotations

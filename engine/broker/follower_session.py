@@ -19,29 +19,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from engine.client.connection import Call, UsualExchange
+from engine.client.connection import Call, FastExchange
 from engine.kafka_errors import NONE
 from engine.log.log_reader import EARLIEST, LATEST
 from engine.model import TopicPartition, new_tuple
 from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.near_fetch import NearFetch
+from engine.replication.local_fetch import LocalFetch
+from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.replica_fetcher import (
     EpochAnswer,
     EpochQuestion,
     ReplicaFetcherConfig,
 )
-from engine.replication.standing_fetch import Give
 from engine.replication.watermark import Isolation
 from engine.wire import messages
+from engine.wire.fast_replica_bytes import (
+    ReplicaFetch,
+    ReplicaLimits,
+    encode_replica_fetch_fast,
+)
 from engine.wire.fetch_bytes import (
     FIRST_WITH_REPLICA_STATE,
     FIRST_WITH_TOPIC_IDS,
-)
-from engine.wire.usual_replica_bytes import (
-    ReplicaFetch,
-    ReplicaLimits,
-    encode_replica_fetch_usual,
 )
 
 #: Before it a leader cannot say where logs part.
@@ -56,7 +56,7 @@ _LAST_EPOCH: Final = 0x7FFFFFFF
 _NO_EPOCH: Final = -1
 
 
-class _Asked(NamedTuple):
+class _Requested(NamedTuple):
     """What a session holds of a partition."""
 
     spec: FetchSpec
@@ -74,17 +74,17 @@ class FollowerSession:
         self._config = config
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        self._held: dict[TopicPartition, _Asked] = {}
+        self._held: dict[TopicPartition, _Requested] = {}
         # What is held by id, once somebody has looked for it so.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
         self._uses_ids = False
-        self._near_params = FetchParams(
+        self._local_params = FetchParams(
             replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END
         )
 
     @property
     def is_first(self) -> bool:
-        """Tell whether the next request, or the one on its way, asks for all."""
+        """Return whether the next request, or the one on its way, asks for all."""
         return self._epoch == _FIRST_EPOCH
 
     @property
@@ -94,11 +94,11 @@ class FollowerSession:
 
     @property
     def holds_partitions(self) -> bool:
-        """Tell whether the leader holds partitions for this follower."""
+        """Return whether the leader holds partitions for this follower."""
         return bool(self._held)
 
     def holds(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether the leader holds a partition for this follower."""
+        """Return whether the leader holds a partition for this follower."""
         return topic_partition in self._held
 
     def call(
@@ -106,12 +106,12 @@ class FollowerSession:
         specs: Mapping[TopicPartition, FetchSpec],
         topic_ids: Mapping[str, bytes],
         give: Give | None = None,
-        usual: UsualExchange | None = None,
+        fast: FastExchange | None = None,
     ) -> Call:
         """Return the request of a round; the session is that of its message, not of `near`.
 
-        `give` takes what a near leader has of one partition while the round waits, `usual` the
-        responses of a far one with which the session goes on in the usual way.
+        `give` takes what a local leader has of one partition while the round waits, `fast` the
+        responses of a remote one with which the session continues on the fast path.
         """
         # As they are now: a topic may be gone by the time the request is written.
         ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
@@ -126,8 +126,8 @@ class FollowerSession:
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            near=NearFetch(self._near_params, specs, ids, give),
-            usual=usual,
+            local=LocalFetch(self._local_params, specs, ids, give),
+            fast=fast,
         )
 
     def _message(
@@ -140,20 +140,20 @@ class FollowerSession:
         if uses_ids != self._uses_ids:
             self.reset()
             self._uses_ids = uses_ids
-        asked = {
-            key: _Asked(spec, None if topic_ids is None else topic_ids[key.topic])
+        requested = {
+            key: _Requested(spec, None if topic_ids is None else topic_ids[key.topic])
             for key, spec in specs.items()
         }
-        sent: dict[TopicPartition, _Asked] = asked
-        forgotten: dict[TopicPartition, _Asked] = {}
+        sent: dict[TopicPartition, _Requested] = requested
+        forgotten: dict[TopicPartition, _Requested] = {}
         if not self.is_first:
-            sent = {key: each for key, each in asked.items() if self._held.get(key) != each}
+            sent = {key: each for key, each in requested.items() if self._held.get(key) != each}
             forgotten = {
                 key: each
                 for key, each in self._held.items()
-                if key not in asked or asked[key].topic_id != each.topic_id
+                if key not in requested or requested[key].topic_id != each.topic_id
             }
-        self._held, self._by_id = asked, None
+        self._held, self._by_id = requested, None
         request = self._request(version)
         request.session_id, request.session_epoch = self._session_id, self._epoch
         request.topics = _topics(sent, version)
@@ -209,11 +209,11 @@ class FollowerSession:
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
-        """Begin anew with the next request: nothing is known of what the leader holds."""
+        """Begin again with the next request: nothing is known of what the leader holds."""
         self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
         self._by_id = None
 
-    # The usual round
+    # The fast path of a fetch cycle
 
     def find(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
         """Return a partition that a response of the session is of, None if it holds none such."""
@@ -222,15 +222,15 @@ class FollowerSession:
         by_id = self._by_id
         if by_id is None:
             by_id = self._by_id = {
-                (asked.topic_id, key.partition): key for key, asked in self._held.items()
+                (requested.topic_id, key.partition): key for key, requested in self._held.items()
             }
         return by_id.get((topic_id, index))
 
-    def took_usual(self) -> None:
+    def took_fast(self) -> None:
         """Move on by a response that was `find`'s."""
         self._go_on()
 
-    def encode_usual(
+    def encode_fast(
         self,
         client_id: bytes,
         correlation_id: int,
@@ -242,7 +242,7 @@ class FollowerSession:
         _, topic_id = self._held[topic_partition]
         assert topic_id is not None
         # Only now: a request that is not sent tells the leader nothing.
-        self._held[topic_partition] = new_tuple(_Asked, (spec, topic_id))
+        self._held[topic_partition] = new_tuple(_Requested, (spec, topic_id))
         config = self._config
         limits = (
             version, config.max_wait_ms, config.min_bytes, config.max_bytes, self._session_id,
@@ -254,7 +254,7 @@ class FollowerSession:
             correlation_id, new_tuple(ReplicaLimits, limits), self._epoch, topic_id, index,
             _or_no_epoch(leader_epoch), fetch_offset, _or_no_epoch(fetched_epoch), start, max_bytes,
         )  # fmt: skip
-        return encode_replica_fetch_usual(client_id, new_tuple(ReplicaFetch, request))
+        return encode_replica_fetch_fast(client_id, new_tuple(ReplicaFetch, request))
 
 
 def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:
@@ -268,10 +268,10 @@ def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:
 
 
 def _topics(
-    asked: Mapping[TopicPartition, _Asked], version: int
+    requested: Mapping[TopicPartition, _Requested], version: int
 ) -> list[messages.FetchRequest.FetchTopic]:
     topics: dict[str, messages.FetchRequest.FetchTopic] = {}
-    for (name, index), (spec, topic_id) in asked.items():
+    for (name, index), (spec, topic_id) in requested.items():
         topic = topics.get(name)
         if topic is None:
             topic = topics[name] = messages.FetchRequest.FetchTopic()
@@ -293,7 +293,7 @@ def _topics(
 
 
 def _forgotten(
-    forgotten: Mapping[TopicPartition, _Asked], version: int
+    forgotten: Mapping[TopicPartition, _Requested], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
     for (name, index), (_, topic_id) in forgotten.items():
@@ -315,20 +315,20 @@ def _or_no_epoch(epoch: int | None) -> int:
 # Where a leader's log starts and ends
 
 
-def leader_end_call(replica_id: int, asked: Mapping[TopicPartition, int]) -> Call:
+def leader_end_call(replica_id: int, requested: Mapping[TopicPartition, int]) -> Call:
     """Return the question where logs end, for partitions with their leader epochs."""
-    return _list_offsets(replica_id, asked, LATEST)
+    return _list_offsets(replica_id, requested, LATEST)
 
 
-def leader_start_call(replica_id: int, asked: Mapping[TopicPartition, int]) -> Call:
+def leader_start_call(replica_id: int, requested: Mapping[TopicPartition, int]) -> Call:
     """Return the question where logs start, for partitions with their leader epochs."""
-    return _list_offsets(replica_id, asked, EARLIEST)
+    return _list_offsets(replica_id, requested, EARLIEST)
 
 
-def _list_offsets(replica_id: int, asked: Mapping[TopicPartition, int], timestamp: int) -> Call:
+def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
     request = messages.ListOffsetsRequest
     topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
-    for (name, index), leader_epoch in asked.items():
+    for (name, index), leader_epoch in requested.items():
         topic = topics.setdefault(name, request.ListOffsetsTopic(name=name))
         topic.partitions.append(
             request.ListOffsetsPartition(
@@ -349,11 +349,11 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
 # Where an epoch of a leader ended
 
 
-def epoch_ends_call(replica_id: int, asked: Mapping[TopicPartition, EpochQuestion]) -> Call:
+def epoch_ends_call(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
     """Return the question where the epochs before gaps ended."""
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
-    for (name, index), (leader_epoch, gap) in asked.items():
+    for (name, index), (leader_epoch, gap) in requested.items():
         topic = topics.setdefault(name, request.OffsetForLeaderTopic(topic=name))
         topic.partitions.append(
             request.OffsetForLeaderPartition(

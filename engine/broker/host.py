@@ -26,7 +26,7 @@ class BrokerHost(NamedTuple):
     entropy: Entropy
     lock: DirectoryLock
     name: Callable[[], str]
-    #: Makes so many threads beside the loop.
+    #: Makes so many threads on a worker thread.
     workers: Callable[[int], Workers]
     #: Whether clients may only read: the logs are somebody else's.
     is_read_only: bool = False

@@ -9,7 +9,7 @@ propose ──> waiting, one for each partition ── one request in flight ─
 
 1. What is proposed meanwhile waits, and leaves together when the response is there.
 2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
-   partition has moved on since the first, and proposes anew when it sees reason to.
+   partition has moved on since the first, and proposes again when it sees reason to.
 3. A partition that the response leaves out stays, and is asked for again.
 4. Topics are named by the ids of the replicas that propose, not by what the metadata cache says
    when the request leaves: by then a topic may be gone, or another have its name.
@@ -165,12 +165,12 @@ class IsrProposals:
         self._logged_reason = None
         names = {proposal.topic_id: proposal.topic_partition.topic for proposal in proposals}
         decisions = _decisions(response, names)
-        asked_again = False
+        requested_again = False
         for proposal in proposals:
             decision = decisions.get(proposal.topic_partition)
             if decision is None:
                 _log.warning("the controller's response leaves out %s", proposal.topic_partition)
-                asked_again = True
+                requested_again = True
                 continue
             if decision.error_code != NONE:
                 name = kafka_error(decision.error_code).name
@@ -178,8 +178,8 @@ class IsrProposals:
             # Gone before the partition hears of it: it may propose again at once.
             del self._waiting[proposal.topic_partition]
             self._ports.decided(proposal, decision)
-            asked_again |= proposal.topic_partition in self._waiting
-        if asked_again:
+            requested_again |= proposal.topic_partition in self._waiting
+        if requested_again:
             self._pause()
         else:
             self._is_busy = False

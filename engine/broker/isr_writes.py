@@ -100,7 +100,7 @@ class IsrWrites:
     def propose(self, proposal: ProposeIsr) -> None:
         """Write a set; `decided` is told on a later turn."""
         self._under_way += 1
-        # Not amid the work of who proposes: a store of this process answers at once.
+        # Not during the work of who proposes: a store of this process answers at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
@@ -176,7 +176,7 @@ class IsrWrites:
 
 
 def writes_sets_itself(release: str) -> bool:
-    """Tell whether inter.broker.protocol.version is one whose leaders write in-sync sets.
+    """Return whether inter.broker.protocol.version is one whose leaders write in-sync sets.
 
     Those from 2.7-IV2 on ask the controller (KIP-497).
     """

@@ -8,9 +8,10 @@ _next ──┼── out of range: leader's end, leader's start ──┼─> a
               └── no leader, connection lost: what was asked rests, a new link with the next round
 ```
 
-A response is worked on a turn of its own: a leader of this process answers amid its own work. Such
-a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`). With
-one of another process a round goes on by itself while its responses are usual (`UsualRound`).
+A response is worked on a turn of its own: a leader of this process answers during its own work.
+Such a leader's fetch may stand, and give one partition's records after the other (`ParkedFetch`).
+With one of another process a fetch cycle continues by itself while its responses take the fast path
+(`FastFetchCycle`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
 Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
@@ -23,6 +24,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from engine.broker.fast_fetch_cycle import FastFetchCycle
 from engine.broker.follower_session import (
     FollowerSession,
     epoch_ends_call,
@@ -31,19 +33,18 @@ from engine.broker.follower_session import (
     leader_start_call,
     offsets_of,
 )
-from engine.broker.peers import BrokerLink, NearLink, Peers
-from engine.broker.usual_round import UsualRound
+from engine.broker.peers import BrokerLink, LocalLink, Peers
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.local_fetch import LocalFetched
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.near_fetch import NearFetched
+from engine.replication.parked_fetch import LocalParkedFetch
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_fetcher import EpochQuestion, LeaderEnds, ReplicaFetcher
-from engine.replication.standing_fetch import NearStandingFetch
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -72,10 +73,10 @@ class LeaderFetcher:
         self._ports = ports
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
-        self._usual = UsualRound(self._client_id, fetcher, self._session, ports.clock)
+        self._fast = FastFetchCycle(self._client_id, fetcher, self._session, ports.clock)
         self._link: BrokerLink | None = None
-        # What this round asks for; a leader that gives amid it is asked for what follows.
-        self._asked: dict[TopicPartition, FetchSpec] = {}
+        # What this round asks for; a leader that gives during it is asked for what follows.
+        self._requested: dict[TopicPartition, FetchSpec] = {}
         self._is_busy = False
         self._is_closed = False
         self._cancel: Callable[[], None] | None = None
@@ -87,7 +88,7 @@ class LeaderFetcher:
         return self._session.place
 
     def asks_for(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether the session has a partition: one that rests is not asked for."""
+        """Return whether the session has a partition: one that rests is not asked for."""
         return self._session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
@@ -115,26 +116,29 @@ class LeaderFetcher:
     def _next(self) -> None:
         if self._is_closed:
             return
-        ends_asked, epochs_asked = self.fetcher.ends_asked(), self.fetcher.epochs_asked()
-        specs = {} if ends_asked or epochs_asked else self.fetcher.asked()
-        asked = ends_asked or epochs_asked or specs
-        if not asked and not self._session.holds_partitions:
+        requested_ends, requested_epoch_ends = (
+            self.fetcher.requested_ends(),
+            self.fetcher.requested_epoch_ends(),
+        )
+        specs = {} if requested_ends or requested_epoch_ends else self.fetcher.requested()
+        requested = requested_ends or requested_epoch_ends or specs
+        if not requested and not self._session.holds_partitions:
             self._rest()
             return
         link = self._link_to_leader()
         if link is None:
             self._session.reset()
-            self._unreached(asked, "it is not known how to reach it")
-        elif ends_asked:
-            end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
-            self._when_there(end, lambda: self._end_is_there(end, ends_asked))
-        elif epochs_asked:
-            epochs = link.ask(epoch_ends_call(self._ports.broker_id, epochs_asked))
-            self._when_there(epochs, lambda: self._epochs_are_there(epochs, epochs_asked))
+            self._unreached(requested, "it is not known how to reach it")
+        elif requested_ends:
+            end = link.ask(leader_end_call(self._ports.broker_id, requested_ends))
+            self._when_there(end, lambda: self._end_is_there(end, requested_ends))
+        elif requested_epoch_ends:
+            epochs = link.ask(epoch_ends_call(self._ports.broker_id, requested_epoch_ends))
+            self._when_there(epochs, lambda: self._epochs_are_there(epochs, requested_epoch_ends))
         else:
-            self._asked = specs
-            self._usual.begin(specs)
-            call = self._session.call(specs, self._topic_ids(specs), self._give, self._usual)
+            self._requested = specs
+            self._fast.begin(specs)
+            call = self._session.call(specs, self._topic_ids(specs), self._give, self._fast)
             response = link.ask(call)
             self._when_there(response, lambda: self._fetched(response, specs))
 
@@ -171,7 +175,7 @@ class LeaderFetcher:
 
     def _give(
         self,
-        fetch: NearStandingFetch,
+        fetch: LocalParkedFetch,
         topic_partition: TopicPartition,
         spec: FetchSpec,
         answer: LeaderAnswer,
@@ -179,17 +183,17 @@ class LeaderFetcher:
         def on_its_turn() -> None:
             link = self._link
             # Whoever is not the same any more is not told: its fetch went with it.
-            if not self._is_closed and isinstance(link, NearLink) and link.is_same:
+            if not self._is_closed and isinstance(link, LocalLink) and link.is_same:
                 following = self.fetcher.take_given(topic_partition, spec, answer)
                 if following is not None and not fetch.is_completed:
-                    self._asked[topic_partition] = following
+                    self._requested[topic_partition] = following
                 fetch.took(topic_partition, following)
 
         self._ports.timers.call_soon(on_its_turn)
 
     def _fetched(
         self,
-        promise: Promise[messages.FetchResponse | NearFetched | None],
+        promise: Promise[messages.FetchResponse | LocalFetched | None],
         specs: Mapping[TopicPartition, FetchSpec],
     ) -> None:
         if promise.error is not None:
@@ -198,16 +202,16 @@ class LeaderFetcher:
         self._reached()
         response = promise.result()
         if response is None:
-            # Usual rounds took all that came.
+            # Fast fetch cycles took all records that came.
             self._next()
             return
-        if isinstance(response, NearFetched):
+        if isinstance(response, LocalFetched):
             self.fetcher.taken(specs, response.answers)
             self._next()
             return
         if response.error_code != NONE:
             _log.info(
-                "the fetch session with broker %d begins anew: %s",
+                "the fetch session with broker %d begins again: %s",
                 self.leader_id,
                 kafka_error(response.error_code).name,
             )
@@ -219,27 +223,29 @@ class LeaderFetcher:
         self._next()
 
     def _end_is_there(
-        self, promise: Promise[messages.ListOffsetsResponse], asked: Mapping[TopicPartition, int]
+        self,
+        promise: Promise[messages.ListOffsetsResponse],
+        requested: Mapping[TopicPartition, int],
     ) -> None:
         link = self._link
         if promise.error is not None or link is None:
-            self._lost(asked, promise.error)
+            self._lost(requested, promise.error)
             return
         ends = {
             key: LeaderEnds(error_code, end_offset=offset)
             for key, error_code, offset in offsets_of(promise.result())
         }
-        start = link.ask(leader_start_call(self._ports.broker_id, asked))
-        self._when_there(start, lambda: self._start_is_there(start, asked, ends))
+        start = link.ask(leader_start_call(self._ports.broker_id, requested))
+        self._when_there(start, lambda: self._start_is_there(start, requested, ends))
 
     def _start_is_there(
         self,
         promise: Promise[messages.ListOffsetsResponse],
-        asked: Mapping[TopicPartition, int],
+        requested: Mapping[TopicPartition, int],
         ends: dict[TopicPartition, LeaderEnds],
     ) -> None:
         if promise.error is not None:
-            self._lost(asked, promise.error)
+            self._lost(requested, promise.error)
             return
         self._reached()
         for key, error_code, offset in offsets_of(promise.result()):
@@ -248,19 +254,19 @@ class LeaderFetcher:
                 ends[key] = end._replace(
                     error_code=end.error_code or error_code, start_offset=offset
                 )
-        self.fetcher.ends_taken(asked, ends)
+        self.fetcher.ends_taken(requested, ends)
         self._next()
 
     def _epochs_are_there(
         self,
         promise: Promise[messages.OffsetForLeaderEpochResponse],
-        asked: Mapping[TopicPartition, EpochQuestion],
+        requested: Mapping[TopicPartition, EpochQuestion],
     ) -> None:
         if promise.error is not None:
-            self._lost(asked, promise.error)
+            self._lost(requested, promise.error)
             return
         self._reached()
-        self.fetcher.epochs_taken(asked, epoch_ends_of(promise.result()))
+        self.fetcher.epochs_taken(requested, epoch_ends_of(promise.result()))
         self._next()
 
     # A leader that is not reached
@@ -268,15 +274,15 @@ class LeaderFetcher:
     def _reached(self) -> None:
         self._logged_reason = None
 
-    def _lost(self, asked: Mapping[TopicPartition, object], error: EngineError | None) -> None:
+    def _lost(self, requested: Mapping[TopicPartition, object], error: EngineError | None) -> None:
         self._let_go()
-        self._unreached(asked, str(error))
+        self._unreached(requested, str(error))
 
-    def _unreached(self, asked: Mapping[TopicPartition, object], reason: str) -> None:
+    def _unreached(self, requested: Mapping[TopicPartition, object], reason: str) -> None:
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("broker %d is not fetched from: %s", self.leader_id, reason)
-        self.fetcher.unreached(asked)
+        self.fetcher.unreached(requested)
         self._next()
 
     def _let_go(self) -> None:

@@ -62,21 +62,21 @@ def _ignore(link: object) -> None:
     """Stand for a listener where nobody listens."""
 
 
-class NearLink:
+class LocalLink:
     """A broker of this process; it may be gone, or not be there yet."""
 
     def __init__(
         self,
         broker_id: int,
         brokers: Mapping[int, Serve],
-        on_close: Callable[[NearLink], None] = _ignore,
+        on_close: Callable[[LocalLink], None] = _ignore,
     ) -> None:
         """`on_close` is told when the link is let go."""
         self._broker_id = broker_id
         self._brokers = brokers
         self._on_close = on_close
         self._is_broken = False
-        self._asked: Serve | None = None
+        self._requested: Serve | None = None
         # The response to what was asked last.
         self._response: Promise[Any] | None = None
 
@@ -84,10 +84,10 @@ class NearLink:
         """Serve a request at once, in the highest version that it allows."""
         if self._is_broken:
             return Promise.failed(self._lost())
-        self._asked = serve = self._brokers.get(self._broker_id)
+        self._requested = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
-        version, request = 0, call.near
+        version, request = 0, call.local
         if request is None:
             stable = api(call.api_name).stable
             version = stable.highest if call.highest is None else min(call.highest, stable.highest)
@@ -97,8 +97,8 @@ class NearLink:
 
     @property
     def is_same(self) -> bool:
-        """Tell whether the broker runs, in the same life, that was asked last."""
-        return self._asked is not None and self._asked == self._brokers.get(self._broker_id)
+        """Return whether the broker runs, in the same life, that was asked last."""
+        return self._requested is not None and self._requested == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
         """Give up what the last request waits for, as the end of a connection does."""
@@ -109,7 +109,7 @@ class NearLink:
 
     def break_off(self) -> None:
         """End it as a connection that breaks: what was asked last fails, and what is asked yet."""
-        self._is_broken, self._asked = True, None
+        self._is_broken, self._requested = True, None
         response = self._response
         self.close()
         if response is not None and not response.is_kept:
@@ -119,11 +119,11 @@ class NearLink:
         return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
-class FarLink:
+class RemoteLink:
     """A broker of another process."""
 
     def __init__(
-        self, connection: LoopConnection, on_close: Callable[[FarLink], None] = _ignore
+        self, connection: LoopConnection, on_close: Callable[[RemoteLink], None] = _ignore
     ) -> None:
         """`on_close` is told when the link is let go."""
         self._connection = connection
@@ -153,7 +153,7 @@ class Peers:
         timers: Timers,
         clock: Clock,
         *,
-        near: Mapping[int, Serve],
+        local: Mapping[int, Serve],
         broker_id: int,
         listener: str,
         settings: LinkSettings | None = None,
@@ -166,13 +166,13 @@ class Peers:
         self._network = network
         self._links = links
         #: The links to brokers of this process, each with the broker's id.
-        self._local: dict[NearLink | FarLink, int] = {}
+        self._local: dict[LocalLink | RemoteLink, int] = {}
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
             self._end_of_changes = links.on_change(self._faults_changed)
         self._timers = timers
         self._clock = clock
-        self._near = near
+        self._local_handlers = local
         self._broker_id = broker_id
         self.listener = listener
         self._settings = settings or LinkSettings()
@@ -196,11 +196,11 @@ class Peers:
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> BrokerLink | None:
         broker_id = broker.broker_id
-        is_local = broker_id in self._near
+        is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):
-            near = NearLink(broker_id, self._near, self._forget)
-            self._local[near] = broker_id
-            return near
+            local = LocalLink(broker_id, self._local_handlers, self._forget)
+            self._local[local] = broker_id
+            return local
         endpoint = broker.endpoint(self.listener)
         if endpoint is None or endpoint.security_protocol != _PLAINTEXT:
             _log.error(
@@ -219,8 +219,8 @@ class Peers:
             receive_buffer_bytes=receive_buffer_bytes,
         )
         if not is_local:
-            return FarLink(connection)
-        link = FarLink(connection, self._forget)
+            return RemoteLink(connection)
+        link = RemoteLink(connection, self._forget)
         self._local[link] = broker_id
         return link
 
@@ -233,7 +233,7 @@ class Peers:
         links = self._links
         return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
 
-    def _forget(self, link: NearLink | FarLink) -> None:
+    def _forget(self, link: LocalLink | RemoteLink) -> None:
         self._local.pop(link, None)
 
     def _faults_changed(self) -> None:
@@ -241,7 +241,7 @@ class Peers:
         wrong = [
             link
             for link, broker_id in self._local.items()
-            if isinstance(link, NearLink) is self._is_faulty(broker_id)
+            if isinstance(link, LocalLink) is self._is_faulty(broker_id)
         ]
         do_each(wrong, _break_off)
 
@@ -250,7 +250,7 @@ class Peers:
         self._end_of_changes()
 
 
-def _break_off(link: NearLink | FarLink) -> None:
+def _break_off(link: LocalLink | RemoteLink) -> None:
     link.break_off()
 
 

@@ -2,8 +2,8 @@
 
 ```
 EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all watches are gone
-          2 a new session      3 registered anew: a new epoch
-          4 settings read and watched anew      5 the controller module stands for election
+          2 a new session      3 registered again: a new epoch
+          4 settings read and watched again      5 the controller module stands for election
 ```
 
 Whatever fails in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
@@ -75,10 +75,10 @@ class SessionKeeper:
     def _try(self) -> None:
         if self._is_stopped or self._work is not None:
             return
-        work = self._work = drive(self._begin_anew())
+        work = self._work = drive(self._begin_again())
         work.watch(lambda: self._tried(work))
 
-    async def _begin_anew(self) -> None:
+    async def _begin_again(self) -> None:
         await self._znodes.connect()
         await self._begin()
 

@@ -1,4 +1,4 @@
-"""Periodic work, delays, and work beside the loop, on the timers of one process.
+"""Periodic work, delays, and work on a worker thread, on the timers of one process.
 
 What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
 the loop's thread, one after the other. What looks at thousands of logs is work in steps, and takes
@@ -33,7 +33,7 @@ class LoopTasks:
         on_failure: Callable[[str, EngineError], None],
         ends_early: Callable[[], bool] = never,
     ) -> None:
-        """`ends_early` tells whether a share of a turn is over before its time."""
+        """`ends_early` returns whether a share of a turn is over before its time."""
         self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
         self._clock = clock
@@ -124,7 +124,7 @@ class LoopTasks:
         self._workers.submit(name, run)
 
     def stop(self) -> None:
-        """Cancel the tasks due later, wait for what runs beside the loop, and finish it."""
+        """Cancel the tasks due later, wait for what runs on a worker thread, and finish it."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()

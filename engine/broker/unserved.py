@@ -101,12 +101,12 @@ def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 
 def are_all_superusers(settings: BrokerSettings) -> bool:
-    """Tell whether the users of plain-text listeners may do everything."""
+    """Return whether the users of plain-text listeners may do everything."""
     users = settings.set_text("super.users") or ""
     return _EVERYONE in (user.strip() for user in users.split(";"))
 
 
 def lets_everyone_in(settings: BrokerSettings) -> bool:
-    """Tell whether everyone may do what no ACL is about."""
+    """Return whether everyone may do what no ACL is about."""
     text = settings.set_text("allow.everyone.if.no.acl.found") or "false"
     return text.strip().lower() == "true"

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from engine.client.blocking import METADATA_LOWEST, KafkaClient, leader_of
+from engine.client.broker_connections import CallResult
 from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.links import CallResult
 from engine.client.metadata import ClusterView, metadata_request
 from engine.client.outgoing_batch import OutgoingBatch
 from engine.client.produce_calls import ACKS_NONE, produce_call, read_stored
@@ -148,7 +148,7 @@ class ProduceSender:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing waits and nothing is under way."""
+        """Return whether nothing waits and nothing is under way."""
         return not self._results and not self._unanswered and not self._has_batches
 
     @property
@@ -297,10 +297,10 @@ class ProduceSender:
         A connection's requests are served in order, so the response to any later one tells. Without
         it, what has not left yet would be lost with the connection. Errors: as of any request.
         """
-        asked, self._unanswered = self._unanswered, Counter()
+        requested, self._unanswered = self._unanswered, Counter()
         call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
-        calls = {address: (address, call) for address in asked}
+        calls = {address: (address, call) for address in requested}
         for result in self._client.exchange(calls, deadline_ms).values():
             if isinstance(result, EngineError):
                 raise result
@@ -412,12 +412,12 @@ class ProduceSender:
 
 
 def is_too_large(error: EngineError) -> bool:
-    """Tell whether a broker refused a batch for its size."""
+    """Return whether a broker refused a batch for its size."""
     return isinstance(error, ApiError) and error.code in _TOO_LARGE
 
 
 def _is_stored_perhaps(error: EngineError) -> bool:
-    """Tell whether a batch may have been stored although this came in place of its offset."""
+    """Return whether a batch may have been stored although this came in place of its offset."""
     if isinstance(error, ApiError):
         return error.code in _MAY_BE_STORED
     return isinstance(error, TimedOut) or (
@@ -426,7 +426,7 @@ def _is_stored_perhaps(error: EngineError) -> bool:
 
 
 def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
-    """Tell whether a batch is out of sequence because one before it is not stored yet."""
+    """Return whether a batch is out of sequence because one before it is not stored yet."""
     if queue.given_up is not None:
         return True
     return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))

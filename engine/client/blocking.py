@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
+from engine.client.broker_connections import CallResult, Links
 from engine.client.connection import BrokerConnection, Call, Message, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.first_response import FirstResponse
-from engine.client.links import CallResult, Links
 from engine.client.metadata import (
     NO_BROKER,
     ClusterView,
@@ -145,8 +145,8 @@ class KafkaClient:
         """Ask one broker and return its response.
 
         `message` may be a function of the version. `retriable_code` returns the error code of
-        a response that tells whether to ask again: final ones, and those left when the time is up,
-        stay in it for the caller.
+        a response that returns whether to ask again: final ones, and those left when the time is
+        up, stay in it for the caller.
         """
         call = Call(api_name, message, lowest, highest)
         deadline_ms = self._deadline_ms()
@@ -257,7 +257,7 @@ class KafkaClient:
         return results or self.links.wait(timeout_ms)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
-        """Tell whether another attempt may reach a broker that took over meanwhile."""
+        """Return whether another attempt may reach a broker that took over meanwhile."""
         if isinstance(error, ConnectionLost):
             return is_repeatable and self._view is not None
         return isinstance(error, Unreachable) and self._view is not None
@@ -333,7 +333,7 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Ask for metadata of topics until it says what is expected; tells whether it did.
+        """Ask for metadata of topics until it says what is expected; returns whether it did.
 
         A change that the controller has made reaches the other brokers a moment later. Errors of
         asking end the wait: the change stands, and the next request meets them.

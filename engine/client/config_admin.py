@@ -91,7 +91,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Tell whether nobody has set it."""
+        """Return whether nobody has set it."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 
@@ -122,15 +122,15 @@ def describe_configs(
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
     """Return the settings of resources, all or those named; an error where there are none."""
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
-    for to, asked in _by_destination(resources).items():
-        message = _description(asked, names, with_synonyms, with_documentation)
+    for to, requested in _by_destination(resources).items():
+        message = _description(requested, names, with_synonyms, with_documentation)
         try:
             response: messages.DescribeConfigsResponse
             response = client.ask("DescribeConfigs", message, to=to, lowest=1).message
         except EngineError as error:
             if to == ANY:
                 raise
-            configs |= dict.fromkeys(asked, error)
+            configs |= dict.fromkeys(requested, error)
             continue
         configs |= configs_of(response)
     return configs
@@ -219,8 +219,8 @@ def alter_configs(
     Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings at once.
     """
     failures: dict[Resource, ApiError | None] = {}
-    for to, asked in _by_destination(changes).items():
-        message = _alteration({r: changes[r] for r in asked}, validate_only)
+    for to, requested in _by_destination(changes).items():
+        message = _alteration({r: changes[r] for r in requested}, validate_only)
         response: messages.IncrementalAlterConfigsResponse
         response = client.ask("IncrementalAlterConfigs", message, to=to).message
         for row in response.responses:

@@ -67,19 +67,19 @@ _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 Message: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
-class UsualExchange(Protocol):
-    """Takes the responses to a call that are usual, and says what is asked behind each.
+class FastExchange(Protocol):
+    """Takes the responses to a call that take the fast path, and returns the request after each.
 
     The call goes on for as long as that is something; whoever asked gets the first response that is
-    not usual, or None in place of it where nothing was to be asked behind a usual one.
+    not on the fast path, or None in place of it where no request follows.
     """
 
     def read(self, frame: memoryview, version: int) -> Any:
-        """Return what a response's frame says, None for an unusual one: nothing is done then."""
+        """Return the fields of a response, None for one off the fast path: nothing is done then."""
         ...
 
     def take(self, read: Any, /) -> bool:
-        """Use what was read; tells whether `request` is to be sent."""
+        """Use what was read; returns whether `request` is to be sent."""
         ...
 
     def request(self, correlation_id: int) -> bytes:
@@ -91,7 +91,7 @@ class Call(NamedTuple):
     """A request: `message` may be a function of the version that was agreed on.
 
     `lowest` and `highest` bound the version further than both sides do. `near` asks the same of a
-    broker of this process, in values that its row knows. `usual` is shown each response first.
+    broker of this process, in values that its row knows. `fast` is shown each response first.
     """
 
     api_name: str
@@ -99,8 +99,8 @@ class Call(NamedTuple):
     lowest: int = 0
     highest: int | None = None
     has_response: bool = True
-    near: object | None = None
-    usual: UsualExchange | None = None
+    local: object | None = None
+    fast: FastExchange | None = None
 
 
 class VersionRange(NamedTuple):
@@ -349,7 +349,7 @@ def _behind(correlation_id: int) -> int:
 
 
 def _begins_with_unsupported(body: memoryview) -> bool:
-    """Tell whether an ApiVersions response is the one in version 0 that says error 35."""
+    """Return whether an ApiVersions response is the one in version 0 that says error 35."""
     if len(body) < 2:
         return False
     (code,) = _INT16.unpack_from(body)

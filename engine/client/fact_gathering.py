@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.broker_connections import CallResult
 from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
 from engine.client.config_admin import (
     ConfigEntry,
@@ -31,7 +32,6 @@ from engine.client.connection import Call, Response
 from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
 from engine.client.findings import MIN_ISR, ClusterFacts, Unasked
 from engine.client.health import BROKER_THROTTLES, TOPIC_THROTTLES, throttles_in
-from engine.client.links import CallResult
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.move_progress import copied_by_broker
 from engine.client.reassignments import (
@@ -110,7 +110,7 @@ class _Gathering:
 
     def _questions(self) -> Iterator[tuple[_Question, tuple[Address, Call]]]:
         view = self._view
-        ends = _asked_replicas(view)
+        ends = _requested_replicas(view)
         for broker_id, broker in sorted(view.brokers.items()):
             address, resource = broker.address, _broker(broker_id)
             yield _Question(_LOG_DIRS, broker_id), (address, log_dirs_call())
@@ -210,10 +210,10 @@ class _Gathering:
 
     def _ends(self) -> dict[tuple[TopicPartition, int], int | EngineError]:
         ends: dict[tuple[TopicPartition, int], int | EngineError] = {}
-        asked = _asked_replicas(self._view)
+        requested = _requested_replicas(self._view)
         for broker_id, answer in self._of(_ENDS):
             if isinstance(answer, EngineError):
-                ends |= {(key, broker_id): answer for key in asked.get(broker_id, [])}
+                ends |= {(key, broker_id): answer for key in requested.get(broker_id, [])}
             else:
                 of_broker = ends_of(answer.message)
                 ends |= {(key, broker_id): end for key, end in of_broker.items()}
@@ -303,15 +303,15 @@ def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> d
     return found
 
 
-def _asked_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
+def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
     """Return the replicas whose ends explain something: those of partitions that lack some."""
-    asked: dict[int, list[TopicPartition]] = {}
+    requested: dict[int, list[TopicPartition]] = {}
     for key, partition in _partitions(view):
         if len(partition.isr) < len(partition.replicas) or not partition.has_leader:
             for broker_id in partition.replicas:
                 if broker_id in view.brokers:
-                    asked.setdefault(broker_id, []).append(key)
-    return asked
+                    requested.setdefault(broker_id, []).append(key)
+    return requested
 
 
 def _partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:

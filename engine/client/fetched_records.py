@@ -78,7 +78,7 @@ class _Isolation:
         self._running: set[int] = set()
 
     def shows(self, batch: BatchView) -> bool:
-        """Take the next batch and tell whether its records count."""
+        """Take the next batch and return whether its records count."""
         while self._coming and self._coming[-1].first_offset <= batch.last_offset:
             self._running.add(self._coming.pop().producer_id)
         if batch.is_control:

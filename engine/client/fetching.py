@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient, leader_of
+from engine.client.broker_connections import CallResult
 from engine.client.connection import Call
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
-from engine.client.links import CallResult
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error

@@ -197,7 +197,7 @@ def _of_partition(
 
 
 def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
-    """Tell where a reassignment goes, and how much of it is there."""
+    """Return where a reassignment goes, and how much of it is there."""
     move = facts.moves[key]
     whole = size_bytes(key, partition.leader, facts.log_dirs)
     copies = []

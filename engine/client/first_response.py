@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from engine.client.broker_connections import CallResult, Links
 from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.links import CallResult, Links
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.host.ports import Clock
@@ -30,7 +30,7 @@ class FirstResponse:
         self._call = call
         self._deadline_ms = deadline_ms
         self._timeout_ms = timeout_ms
-        self._asked: set[object] = set()
+        self._requested: set[object] = set()
         self._failures: list[EngineError] = []
         #: Results of other calls that came meanwhile.
         self.of_others: list[tuple[object, CallResult]] = []
@@ -43,7 +43,7 @@ class FirstResponse:
         """
         left = deque(dict.fromkeys(addresses))
         try:
-            while left or self._asked:
+            while left or self._requested:
                 next_ms = self._deadline_ms
                 if left:
                     self._submit(left.popleft())
@@ -52,25 +52,25 @@ class FirstResponse:
                 if response is not None:
                     return response
         finally:
-            self._links.abandon(self._asked)
+            self._links.abandon(self._requested)
         raise _together(self._failures)
 
     def _submit(self, address: Address) -> None:
         left_ms = max(self._deadline_ms - self._clock.monotonic_ms(), 1)
         token = object()
-        self._asked.add(token)
+        self._requested.add(token)
         self._links.submit(address, self._call, token, min(left_ms, self._timeout_ms))
 
     def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
         """Wait for a response; None once it is the next address's turn, or all have failed."""
-        while self._asked:
+        while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
             response = None
             for token, result in self._links.wait(pause_ms):
-                if token not in self._asked:
+                if token not in self._requested:
                     self.of_others.append((token, result))
                     continue
-                self._asked.discard(token)
+                self._requested.discard(token)
                 if isinstance(result, Response):
                     response = response or result
                 elif isinstance(result, Unreachable | TimedOut):

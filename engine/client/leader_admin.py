@@ -45,10 +45,10 @@ def elect_leaders(
         ]
 
     def message(version: int) -> messages.ElectLeadersRequest:
-        asked = request(topic_partitions=topics, timeout_ms=client.timeout_ms)
+        requested = request(topic_partitions=topics, timeout_ms=client.timeout_ms)
         if version >= _FIRST_WITH_KINDS:
-            asked.election_type = election
-        return asked
+            requested.election_type = election
+        return requested
 
     def moved(response: messages.ElectLeadersResponse) -> int:
         codes = [response.error_code]

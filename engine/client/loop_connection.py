@@ -136,7 +136,7 @@ class LoopConnection:
             # What came before a connection was closed may arrive behind that.
             return
         self._has_responded = True
-        if self._take_usual(connection, wire, frame):
+        if self._take_fast(connection, wire, frame):
             return
         try:
             # The frame is gone after the call, and responses have views of it.
@@ -153,29 +153,29 @@ class LoopConnection:
         else:
             self._flush()
 
-    def _take_usual(
+    def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Let a call go on by itself with a response that is usual; False with nothing done."""
+        """Let a call go on by itself with a response on the fast path; False with nothing done."""
         sent = connection.answered(frame)
         if sent is None:
             return False
         owed = self._owed[sent.token]
-        usual = owed.call.usual
-        if usual is None:
+        fast = owed.call.fast
+        if fast is None:
             return False
-        read = usual.read(frame, sent.version)
+        read = fast.read(frame, sent.version)
         if read is None:
             return False
         connection.drop_answered()
-        goes_on = usual.take(read)
+        goes_on = fast.take(read)
         if wire is not self._wire:
             # What was read led to the end of the connection: the call has failed with it.
             return True
         if goes_on:
             deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
             self._owed[sent.token] = new_tuple(_Owed, (owed.call, deadline_ms, owed.promise))
-            wire.send((connection.send_again(sent, usual.request),))
+            wire.send((connection.send_again(sent, fast.request),))
         else:
             del self._owed[sent.token]
             self._rest_if_idle()

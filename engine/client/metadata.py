@@ -39,7 +39,7 @@ class PartitionView(NamedTuple):
 
     @property
     def is_under_replicated(self) -> bool:
-        """Tell whether fewer replicas are in sync than there are without those of a reassignment.
+        """Return whether fewer replicas are in sync than there are without those of a reassignment.
 
         Source: kafka.admin.TopicCommand's count of a partition that is moved.
         """
@@ -47,7 +47,7 @@ class PartitionView(NamedTuple):
 
     @property
     def has_leader(self) -> bool:
-        """Tell whether clients can use the partition."""
+        """Return whether clients can use the partition."""
         return self.leader != NO_BROKER
 
 
@@ -62,7 +62,7 @@ class TopicView(NamedTuple):
 
     @property
     def has_id(self) -> bool:
-        """Tell whether the cluster gives topics ids (from 2.8 on)."""
+        """Return whether the cluster gives topics ids (from 2.8 on)."""
         return self.topic_id != NO_UUID
 
     @property

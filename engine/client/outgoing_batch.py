@@ -115,7 +115,7 @@ class OutgoingBatch:
         self._built = None
 
     def wire_bytes(self) -> Buffer:
-        """Return the batch as it is sent, the same bytes each time until it is numbered anew."""
+        """Return the batch as it is sent, the same bytes each time until it is numbered again."""
         if self._built is None:
             self._built = self._builder.build()
         return self._built

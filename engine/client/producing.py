@@ -26,7 +26,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX
 from engine.model import TopicPartition
-from engine.records.builder import BatchSettings, usual_run
+from engine.records.builder import BatchSettings, fast_run
 from engine.records.codec import Codec
 from engine.records.record import Header
 
@@ -82,7 +82,7 @@ class ProducerNotes(NamedTuple):
 class Producer:
     """Collects records by partition and sends a batch of each when it is due.
 
-    `add` and `add_usual` take records and wait only while too much is under way; `poll` and
+    `add` and `add_fast` take records and wait only while too much is under way; `poll` and
     `flush` return what became of batches. A record's `place` comes back with its batch.
     """
 
@@ -118,7 +118,7 @@ class Producer:
         batch.builder.append(*content)
         batch.places.append(place)
 
-    def add_usual(self, records: OutgoingValues, places: Sequence[int]) -> None:
+    def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
         """Take records at once, as `add` takes them one by one, but all at the same time.
 
         A partition that is chosen for records without a key may change within them only where a
@@ -144,13 +144,13 @@ class Producer:
             start += count
 
     def _add_run(self, records: OutgoingValues, places: Sequence[int], timestamp_ms: int) -> None:
-        run = usual_run(records.values, keys=records.keys, key=records.key, headers=records.headers)
+        run = fast_run(records.values, keys=records.keys, key=records.key, headers=records.headers)
         topic, values, done = records.topic, records.values, 0
         while done < len(values):
             partition = TopicPartition(topic, self._partition_of_run(records))
             batch = self._open_batch(partition)
             limit_bytes = self._limit_bytes(topic)
-            taken = batch.builder.append_usual(timestamp_ms, run, done, limit_bytes=limit_bytes)
+            taken = batch.builder.append_fast(timestamp_ms, run, done, limit_bytes=limit_bytes)
             batch.places.extend(places[done : done + taken])
             done += taken
             if done == len(values):
@@ -210,7 +210,7 @@ class Producer:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether every record that was taken has its result."""
+        """Return whether every record that was taken has its result."""
         return not self._open and (self._sender is None or self._sender.is_idle)
 
     def _taken_results(self) -> list[BatchResult]:

@@ -203,7 +203,7 @@ def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int
 def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
     """Return the processes of brokers that are there, whatever runs the cluster.
 
-    Those that the plan does not know count too: it may have been written anew.
+    Those that the plan does not know count too: it may have been written again.
     """
     found = {}
     planned = plan.broker_ids() if plan.is_in_processes else ()

@@ -70,7 +70,7 @@ class MetadataStore:
         return self._server.listen(network, host, port).port
 
     async def end_session_of(self, path: str) -> bool:
-        """End the session that an ephemeral node belongs to; tells whether there was one.
+        """End the session that an ephemeral node belongs to; returns whether there was one.
 
         For who knows that its client is gone: whoever waits for the node would wait for the
         session's timeout.

@@ -36,7 +36,7 @@ from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
 from engine.host import processes
-from engine.host.held_signals import signals_blocked
+from engine.host.deferred_signals import signals_blocked
 from engine.host.liveness import answers_end
 from engine.host.lock_file import LockHeld, acquire, is_held
 from engine.host.ports import Clock, Files
@@ -149,8 +149,8 @@ class NotSet(EngineError):
 class OtherPlan(EngineError):
     """A cluster is there already, and was made in another way than is asked for."""
 
-    def __init__(self, path: str, what: str, made: object, asked: object) -> None:
-        super().__init__(f"the cluster in {path} was made with {what} {made}, not {asked}")
+    def __init__(self, path: str, what: str, made: object, requested: object) -> None:
+        super().__init__(f"the cluster in {path} was made with {what} {made}, not {requested}")
         self.hint = f"leave {what} out, or `kctl cluster destroy --data {path}` first"
         self.path = path
 
@@ -301,7 +301,7 @@ def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
-    """Stop a cluster and return when its process has ended; tells whether it ran.
+    """Stop a cluster and return when its process has ended; returns whether it ran.
 
     Errors: ClusterDidNotStop, BadRunningFile.
     """
@@ -329,7 +329,7 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
 def _stop_left(
     data: DataDirectory, clock: Clock, deadline_ms: int, pause: Callable[[int], None]
 ) -> bool:
-    """Stop brokers that outlived their cluster's process; tells whether there were any."""
+    """Stop brokers that outlived their cluster's process; returns whether there were any."""
     plan = _readable_plan(data) or ClusterPlan()
     if not running_processes(data, plan):
         return False
@@ -340,7 +340,7 @@ def _stop_left(
 
 def plan_for(
     data: DataDirectory,
-    asked: ClusterPlan,
+    requested: ClusterPlan,
     given: frozenset[str],
     unset: Collection[str] = (),
 ) -> ClusterPlan:
@@ -356,13 +356,13 @@ def plan_for(
         if settings.pop(name, None) is None:
             raise NotSet(data.path, name)
     if kept is None:
-        return asked
-    if "broker_count" in given and asked.broker_count != kept.broker_count:
-        raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
-    if "log_dir_count" in given and asked.log_dir_count < kept.log_dir_count:
-        raise OtherPlan(data.path, "--log-dirs", kept.log_dir_count, asked.log_dir_count)
-    changed = {name: getattr(asked, name) for name in _CHANGEABLE if name in given}
-    return kept._replace(**changed, settings={**settings, **asked.settings})
+        return requested
+    if "broker_count" in given and requested.broker_count != kept.broker_count:
+        raise OtherPlan(data.path, "--brokers", kept.broker_count, requested.broker_count)
+    if "log_dir_count" in given and requested.log_dir_count < kept.log_dir_count:
+        raise OtherPlan(data.path, "--log-dirs", kept.log_dir_count, requested.log_dir_count)
+    changed = {name: getattr(requested, name) for name in _CHANGEABLE if name in given}
+    return kept._replace(**changed, settings={**settings, **requested.settings})
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:

@@ -84,7 +84,7 @@ class BadClusterFile(StorageError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         folder = path.rpartition("/")[0]
-        self.hint = f"`kctl cluster repair --data {folder}` writes it anew from what is beside it"
+        self.hint = f"`kctl cluster repair --data {folder}` writes it again from what is beside it"
         self.path = path
         self.reason = reason
 

@@ -19,7 +19,7 @@ from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.host.ports import Clock, Timers
 from engine.znode.client import ZnodeClient
-from engine.znode.patient import PatientZnodeClient
+from engine.znode.retrying_client import RetryingZnodeClient
 
 _REFUSED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
 
@@ -49,4 +49,4 @@ class Ensemble:
             session_timeout_ms=session_timeout_ms,
             connection_timeout_ms=self._connection_timeout_ms or session_timeout_ms,
         )
-        return PatientZnodeClient(client)
+        return RetryingZnodeClient(client)

@@ -76,7 +76,7 @@ def _last_life(files: Files, path: str) -> list[str]:
 
 
 def _ended_badly(lines: list[str]) -> bool:
-    """Tell whether a life did not end with a stop in order."""
+    """Return whether a life did not end with a stop in order."""
     return bool(lines) and not any(" INFO stopping" in line for line in lines)
 
 

@@ -182,7 +182,7 @@ class MemberProcesses:
 
         One that is killed or paused meanwhile says nothing.
         """
-        asked = []
+        requested = []
         for broker_id in self._plan().broker_ids():
             state, running = process_state(self._data, broker_id)
             if running is None or state is not BrokerState.RUNNING:
@@ -191,9 +191,9 @@ class MemberProcesses:
             path = self._data.member_request_path(broker_id)
             self._data.write_message(path, request.as_message())
             processes.ask_to_look(running.pid)
-            asked.append(broker_id)
+            requested.append(broker_id)
         said: dict[int, list[dict[str, Any]]] = {}
-        for broker_id in asked:
+        for broker_id in requested:
             is_done = partial(self._has_answered, broker_id, request.number, said)
             await until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         return said
@@ -201,7 +201,7 @@ class MemberProcesses:
     def _has_answered(
         self, broker_id: int, number: int, said: dict[int, list[dict[str, Any]]]
     ) -> bool:
-        """Take what a broker answers; tells whether it has, or cannot any more."""
+        """Take what a broker answers; returns whether it has, or cannot any more."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:
             said[broker_id] = list(response.get("logs", ()))
@@ -228,7 +228,7 @@ class MemberProcesses:
         )
 
     def _is_gone(self, broker_id: int, pid: int | None) -> bool:
-        """Tell whether a process has ended, and let go of one of ours."""
+        """Return whether a process has ended, and let go of one of ours."""
         if pid in self._own_pids:
             if processes.is_running(pid):
                 return False

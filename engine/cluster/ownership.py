@@ -51,7 +51,7 @@ class MetadataLost(StorageError):
 
     def __init__(self, path: str, name: str, beside: str) -> None:
         super().__init__(f"the cluster in {path} has lost its {name}: {beside} is there")
-        self.hint = f"`kctl cluster repair --data {path}` shows what can be written anew"
+        self.hint = f"`kctl cluster repair --data {path}` shows what can be written again"
         self.path = path
         self.name = name
 
@@ -86,7 +86,7 @@ def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
 
 
 def has_store(data: DataDirectory, files: Files) -> bool:
-    """Tell whether a metadata store is there with anything in it, or in its write-ahead log."""
+    """Return whether a metadata store is there with anything in it, or in its write-ahead log."""
     if not files.exists(data.store_path):
         return False
     beside = [path for path in data.store_files() if files.exists(path)]

@@ -1,4 +1,4 @@
-"""`kctl cluster repair`: the metadata of a cluster written anew from its log directories.
+"""`kctl cluster repair`: the metadata of a cluster written again from its log directories.
 
 ```
 cluster.json     missing or damaged            the brokers' directories, and whether they had
@@ -94,13 +94,13 @@ class Repair(NamedTuple):
     plan: ClusterPlan | None
     #: None where the metadata store is whole.
     found: FoundCluster | None
-    #: What is wrong with each file that is to be written anew, by its path.
+    #: What is wrong with each file that is to be written again, by its path.
     reasons: dict[str, str]
     notes: tuple[str, ...]
 
     @property
     def is_needed(self) -> bool:
-        """Tell whether there is anything to write."""
+        """Return whether there is anything to write."""
         return self.plan is not None or self.found is not None
 
 

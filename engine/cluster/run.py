@@ -29,12 +29,12 @@ from engine.cluster.data_directory import (
     RunningBroker,
 )
 from engine.cluster.ensemble import Ensemble
-from engine.cluster.keeper import ClusterKeeper, Members
 from engine.cluster.member_processes import MemberProcesses
 from engine.cluster.network_faults import apply_faults
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
 from engine.cluster.process import Process
+from engine.cluster.request_handler import ClusterKeeper, Members
 from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
@@ -338,7 +338,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
 
 
 def log_to_stderr() -> None:
-    """Write what the brokers say to stderr, in the form of Kafka's own logs."""
+    """Write what the brokers say to stderr, in the form of Kafka's local logs."""
     logging.addLevelName(logging.CRITICAL, "FATAL")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_LINE, "%Y-%m-%d %H:%M:%S"))

@@ -127,17 +127,17 @@ def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
     return served
 
 
-def check_same(data: DataDirectory, files: Files, asked: ServedLogs) -> bool:
-    """Tell whether a cluster is there already that serves this; raises ServesOtherwise."""
+def check_same(data: DataDirectory, files: Files, requested: ServedLogs) -> bool:
+    """Return whether a cluster is there already that serves this; raises ServesOtherwise."""
     if data.state() is ClusterState.ABSENT:
         return False
     served = read_served(data, files)
     if served is None:
         raise ServesOtherwise(data.path, "has logs of its own")
-    sources = tuple(files.absolute_path(path) for path in asked.sources)
+    sources = tuple(files.absolute_path(path) for path in requested.sources)
     if served.sources != sources:
         raise ServesOtherwise(data.path, f"serves {', '.join(served.sources)}")
-    if served.is_writable != asked.is_writable:
+    if served.is_writable != requested.is_writable:
         raise ServesOtherwise(
             data.path, "is writable" if served.is_writable else "was made without --writable"
         )
@@ -148,7 +148,7 @@ def serve_logs(
     data: DataDirectory,
     files: CopyOnWriteFiles,
     clock: Clock,
-    asked: ServedLogs,
+    requested: ServedLogs,
     plan: ClusterPlan,
 ) -> Served:
     """Make the cluster that serves log directories, for its first start.
@@ -157,7 +157,7 @@ def serve_logs(
     """
     if plan.broker_count > 1:
         raise TooManyBrokers(plan.broker_count)
-    sources = [files.absolute_path(path) for path in asked.sources]
+    sources = [files.absolute_path(path) for path in requested.sources]
     log_dirs = [log_dir for source in sources for log_dir in _log_dirs(files, source)]
     states = {path: read_state(files, path, files.list_dir(path)) for path in log_dirs}
     found = find_cluster(files, [(FIRST_BROKER_ID, path) for path in log_dirs])
@@ -166,7 +166,7 @@ def serve_logs(
     try:
         # First of all: from here on nobody takes the directory for one with logs of its own.
         files.make_dir(data.path)
-        content = {"sources": sources, "writable": asked.is_writable}
+        content = {"sources": sources, "writable": requested.is_writable}
         files.replace_file(data.served_path, json.dumps(content).encode())
         for replica in chosen:
             _link(files, replica, f"{target}/{replica.topic}-{replica.partition}")

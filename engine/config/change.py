@@ -84,7 +84,7 @@ def check_thread_counts(
 
 
 def is_encrypted(name: str) -> bool:
-    """Tell whether the value of a broker's key lies encrypted in a znode."""
+    """Return whether the value of a broker's key lies encrypted in a znode."""
     return name.endswith(_password_endings())
 
 

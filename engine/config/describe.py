@@ -46,7 +46,7 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Tell whether nobody set it; what version 0 of the API asks for."""
+        """Return whether nobody set it; what version 0 of the API asks for."""
         return self.source is SettingSource.DEFAULT
 
 

@@ -69,7 +69,7 @@ class ConfigKey(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Tell whether its value is never shown."""
+        """Return whether its value is never shown."""
         return self.type is ConfigType.PASSWORD
 
 

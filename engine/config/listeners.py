@@ -102,7 +102,7 @@ def inter_broker_listener(
 
 
 def _on_own_hosts(listeners: Sequence[ListenerAddress]) -> bool:
-    """Tell whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
+    """Return whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
     by_port: dict[int, list[str]] = {}
     for listener in listeners:
         by_port.setdefault(listener.port, []).append(listener.host)

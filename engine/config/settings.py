@@ -170,7 +170,7 @@ def known_key(name: str) -> ConfigKey | None:
 
 
 def is_shown(name: str) -> bool:
-    """Tell whether a key's value may be shown; what is not known might be a password."""
+    """Return whether a key's value may be shown; what is not known might be a password."""
     key = known_key(name)
     return key is not None and not key.is_sensitive
 

@@ -94,12 +94,12 @@ class TopicConfig(NamedTuple):
 
     @property
     def is_compacted(self) -> bool:
-        """Tell whether the cleaner works on it."""
+        """Return whether the cleaner works on it."""
         return COMPACT in self.cleanup_policy
 
     @property
     def is_deleted(self) -> bool:
-        """Tell whether time and size retention work on it."""
+        """Return whether time and size retention work on it."""
         return DELETE in self.cleanup_policy
 
     @property

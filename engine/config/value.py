@@ -193,7 +193,7 @@ def _choice_check(choice: re.Match[str]) -> _Check:
 
 
 def _is_release(value: ConfigValue) -> bool:
-    """Tell whether a text begins with a release, or one of its steps; more numbers may follow."""
+    """Return whether a text begins with a release, or one of its steps; more numbers may follow."""
     assert isinstance(value, str)
     numbers = value.split(".")
     head = ".".join(numbers[: 3 if value.startswith("0.") else 2])

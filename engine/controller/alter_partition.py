@@ -54,7 +54,7 @@ _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
 
 
-_AskedTopic: TypeAlias = "messages.AlterPartitionRequest.TopicData"
+_RequestedTopic: TypeAlias = "messages.AlterPartitionRequest.TopicData"
 
 
 class Proposal(NamedTuple):
@@ -134,7 +134,7 @@ class AlterPartition:
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)
-        unknown: list[_AskedTopic] = []
+        unknown: list[_RequestedTopic] = []
         proposals = self._proposals(request, version, unknown)
         codes: dict[TopicPartition, int] = {}
         decided: dict[TopicPartition, PartitionLeadership] = {}
@@ -167,7 +167,7 @@ class AlterPartition:
             self._machines.put("PartitionReassignmentIsrChange", work)
 
     def _proposals(
-        self, request: messages.AlterPartitionRequest, version: int, unknown: list[_AskedTopic]
+        self, request: messages.AlterPartitionRequest, version: int, unknown: list[_RequestedTopic]
     ) -> dict[TopicPartition, Proposal]:
         proposals = {}
         for topic in request.topics:
@@ -194,7 +194,7 @@ class AlterPartition:
         self,
         codes: dict[TopicPartition, int],
         results: StateResults,
-        unknown: list[_AskedTopic],
+        unknown: list[_RequestedTopic],
         version: int,
     ) -> messages.AlterPartitionResponse:
         response = messages.AlterPartitionResponse
@@ -231,7 +231,7 @@ class AlterPartition:
         return row(topic_name=topic)
 
 
-def _unknown_topic(topic: _AskedTopic) -> messages.AlterPartitionResponse.TopicData:
+def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.TopicData:
     response = messages.AlterPartitionResponse
     return response.TopicData(
         topic_id=topic.topic_id,

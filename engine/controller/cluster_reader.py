@@ -57,12 +57,12 @@ async def read_many(
     found: dict[K, V] = {}
     share = turns.begin()
     for start in range(0, len(listed), CONTROLLER_READS_MAX):
-        asked: dict[K, Promise[V]] = {}
+        requested: dict[K, Promise[V]] = {}
         for key in listed[start : start + CONTROLLER_READS_MAX]:
             if share.is_over():
                 await share.next()
-            asked[key] = drive(read(key))
-        for key, answer in asked.items():
+            requested[key] = drive(read(key))
+        for key, answer in requested.items():
             found[key] = await answer
     return found
 

@@ -69,7 +69,7 @@ class ControllerContext:
     # -- brokers -------------------------------------------------------------------------------
 
     def is_live(self, broker_id: int) -> bool:
-        """Tell whether a broker is up and not about to stop."""
+        """Return whether a broker is up and not about to stop."""
         return broker_id in self.live_brokers and broker_id not in self.shutting_down
 
     def live_ids(self) -> list[int]:
@@ -77,7 +77,7 @@ class ControllerContext:
         return sorted(self.live_brokers)
 
     def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Tell whether a replica can serve: its broker is up and its directory readable."""
+        """Return whether a replica can serve: its broker is up and its directory readable."""
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
     def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
@@ -156,7 +156,7 @@ class ControllerContext:
         return [p for p in self.leaderships if p.topic not in going]
 
     def is_going(self, topic: str) -> bool:
-        """Tell whether a topic is to be deleted, and no longer cared for.
+        """Return whether a topic is to be deleted, and no longer cared for.
 
         One whose deletion waits for a reassignment is: the reassignment needs a leader, who needs
         to know of its epoch, and followers, who fetch by the topic's id.

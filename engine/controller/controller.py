@@ -30,8 +30,6 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.alter_partition import AlterPartition
 from engine.controller.armed_watches import ArmedWatches
-from engine.controller.asked_election import AskedElection, PartitionElection
-from engine.controller.asked_reassignment import AskedReassignment
 from engine.controller.broker_events import BrokerEvents
 from engine.controller.broker_requests import AllocateProducerIds, ControlledShutdown
 from engine.controller.cluster_reader import read_controller_id
@@ -40,15 +38,17 @@ from engine.controller.election import register_controller
 from engine.controller.event_queue import Event, EventQueue
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
 from engine.controller.leader_balance import LeaderBalance
-from engine.controller.machinery import Machinery
+from engine.controller.legacy_znodes import LegacyZnodes
+from engine.controller.machine_parts import Machinery
 from engine.controller.machines import Machines
-from engine.controller.old_doors import OldDoors
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.ports import ControllerPorts
 from engine.controller.reassignment import Reassignment
 from engine.controller.reassignment_list import ReassignmentList
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import BatchSender, ResponseTakers
+from engine.controller.requested_election import PartitionElection, RequestedElection
+from engine.controller.requested_reassignment import RequestedReassignment
 from engine.controller.topic_deletion import TopicDeletion
 from engine.controller.topic_events import TopicEvents
 from engine.errors import EngineError
@@ -104,12 +104,12 @@ class Controller:
         self._reassignment = Reassignment(self._machines)
         self._brokers = BrokerEvents(self._machines, self._reassignment, ports.channel)
         self._topics = TopicEvents(self._machines, ports.entropy)
-        self._old_doors = OldDoors(self._machines, self._reassignment)
+        self._legacy_znodes = LegacyZnodes(self._machines, self._reassignment)
         self._balance = LeaderBalance(self._machines, config, ports.clock, ports.timers)
         self._alter_partition = AlterPartition(self._machines, self._reassignment)
         self._controlled_shutdown = ControlledShutdown(self._machines)
         self._allocate_producer_ids = AllocateProducerIds(self._machines)
-        self._asked_reassignment = AskedReassignment(
+        self._requested_reassignment = RequestedReassignment(
             self._machines, self._reassignment, self._turns
         )
         self._reassignment_list = ReassignmentList(self._machines)
@@ -141,7 +141,7 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Tell whether this broker is the controller."""
+        """Return whether this broker is the controller."""
         return self._controller_id == self.broker_id
 
     @property
@@ -156,7 +156,7 @@ class Controller:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether no event runs or waits."""
+        """Return whether no event runs or waits."""
         return self._queue.is_idle
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -164,7 +164,7 @@ class Controller:
         return self.context.topic_names.get(topic_id)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Tell whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic is to be deleted and not yet gone."""
         return topic in self.context.to_delete
 
     # -- life ----------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Controller:
         self._queue.clear_and_put(Event("Expire", self._on_expire))
 
     def session_began(self) -> None:
-        """Stand for election again, after this broker has registered anew."""
+        """Stand for election again, after this broker has registered again."""
         self._queue.put(Event("Reelect", self._on_reelect))
 
     # -- requests ------------------------------------------------------------------------------
@@ -215,14 +215,14 @@ class Controller:
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
         """Elect the preferred leaders, or any where nobody leads; promise the result of each."""
-        handler = AskedElection(self._machines, partitions, is_unclean=is_unclean)
+        handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
     def alter_reassignments(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
         """Promise the response to an AlterPartitionReassignmentsRequest."""
-        handler = self._asked_reassignment
+        handler = self._requested_reassignment
         return self._put_request(
             "ApiPartitionReassignment", handler, partial(handler.handle, request)
         )
@@ -412,10 +412,10 @@ class Controller:
         self._machines.send_all_metadata(self.context.live_ids())
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()
-        await self._old_doors.on_reassignment()
+        await self._legacy_znodes.on_reassignment()
         await self._reassignment.resume(lambda _assignment: True)
         await self._machines.deletion.resume()
-        await self._old_doors.on_preferred_election()
+        await self._legacy_znodes.on_preferred_election()
         self._balance.start()
 
     async def _give_up(self) -> None:

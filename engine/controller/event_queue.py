@@ -44,7 +44,7 @@ class EventQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing runs and nothing waits."""
+        """Return whether nothing runs and nothing waits."""
         return not (self._is_running or self._events)
 
     def put(self, event: Event) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.controller.armed_watches import ArmedWatches
 from engine.controller.context import ControllerContext
-from engine.controller.machinery import Machinery
+from engine.controller.machine_parts import Machinery
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import RequestBatch

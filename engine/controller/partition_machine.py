@@ -22,7 +22,7 @@ from engine.config.topic_config import TopicConfig
 from engine.controller.cluster_reader import read_many
 from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
-from engine.controller.machinery import Machinery
+from engine.controller.machine_parts import Machinery
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateResults, StateWriter
 from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase

@@ -79,7 +79,7 @@ class ControllerView(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Tell whether this broker is the controller."""
+        """Return whether this broker is the controller."""
         ...
 
     @property
@@ -92,5 +92,5 @@ class ControllerView(Protocol):
         ...
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Tell whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic is to be deleted and not yet gone."""
         ...

@@ -1,7 +1,7 @@
 """`/admin/reassign_partitions`: what old tools ask to be moved, and what is left of it.
 
 A tool creates the node with a target for each partition and waits until it is gone. The controller
-takes out each partition that is done, refused or asked for anew by the API, and removes the node
+takes out each partition that is done, refused or asked for again by the API, and removes the node
 with the last of them.
 
 Source: ZN:reassign; KafkaController.maybeRemoveFromZkReassignment.

@@ -54,7 +54,7 @@ NO_SUCH_PARTITION = ReassignmentResult(UNKNOWN_TOPIC_OR_PARTITION, "The partitio
 
 
 def is_reassigning(assignment: PartitionAssignment) -> bool:
-    """Tell whether replicas come or go."""
+    """Return whether replicas come or go."""
     return bool(assignment.adding_replicas or assignment.removing_replicas)
 
 
@@ -79,7 +79,7 @@ def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> Partit
 
 
 def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
-    """Tell whether phase B may run: all target replicas are in sync, or nothing moves.
+    """Return whether phase B may run: all target replicas are in sync, or nothing moves.
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 
 from engine.controller.context import PartitionLeadership
 from engine.controller.elections import without_replica
-from engine.controller.machinery import Machinery
+from engine.controller.machine_parts import Machinery
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
 from engine.controller.states import REPLICA_COMES_FROM, Replica, ReplicaPhase

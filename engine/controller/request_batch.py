@@ -112,8 +112,8 @@ class RequestBatch:
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
         """Tell brokers of everything that they are to know, and that there is nothing else.
 
-        Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended amid a
-        deletion, and that has no replica of the topic, believes in it until it is started again.
+        Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended during
+        a deletion, and that has no replica of the topic, believes in it until it is started again.
         Brokers of Kafka do not heed it from a controller with ZooKeeper.
         """
         self._is_full = True

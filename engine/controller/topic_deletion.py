@@ -13,7 +13,7 @@
    5 znodes removed, those of the partitions first, the request last
 ```
 
-A controller that takes over midway begins anew at 1; what brokers have deleted is no error.
+A controller that takes over midway begins again at 1; what brokers have deleted is no error.
 
 Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 """
@@ -25,7 +25,7 @@ from itertools import chain
 
 from engine.controller.cluster_reader import read_many
 from engine.controller.context import ControllerContext
-from engine.controller.machinery import Machinery
+from engine.controller.machine_parts import Machinery
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import RequestBatch

@@ -58,7 +58,7 @@ class ShallowBatch(NamedTuple):
 
     @property
     def appended(self) -> bool:
-        """Tell whether the broker set the records' time."""
+        """Return whether the broker set the records' time."""
         return self.time_label == _APPEND_TIME
 
     def tail(self, position: int, crc: int, is_valid: bool) -> bytes:
@@ -124,7 +124,7 @@ def numbers_of(batch: ShallowBatch) -> BatchNumbers:
 
 
 def is_valid_v2(batch: memoryview, crc: int) -> bool:
-    """Tell whether a whole batch is long enough and its CRC right."""
+    """Return whether a whole batch is long enough and its CRC right."""
     return len(batch) >= HEADER_BYTES and crc32c(batch[21:]) == crc
 
 
@@ -145,5 +145,5 @@ def shallow_legacy(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
 
 
 def is_valid_legacy(message: memoryview, crc: int) -> bool:
-    """Tell whether a whole message's CRC is right."""
+    """Return whether a whole message's CRC is right."""
     return zlib.crc32(message[16:]) == crc

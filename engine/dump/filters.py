@@ -36,22 +36,22 @@ class Filters(NamedTuple):
 
     @property
     def any_set(self) -> bool:
-        """Tell whether anything can be left out."""
+        """Return whether anything can be left out."""
         return self != _NO_FILTERS
 
     @property
     def picks_some(self) -> bool:
-        """Tell whether single records are left out, by anything but their number."""
+        """Return whether single records are left out, by anything but their number."""
         return self._replace(max_records=None).any_set
 
     @property
     def opens_batches(self) -> bool:
-        """Tell whether records must be read to know whether a batch has one to show."""
+        """Return whether records must be read to know whether a batch has one to show."""
         return self._replace(from_offset=None, to_offset=None, max_records=None).any_set
 
     @property
     def picks_records(self) -> bool:
-        """Tell whether single records are looked for, by content or number."""
+        """Return whether single records are looked for, by content or number."""
         by_content = self._replace(
             from_offset=None,
             to_offset=None,
@@ -62,7 +62,7 @@ class Filters(NamedTuple):
         return by_content.any_set
 
     def is_past_end(self, base_offset: int) -> bool:
-        """Tell whether this batch and all after it lie past the last offset wanted."""
+        """Return whether this batch and all after it lie past the last offset wanted."""
         return self.to_offset is not None and base_offset >= self.to_offset
 
     def may_match_batch(
@@ -76,7 +76,7 @@ class Filters(NamedTuple):
         return self.producer_id is None or self.producer_id == producer_id
 
     def matches(self, record: Record | LegacyMessage) -> bool:
-        """Tell whether a record is wanted; the producer id is the batch's affair."""
+        """Return whether a record is wanted; the producer id is the batch's affair."""
         return self._in_bounds(record) and self._content_matches(record)
 
     def _in_bounds(self, record: Record | LegacyMessage) -> bool:

@@ -49,7 +49,7 @@ class JsonCondition(NamedTuple):
     wanted: tuple[Any, ...] | None
 
     def holds(self, document: Any) -> bool:
-        """Tell whether a document has it."""
+        """Return whether a document has it."""
         if isinstance(document, str):
             import json
 
@@ -114,7 +114,7 @@ class TooDeepForPath(EngineError):
 def matches_json(
     raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...], offset: int
 ) -> bool:
-    """Tell whether the value of the record at an offset is JSON that has all of it.
+    """Return whether the value of the record at an offset is JSON that has all of it.
 
     Errors: TooDeepForPath.
     """

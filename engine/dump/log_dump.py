@@ -172,7 +172,7 @@ class LogDump:
         return batch
 
     def _records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
-        """Print the records of one batch (step 5): by a line tier where nothing is unusual."""
+        """Print the records of one batch (step 5), by a line tier if they are on its fast path."""
         out, options = self._out, self._options
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
             lines = self._lines_of(shallow, batch)
@@ -247,10 +247,10 @@ def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> Line
         return None
     tier: LineTier | None = None
     if record_count >= FAST_TIER_RECORDS_MIN or size_bytes >= FAST_TIER_BYTES_MIN:
-        from engine.dump.fast_lines import Level, load_fast_lines
+        from engine.dump.compiled_lines import Level, load_compiled_lines
 
         level = Level.RECORDS if options.deep else Level.BATCHES
-        tier = load_fast_lines(
+        tier = load_compiled_lines(
             level=Level.DATA if options.print_data else level,
             check_first_gap=options.is_four,
             compile=size_bytes >= COMPILE_BYTES_MIN,

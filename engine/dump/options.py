@@ -46,7 +46,7 @@ class DumpOptions(NamedTuple):
 
     @property
     def is_four(self) -> bool:
-        """Tell whether the lines of 4.3.0 are wanted."""
+        """Return whether the lines of 4.3.0 are wanted."""
         return self.kafka_version == "4.3.0"
 
 

@@ -1,8 +1,8 @@
 """The lines of a whole version 2 batch in one loop: the tier without compiled code.
 
-One contract for both tiers (`fast_lines.py` is the other): given the bytes of a batch's
-records, return all its lines, or None when anything is unusual. Then nothing has been printed
-yet and the record-by-record path prints what is right up to the fault.
+One contract for both tiers (`compiled_lines.py` is the other): given the bytes of a batch's
+records, return all its lines, or None when anything is off the fast path. Then nothing has been
+printed yet and the record-by-record path prints what is right up to the fault.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LineTier(Protocol):
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
         """Write the lines of the records in `raw` from `start` on; None, with nothing written, if
-        one is unusual. `last` is the offset of the record before, −1 if there is none.
+        one is off the fast path. `last` is the offset of the record before, −1 if there is none.
         """
         ...
 

@@ -143,7 +143,7 @@ class RowDump:
                     if self._wanted_batch(shallow, batch):
                         yield DumpedRows(BATCH_COLUMNS, row, {})
                 else:
-                    rows = self._records_usual(row, batch)
+                    rows = self._records_fast(row, batch)
                     yield from self._records(row, batch) if rows is None else rows
                 if self._left == 0:
                     break
@@ -158,7 +158,7 @@ class RowDump:
         self._take()
         return True
 
-    def _records_usual(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
+    def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
         """Return the rows of a batch by columns; None where its records must be looked at."""
         if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
             return None

@@ -40,7 +40,7 @@ class WindowTier(Protocol):
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
-        """Write batches from number `first` on, up to one that is unusual or has no room; returns
+        """Write batches from number `first` up to one off the fast path or without room; returns
         how many. `last` is the offset of the record before, −1 if there is none.
         """
         ...

@@ -40,11 +40,11 @@ def cluster_histories(
         for partition in topic.partitions
     ]
     sizes, failures = _sizes(client, keys)
-    asked = [key for key in keys if key not in failures]
+    requested = [key for key in keys if key not in failures]
     bounds: dict[int, dict[TopicPartition, FoundOffset]] = {}
     for what in (EARLIEST, LATEST, 0, MAX_TIMESTAMP):
-        bounds[what] = _found(client, dict.fromkeys(asked, what), failures)
-        asked = [key for key in asked if key not in failures]
+        bounds[what] = _found(client, dict.fromkeys(requested, what), failures)
+        requested = [key for key in requested if key not in failures]
     times = {
         key: _times(
             bounds[0][key].timestamp_ms,
@@ -52,15 +52,15 @@ def cluster_histories(
             cuts_ms,
             client.clock.wall_ms(),
         )
-        for key in asked
+        for key in requested
     }
-    cuts: dict[TopicPartition, list[tuple[int, int]]] = {key: [] for key in asked}
+    cuts: dict[TopicPartition, list[tuple[int, int]]] = {key: [] for key in requested}
     for number in range(max(map(len, times.values()), default=0)):
         at = {key: listed[number] for key, listed in times.items() if number < len(listed)}
         for key, place in _found(client, at, failures).items():
             cuts[key].append((at[key], place.offset))
     histories: Histories = dict(failures)
-    for key in asked:
+    for key in requested:
         if key not in failures:
             first, last = bounds[EARLIEST][key].offset, bounds[LATEST][key].offset
             newest_ms = bounds[MAX_TIMESTAMP][key].timestamp_ms

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from posixpath import dirname
 
 from engine.errors import EngineError
-from engine.host.held_signals import signals_blocked
+from engine.host.deferred_signals import signals_blocked
 from engine.host.ports import Files
 from engine.log.file_copy import copy_file
 from engine.log.log_dir import LOCK_FILE, LogDir, is_side_file, read_log_dir

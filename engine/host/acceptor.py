@@ -66,7 +66,7 @@ class Acceptor(Generic[T]):
 
     @property
     def is_watching(self) -> bool:
-        """Tell whether what arrives is to be taken now."""
+        """Return whether what arrives is to be taken now."""
         return self._is_watching
 
     def run(self) -> None:
@@ -105,7 +105,7 @@ class Acceptor(Generic[T]):
         return arrival
 
     def _has_to_wait(self) -> bool:
-        """Tell whether the held one waits on, and see to it that it is tried again."""
+        """Return whether the held one waits on, and see to it that it is tried again."""
         if self._clock.monotonic_ms() < self._held_until_ms:
             self.pause_until(self._held_until_ms)
             return True

@@ -42,7 +42,7 @@ class HeldFiles(Protocol):
     """The files of a machine, as their processes share them."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file."""
+        """Return whether there is a file."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -144,7 +144,7 @@ def _lock(path: str, descriptor: int) -> None:
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Tell whether a path leads to an open file."""
+    """Return whether a path leads to an open file."""
     try:
         there = os.stat(path)
     except OSError:

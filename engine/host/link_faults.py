@@ -50,11 +50,11 @@ class LinkFaults(NamedTuple):
     slow: Mapping[str, SlowPlace] = {}
 
     def is_any(self) -> bool:
-        """Tell whether a fault is set."""
+        """Return whether a fault is set."""
         return bool(self.groups or self.slow)
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Tell whether nothing passes between two places."""
+        """Return whether nothing passes between two places."""
         if one == other:
             return False
         first, second = self._group_of(one), self._group_of(other)
@@ -79,7 +79,7 @@ class LinkFaults(NamedTuple):
         return LinkQuality(sum(place.delay_ms for place in slow), 1.0 - passes)
 
     def is_faulty(self, one: str, other: str) -> bool:
-        """Tell whether anything is wrong between two places."""
+        """Return whether anything is wrong between two places."""
         return self.is_cut(one, other) or self.quality(one, other) is not None
 
     def with_partition(self, groups: Iterable[Iterable[str]]) -> LinkFaults:

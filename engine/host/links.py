@@ -105,7 +105,7 @@ class LinkChannel:
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether nothing passes."""
+        """Return whether nothing passes."""
         return self._is_cut
 
     def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:

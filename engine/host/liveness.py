@@ -6,7 +6,7 @@ import socket
 
 
 def answers_end(host: str, port: int, timeout_s: float) -> bool:
-    """Tell whether who listens at an address ends a connection that we end.
+    """Return whether who listens at an address ends a connection that we end.
 
     Nothing is sent, so that it says the same of any protocol. False if nobody listens.
     """

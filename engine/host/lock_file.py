@@ -47,7 +47,7 @@ def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
 
 
 def is_held(path: str) -> bool:
-    """Tell whether another process holds the lock; False without the file.
+    """Return whether another process holds the lock; False without the file.
 
     It is asked by a shared lock, for which the file need not be writable: Kafka leaves one behind,
     and it may be on a read-only copy. A lock that this process holds itself cannot be seen this

@@ -220,7 +220,7 @@ class MemoryFiles:
 
     @property
     def has_stopped(self) -> bool:
-        """Tell whether the power is cut: every operation raises MachineStopped."""
+        """Return whether the power is cut: every operation raises MachineStopped."""
         return self._stopped
 
     def go_on(self) -> None:
@@ -335,12 +335,12 @@ class MemoryFiles:
         return MemoryFile(self, path, node, writable=write)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
         self._check_power()
         return self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        """Tell whether the path is a directory."""
+        """Return whether the path is a directory."""
         self._check_power()
         return isinstance(self._find(path), Folder)
 

@@ -80,7 +80,7 @@ class MemoryTimers:
 
 
 class MemoryWorkers:
-    """Work beside the loop, done on a turn of its own: every run comes at the same place."""
+    """Work on a worker thread, done on a turn of its own: every run comes at the same place."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers

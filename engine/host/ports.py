@@ -136,15 +136,15 @@ class Files(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
         ...
 
     def is_dir(self, path: str) -> bool:
-        """Tell whether the path is a directory."""
+        """Return whether the path is a directory."""
         ...
 
     def is_link(self, path: str) -> bool:
-        """Tell whether the path itself is a symbolic link, wherever that leads."""
+        """Return whether the path itself is a symbolic link, wherever that leads."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -301,7 +301,7 @@ class ConnectionGate(Protocol):
     on_room: Callable[[], None]
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Note an arrival; returns how many ms it is held back."""
+        """Note an arrival; returns for how many ms it is throttled."""
         ...
 
     def obstacle(self) -> str | None:
@@ -399,10 +399,10 @@ class Timers(Protocol):
 
 
 class Workers(Protocol):
-    """Threads beside the loop, for what would hold it up."""
+    """Threads on a worker thread, for what would hold it up."""
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` beside the loop, some time; it raises nothing. The name is for people."""
+        """Run `work` on a worker thread, some time; it raises nothing. The name is for people."""
         ...
 
     def stop(self) -> None:

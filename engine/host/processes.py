@@ -65,7 +65,7 @@ class Started:
             os.close(self._descriptor)
 
     def wait_until_ended(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; tells whether it has by then."""
+        """Wait until the process has ended; returns whether it has by then."""
         from select import select
 
         for _ in range(round(timeout_s / _LOOK_S)):
@@ -155,7 +155,7 @@ def say_ready(text: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process is there; one that ended and was not waited for is not."""
+    """Return whether a process is there; one that ended and was not waited for is not."""
     try:
         ended_pid, _ = os.waitpid(pid, os.WNOHANG)
         if ended_pid == pid:
@@ -172,32 +172,32 @@ def is_running(pid: int) -> bool:
 
 
 def ask_to_stop(pid: int) -> bool:
-    """Send SIGTERM; tells whether the process was there to get it."""
+    """Send SIGTERM; returns whether the process was there to get it."""
     return _send(pid, signal.SIGTERM)
 
 
 def ask_to_look(pid: int) -> bool:
-    """Have a cluster's process look for a request; tells whether it was there."""
+    """Have a cluster's process look for a request; returns whether it was there."""
     return _send(pid, LOOK_SIGNAL)
 
 
 def ask_to_stop_with_all(pid: int) -> bool:
-    """Have a broker's process stop with all others, paused or not; tells whether it was there."""
+    """Have a broker's process stop with all others, paused or not; returns whether it was there."""
     return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 
 def pause(pid: int) -> bool:
-    """Send SIGSTOP; tells whether the process was there to get it."""
+    """Send SIGSTOP; returns whether the process was there to get it."""
     return _send(pid, signal.SIGSTOP)
 
 
 def resume(pid: int) -> bool:
-    """Send SIGCONT; tells whether the process was there to get it."""
+    """Send SIGCONT; returns whether the process was there to get it."""
     return _send(pid, signal.SIGCONT)
 
 
 def is_paused(pid: int) -> bool:
-    """Tell whether a process is there and stands still after SIGSTOP."""
+    """Return whether a process is there and stands still after SIGSTOP."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name in brackets may have any bytes.
@@ -220,7 +220,7 @@ def _state_by_ps(pid: int) -> bytes:
 
 
 def kill(pid: int) -> bool:
-    """Send SIGKILL; tells whether the process was there to get it."""
+    """Send SIGKILL; returns whether the process was there to get it."""
     return _send(pid, signal.SIGKILL)
 
 

@@ -44,8 +44,8 @@ class StepFailed(ApiError):
 class Promise(Generic[T]):
     """A value, or an error, that is there later; kept exactly once.
 
-    Watchers run in the order they came, amid the work of the one who keeps it: what they raise is a
-    fault of the code and goes there, once all have run.
+    Watchers run in the order they came, during the work of the one who keeps it: what they raise is
+    a fault of the code and goes there, once all have run.
 
     Source: D23.
     """

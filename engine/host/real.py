@@ -234,15 +234,15 @@ class RealFiles:
         return RealFile(path, descriptor, status.st_size)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
         return os.path.exists(path)
 
     def is_dir(self, path: str) -> bool:
-        """Tell whether the path is a directory."""
+        """Return whether the path is a directory."""
         return os.path.isdir(path)
 
     def is_link(self, path: str) -> bool:
-        """Tell whether the path itself is a symbolic link, wherever that leads."""
+        """Return whether the path itself is a symbolic link, wherever that leads."""
         return os.path.islink(path)
 
     def size_bytes(self, path: str) -> int:

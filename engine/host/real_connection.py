@@ -136,7 +136,7 @@ class RealConnection:
         self._origin = origin
         if sock is not None:
             self.attach(sock)
-        # The bytes of an unfinished frame, or those a pause held back: `_own[:_have]`.
+        # The bytes of an unfinished frame, or those kept by a pause: `_own[:_have]`.
         self._own = _NOTHING
         self._have = 0
         self._queue: deque[SendPart] = deque()

@@ -1,4 +1,4 @@
-"""Threads of this process for work beside the loop."""
+"""Threads of this process for work on a worker thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ThreadWorkers:
             # Loaded with the first segment that is rolled, not with the broker.
             from concurrent.futures import ThreadPoolExecutor
 
-            # What computes beside the loop lets go of the interpreter before the loop is late.
+            # What computes on a worker thread lets go of the interpreter before the loop is late.
             sys.setswitchinterval(THREAD_SWITCH_S)
             self._threads = ThreadPoolExecutor(self._thread_count, f"kafka-scheduler-{name}")
         self._threads.submit(work)

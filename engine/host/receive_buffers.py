@@ -46,7 +46,7 @@ class ReceiveBuffers:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether unfinished frames take all the room they may."""
+        """Return whether unfinished frames take all the room they may."""
         return self.in_flight_bytes >= self.in_flight_bytes_max
 
     def take(self, size: int) -> memoryview:
@@ -73,7 +73,7 @@ class ReceiveBuffers:
             self._wake()
 
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
-        """Tell whether a connection may take a buffer of this size; if not, it is woken later."""
+        """Return whether a connection may take a buffer of this size; if not, it is woken later."""
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True
         if self._turn is None:

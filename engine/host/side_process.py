@@ -52,14 +52,14 @@ class PipedProcess:
     def __init__(self, module: str) -> None:
         """Start a Python module, which calls `serve`. Raises StorageError."""
         command = python_command(module, str(os.getpid()))
-        asked, ask, answers, answer = _two_pipes(command[0])
+        requested, ask, answers, answer = _two_pipes(command[0])
         try:
             self.pid = os.posix_spawn(
                 command[0],
                 command,
                 os.environ,
                 file_actions=[
-                    (os.POSIX_SPAWN_DUP2, asked, 0),
+                    (os.POSIX_SPAWN_DUP2, requested, 0),
                     (os.POSIX_SPAWN_DUP2, answer, 1),
                 ],
             )
@@ -68,7 +68,7 @@ class PipedProcess:
             os.close(answers)
             raise StorageError(f"cannot start {command[0]}: {error.strerror}") from error
         finally:
-            os.close(asked)
+            os.close(requested)
             os.close(answer)
         self._ask, self._answers = ask, answers
 

@@ -58,7 +58,7 @@ class StreamLayer(Protocol):
         ...
 
     def has_more(self) -> bool:
-        """Tell whether `recv_into` would give bytes without the socket being read."""
+        """Return whether `recv_into` would give bytes without the socket being read."""
         ...
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from engine.errors import EngineError
-from engine.host.held_signals import signals_blocked
+from engine.host.deferred_signals import signals_blocked
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

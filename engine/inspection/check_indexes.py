@@ -32,7 +32,8 @@ from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
 class OffsetIndexCheck:
     """One offset index against the batches of its segment, in order.
 
-    `is_closed` tells whether a broker has closed the segment: only then must every entry be right.
+    `is_closed` returns whether a broker has closed the segment: only then must every entry be
+    right.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class OffsetIndexCheck:
         self._open: OffsetPosition | None = None
 
     def has_interest(self, position: int) -> bool:
-        """Tell whether the batch at a position has anything to do with an entry."""
+        """Return whether the batch at a position has anything to do with an entry."""
         return self._open is not None or (
             self._head is not None and self._head.position <= position
         )
@@ -107,8 +108,8 @@ class OffsetIndexCheck:
 class TimeIndexCheck:
     """One time index against the batches of its segment, in order.
 
-    `is_closed` tells whether a broker has closed the segment: only then must every entry be right.
-    `is_ended` tells whether the last entry must be there.
+    `is_closed` returns whether a broker has closed the segment: only then must every entry be
+    right. `is_ended` returns whether the last entry must be there.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ class TransactionCheck:
         )
 
     def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
-        """Check the next good batch; `is_complete` tells whether all offsets up to it were there.
+        """Check the next good batch; `is_complete` returns whether all offsets up to it were there.
 
         Without that a transaction may have begun earlier than was seen.
         """

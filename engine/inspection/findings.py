@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
     @property
     def is_problem(self) -> bool:
-        """Tell whether this makes a check fail."""
+        """Return whether this makes a check fail."""
         return self.severity is not Severity.NOTE
 
 
@@ -116,7 +116,7 @@ class Findings:
         return self._kept + left_out
 
     def has(self, path: str, *code_starts: str) -> bool:
-        """Tell whether something with one of these codes was found in a file."""
+        """Return whether something with one of these codes was found in a file."""
         return any(
             finding_path == path and code.startswith(code_starts)
             for finding_path, code in self._counts

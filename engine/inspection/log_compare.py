@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Tell whether nothing differs where both copies have something."""
+        """Return whether nothing differs where both copies have something."""
         return self.difference is None and not self.damage
 
 

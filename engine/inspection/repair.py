@@ -10,7 +10,7 @@ index, epochs              replaced as a whole: the old file or the new one
 checkpoints                last: until then they say that the logs went further
 ```
 
-After any of these a repair planned anew comes to the same end. Records are not lost before their
+After any of these a repair planned again comes to the same end. Records are not lost before their
 backup is durable (`<name>.before-repair`), unless no backup was asked for.
 
 Source: invariants L2, L8.

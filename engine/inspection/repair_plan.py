@@ -6,7 +6,7 @@ In the order in which it is done:
 1 leftovers     removed or finished as a broker does at start (swap_recovery.py)
 2 .log          cut at the first batch that is no good, or at its beginning where an index cannot
                 hold its offsets; all later segments are removed
-3 indexes       .index .timeindex .txnindex written anew where they are wrong or missing
+3 indexes       .index .timeindex .txnindex written again where they are wrong or missing
 4 leader epochs entries behind the new end go, missing ones are added from the batches
 5 snapshots     damaged ones and those behind the new end go: a broker builds them again
 ```

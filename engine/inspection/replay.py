@@ -39,7 +39,7 @@ class ReplayBounds(NamedTuple):
     to_timestamp_ms: int | None = None
 
     def has(self, offset: int, timestamp_ms: int) -> bool:
-        """Tell whether a record is wanted."""
+        """Return whether a record is wanted."""
         return (
             (self.from_offset is None or offset >= self.from_offset)
             and (self.to_offset is None or offset < self.to_offset)
@@ -205,7 +205,7 @@ def _aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTra
         try:
             index = read_txn_index(files, folder.files.segment_path(segment, FileKind.TXNINDEX))
         except CorruptFile as error:
-            error.hint = "kctl logs repair builds it anew"
+            error.hint = "kctl logs repair builds it again"
             raise
         for transaction in index.entries:
             found.setdefault(transaction.producer_id, []).append(transaction)

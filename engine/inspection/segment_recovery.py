@@ -104,7 +104,7 @@ class PartitionTrail:
         self._next_offset = 0
 
     def is_overlap(self, batch: RecordBatch) -> bool:
-        """Tell whether a batch does not lie behind all before it."""
+        """Return whether a batch does not lie behind all before it."""
         first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
         return first < self.end_offset
 

@@ -31,8 +31,8 @@ from engine.inspection.check_side_files import (
     read_epochs,
 )
 from engine.inspection.check_transactions import TransactionCheck
+from engine.inspection.fast_batches import FastBatches
 from engine.inspection.findings import Finding, Findings, Severity
-from engine.inspection.usual_batches import UsualBatches
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
@@ -160,7 +160,7 @@ class _PartitionScan:
         self._told_bytes = 0
 
     def _tell_read(self, position: int) -> None:
-        """Tell how much of the segment was read since it was told last."""
+        """Return how much of the segment was read since it was told last."""
         if self._on_read is not None and position > self._told_bytes:
             self._on_read(position - self._told_bytes)
         self._told_bytes = position
@@ -316,22 +316,22 @@ class _PartitionScan:
         self._error("segment-unread", message, start or 0)
 
     def _feed(self, scan: BatchScan) -> int | None:
-        """Give each batch to the checks, usual ones by fewer steps.
+        """Give each batch to the checks, those on the fast path by fewer steps.
 
         Returns where to go on instead of where a batch with a wrong CRC says that it ends.
         """
-        usual = UsualBatches(self._offsets, self._epochs, self._index, self._time_index)
+        fast = FastBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
             for position, view in scan.frames():
                 if position - self._told_bytes >= SCAN_CHUNK_BYTES:
                     self._tell_read(position)
-                if not self._options.deep and usual.take(position, view):
+                if not self._options.deep and fast.take(position, view):
                     self._batches += 1
                     continue
-                usual.leave()
+                fast.leave()
                 batch = scan.batch(position, view)
                 if self._batch(position, batch):
-                    usual.enter(self._segment_base)
+                    fast.enter(self._segment_base)
                     continue
                 stated_end = position + batch.size_bytes
                 following = after_bad_crc(
@@ -341,7 +341,7 @@ class _PartitionScan:
                 if following != stated_end:
                     return following
         finally:
-            usual.leave()
+            fast.leave()
         return None
 
     def _next_offset(self) -> int:
@@ -455,7 +455,7 @@ def _short_log(
 
 
 def _is_known_compacted(partition: PartitionFolder, state: LogDirState | None) -> bool:
-    """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+    """Return whether the topic's name or the cleaner's checkpoint says that it is compacted."""
     key = partition.topic_partition
     if key is None:
         return False

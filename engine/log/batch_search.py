@@ -212,7 +212,7 @@ def plausible_size(file: File, position: int, end: int) -> int:
 
 
 def is_whole(file: File, position: int, size: int, chunk_bytes: int = SEARCH_CHUNK_BYTES) -> bool:
-    """Tell whether the CRC of the batch of this size at a position is right."""
+    """Return whether the CRC of the batch of this size at a position is right."""
     checksum = _Checksum.at(file, position, chunk_bytes)
     return checksum is not None and checksum.ends_at(position + size)
 

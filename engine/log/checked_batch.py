@@ -1,7 +1,7 @@
 """What is known by now of one batch that a producer sent: found out at most once, and handed on.
 
 ```
-header     read when this is made                 append_usual ─┐ hands over what it has seen
+header     read when this is made                 append_fast ─┐ hands over what it has seen
 checksum   once, over all bytes behind it         append       ─┘ asks for the rest alone
 opened     once: compressed records, or as much of them as can be opened, and the fault
 walked     once: what the records have in common (`record_walk.py`)
@@ -22,7 +22,7 @@ from engine.native.record_walk import Walked, WalkTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import CHECKED_FROM, CODEC_BITS, HEADER_BYTES
 from engine.records.codec import codec_of
-from engine.records.compression import decompress_prefix, usual_decompressor
+from engine.records.compression import decompress_prefix, fast_decompressor
 from engine.records.crc import crc32c
 
 #: Records as they are without compression, and why they are not more (None if they are all).
@@ -47,7 +47,7 @@ class CheckedBatch:
     # On the class: little of it is ever set.
     _walked: Walked = None
     _is_walked = False
-    _may_open_usual = True
+    _may_open_fast = True
     _opened: Opened | None = None
 
     def __init__(self, data: memoryview, computed_crc: int | None = None) -> None:
@@ -56,18 +56,18 @@ class CheckedBatch:
         self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
-        """Take what `append_usual` has found out of records with a good checksum.
+        """Take what `append_fast` has found out of records with a good checksum.
 
-        `opened` is what `open_usual` returned, None also for records that are not compressed.
+        `opened` is what `open_fast` returned, None also for records that are not compressed.
         """
         self._is_walked = opened is not None or not self.is_compressed
         self._walked = walked
         self._opened = opened
-        self._may_open_usual = False
+        self._may_open_fast = False
 
     @property
     def is_compressed(self) -> bool:
-        """Tell whether the header names a codec."""
+        """Return whether the header names a codec."""
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
@@ -78,7 +78,7 @@ class CheckedBatch:
         batch.ensure_valid(self.computed_crc)
 
     def walk(self, limit_bytes: int) -> Walked:
-        """Return what the records have in common, None if they are unusual.
+        """Return what the records have in common, None if they are not on the fast path.
 
         So are those that cannot be opened, or not within `limit_bytes`.
         """
@@ -103,20 +103,20 @@ class CheckedBatch:
         if self._opened is None:
             assert self.batch is not None
             attributes = self.batch.attributes
-            if self._may_open_usual:
-                self._opened = open_usual(self.data, attributes & CODEC_BITS)
+            if self._may_open_fast:
+                self._opened = open_fast(self.data, attributes & CODEC_BITS)
             if self._opened is None:
                 self._opened = _open(self.data, attributes, limit_bytes)
         return self._opened
 
 
-def open_usual(data: memoryview, codec: int) -> Opened | None:
+def open_fast(data: memoryview, codec: int) -> Opened | None:
     """Return the records of a batch that lie in the memory, None where they do not fit there.
 
     None for what is damaged, too, or compressed in a form that few producers write.
     """
     memory = OpenedMemory.memory
-    size = usual_decompressor(codec)(data[HEADER_BYTES:], memory)
+    size = fast_decompressor(codec)(data[HEADER_BYTES:], memory)
     return None if size is None else (memory[:size], None)
 
 

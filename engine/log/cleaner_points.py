@@ -17,7 +17,7 @@ from engine.model import TopicPartition
 
 
 class CleanerPoints:
-    """First dirty offsets by partition; `write` may be called beside the loop."""
+    """First dirty offsets by partition; `write` may be called on a worker thread."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files

@@ -62,7 +62,7 @@ class EpochCache:
             self.assign(epoch_start.epoch, epoch_start.start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts, dropping what that contradicts; tells whether it changed."""
+        """Note where an epoch starts, dropping entries against it; returns whether it changed."""
         assert epoch >= 0
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
@@ -94,7 +94,7 @@ class EpochCache:
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
         """Let the epoch of `gap`, which is open, start where its leader says, or as near as can be.
 
-        Tells whether it changed.
+        Returns whether it changed.
         """
         del self._highest_starts[gap.epoch]
         start_offset = min(max(start_offset, gap.lowest_start_offset), gap.highest_start_offset)
@@ -106,7 +106,7 @@ class EpochCache:
         )
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop epochs that start at or above the log's new end; tells whether it changed.
+        """Drop epochs that start at or above the log's new end; returns whether it changed.
 
         What is left behind a gap starts for good where it starts now, as with every cut.
         """
@@ -114,7 +114,7 @@ class EpochCache:
         return self._become(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Drop epochs that ended at or below the log's new start; tells whether it changed.
+        """Drop epochs that ended at or below the log's new start; returns whether it changed.
 
         The epoch of the first record left is moved up to it.
         """
@@ -122,7 +122,7 @@ class EpochCache:
         return self._become(truncated_from_start(self.entries, start_offset))
 
     def clear(self) -> bool:
-        """Forget everything; tells whether there was something."""
+        """Forget everything; returns whether there was something."""
         self._highest_starts.clear()
         return self._become(())
 

@@ -36,27 +36,27 @@ class EpochStore(EpochCache):
         return True
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Let an epoch start where its leader says; tells whether it changed."""
+        """Let an epoch start where its leader says; returns whether it changed."""
         if not super().close_gap(gap, start_offset):
             return False
         self.write()
         return True
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Move the first epoch up to the log's new start; tells whether it changed."""
+        """Move the first epoch up to the log's new start; returns whether it changed."""
         if not super().truncate_from_start(start_offset):
             return False
         self.write()
         return True
 
     def clear(self) -> bool:
-        """Forget everything; tells whether there was something."""
+        """Forget everything; returns whether there was something."""
         if not super().clear():
             return False
         self.write()
         return True
 
     def write(self) -> None:
-        """Write the file; may be called beside the loop."""
+        """Write the file; may be called on a worker thread."""
         path = f"{self.directory}/{leader_epoch_checkpoint.FILE_NAME}"
         self._files.replace_file(path, self.encode())

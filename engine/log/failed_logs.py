@@ -31,7 +31,7 @@ class FailedLogs:
         return failed if failed is not None and self.home(failed).is_online else None
 
     def is_damaged(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether the log of a partition could not be opened, in a directory that works."""
+        """Return whether the log of a partition could not be opened, in a directory that works."""
         return self.in_reach(topic_partition, is_future=False) is not None
 
     def home(self, failed: FailedLog) -> LogDirectory:

@@ -56,7 +56,7 @@ class IndexMemory:
                 older.drop_indexes()
 
     def has_room(self, size_bytes: int) -> bool:
-        """Tell whether indexes of a size go in without others going out."""
+        """Return whether indexes of a size go in without others going out."""
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def note_use(self, segment: IndexedSegment) -> None:

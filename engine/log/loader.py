@@ -48,7 +48,7 @@ from engine.log.partition_metadata import read_partition_metadata
 from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
-from engine.log.recovery_lines import RecoveryLines, SegmentCut
+from engine.log.recovery_log_messages import RecoveryLogMessages, SegmentCut
 from engine.log.segment import Segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
@@ -141,7 +141,7 @@ class _Loader:
         self._producers_end = -1
         self._unflushed: Sequence[Segment] = ()
         self._recovered = self._truncated = self._dropped = 0
-        self._lines = RecoveryLines(request.topic_partition, request.directory)
+        self._lines = RecoveryLogMessages(request.topic_partition, request.directory)
 
     def report(self) -> LoadReport:
         return LoadReport(self._recovered, self._truncated, self._dropped)
@@ -306,7 +306,7 @@ class _Loader:
             self._drop([active], f"the records before it end at {end}")
 
     def _recover(self, segment: Segment, why: _Pass) -> bool:
-        """Read a segment through and rebuild its side files; tells whether it was cut.
+        """Read a segment through and rebuild its side files; returns whether it was cut.
 
         Flushed segments behind damage in a flushed one stay, and a hole with them, as in Kafka.
         Differs: Kafka leaves a hole between unflushed ones, too, where an .index is lost.

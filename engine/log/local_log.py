@@ -13,7 +13,7 @@ log start offset ≤ first offset kept        recovery point ≤ log end offset 
 What a crash leaves, by operation (each step durable in the order given, `loader.py` picks up):
 
 ```
-roll      old indexes written · new files · snapshot · sync of all that, beside the loop
+roll      old indexes written · new files · snapshot · sync of all that, on a worker thread
           the recovery point moves only after the sync: what came before is read again
 truncate  see `log_truncation.py`
 delete    see `log_deletion.py`
@@ -31,12 +31,12 @@ from collections.abc import Container, Sequence
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
-from engine.log.checked_batch import CheckedBatch, open_usual
+from engine.log.checked_batch import CheckedBatch, open_fast
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
 from engine.log.log_deletion import LogDeletion
 from engine.log.log_flush import LogFlush
-from engine.log.log_lines import LogLines, LogStartReason
+from engine.log.log_messages import LogMessages, LogStartReason
 from engine.log.log_truncation import LogTruncation
 from engine.log.log_types import (
     AppendInfo,
@@ -80,7 +80,7 @@ from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 #: What the attributes of a batch in no transaction say: its codec.
 CODECS_ALONE = frozenset(range(5))
-_USUAL_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
+_FAST_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 
 
 class LocalLog:
@@ -99,7 +99,7 @@ class LocalLog:
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
-        self._lines = LogLines(topic_partition, directory)
+        self._lines = LogMessages(topic_partition, directory)
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
@@ -108,7 +108,8 @@ class LocalLog:
         self.log_end_offset = loaded.log_end_offset
         #: The topic's id as text, None until someone has assigned one.
         self.topic_id = loaded.topic_id
-        #: How often records were cut off: who reads beside the loop looks whether it is the same.
+        #: How often records were cut off: who reads on a worker thread looks whether it is the
+        #: same.
         self.cut_count = 0
         self._flush = LogFlush(
             files,
@@ -129,7 +130,7 @@ class LocalLog:
         """Take new settings."""
         self.config = config
         self._rules = LeaderRules(config)
-        self._largest_time_usual = self._rules.largest_time_usual
+        self._largest_time_fast = self._rules.largest_time_fast
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
@@ -139,7 +140,7 @@ class LocalLog:
 
     def _note_settled(self) -> None:
         # Before a truncation is durable nothing is appended without a look at it.
-        self._may_append_usual = self._rules.is_usual_topic and self._truncation.is_settled
+        self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
     @property
     def active_segment(self) -> Segment:
@@ -191,17 +192,17 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        looked = self.append_usual(batches, leader_epoch, now_ms, origin=origin)
+        looked = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
         if isinstance(looked, AppendInfo):
             return looked
         return self.append(looked or CheckedBatch(batches), leader_epoch, now_ms, origin)
 
-    def append_usual(
+    def append_fast(
         self,
         batches: memoryview,
         leader_epoch: int,
         now_ms: int,
-        usual_attributes: Container[int] = _USUAL_ATTRIBUTES,
+        fast_attributes: Container[int] = _FAST_ATTRIBUTES,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
@@ -209,7 +210,7 @@ class LocalLog:
         For any other nothing is done: returns what `append` need not find out again, None after a
         look at the header alone. Errors: those of `producer_state.py`; nothing is written then.
         """
-        if len(batches) < HEADER_BYTES or not self._may_append_usual:
+        if len(batches) < HEADER_BYTES or not self._may_append_fast:
             return None
         (
             base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
@@ -219,7 +220,7 @@ class LocalLog:
             length + 12 == len(batches) <= self._batch_bytes_max
             and magic == MAGIC
             and not base_offset
-            and flags in usual_attributes
+            and flags in fast_attributes
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
         ):
@@ -228,13 +229,13 @@ class LocalLog:
         if computed_crc != crc:
             return CheckedBatch(batches, computed_crc)
         if codec:
-            walked, opened = None, open_usual(batches, codec)
+            walked, opened = None, open_fast(batches, codec)
             if opened is not None:
                 records, _ = opened
                 walked = WalkTier.walk(records, 0, count)
         else:
             walked = WalkTier.walk(batches, HEADER_BYTES, count)
-        if self._largest_time_usual(walked, base_ms, now_ms) != max_ms:
+        if self._largest_time_fast(walked, base_ms, now_ms) != max_ms:
             checked = CheckedBatch(batches, computed_crc)
             checked.note_walk(walked, opened)
             return checked
@@ -301,7 +302,7 @@ class LocalLog:
         Errors: CorruptMessage for a wrong checksum, UnexpectedAppendOffset for offsets that do
         not rise from the log's end on; nothing is written then.
         """
-        info = self.append_as_follower_usual(batches, now_ms)
+        info = self.append_as_follower_fast(batches, now_ms)
         if info is not None:
             return info
         chunks = replica_chunks(
@@ -312,7 +313,7 @@ class LocalLog:
             self._append_chunk(batches, chunk, now_ms)
         return appended_chunks(chunks, self.log_start_offset)
 
-    def append_as_follower_usual(self, batches: memoryview, now_ms: int) -> AppendInfo | None:
+    def append_as_follower_fast(self, batches: memoryview, now_ms: int) -> AppendInfo | None:
         """Append one good batch of the latest epoch; None, with nothing done, for all else."""
         size = len(batches)
         if size < HEADER_BYTES:
@@ -494,7 +495,7 @@ class LocalLog:
     # Truncating
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove all at and behind `offset`; tells whether something was.
+        """Remove all at and behind `offset`; returns whether something was.
 
         The offset is one where a batch begins, or all of the batch around it goes. Below the
         first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`.
@@ -548,7 +549,7 @@ class LocalLog:
     def maybe_increment_log_start_offset(
         self, offset: int, high_watermark: int, reason: LogStartReason
     ) -> bool:
-        """Raise the log's start; tells whether it rose.
+        """Raise the log's start; returns whether it rose.
 
         Records below it are gone for readers; segments go with the next retention run.
         Raises OffsetOutOfRange above the high watermark.

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from engine.host.ports import Files
 from engine.log.log_config import LogConfig
-from engine.log.log_lines import LogLines, LogStartReason
+from engine.log.log_messages import LogMessages, LogStartReason
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.retention import LogFacts, RetentionReason, plan_retention
 from engine.log.segment import Segment
@@ -43,7 +43,7 @@ class DeletableLog(Protocol):
     def maybe_increment_log_start_offset(
         self, offset: int, high_watermark: int, reason: LogStartReason
     ) -> bool:
-        """Raise the log's start; tells whether it rose."""
+        """Raise the log's start; returns whether it rose."""
 
 
 class LogDeletion:
@@ -51,7 +51,9 @@ class LogDeletion:
 
     __slots__ = ("_files", "_hooks", "_lines", "_log")
 
-    def __init__(self, log: DeletableLog, files: Files, hooks: LogHooks, lines: LogLines) -> None:
+    def __init__(
+        self, log: DeletableLog, files: Files, hooks: LogHooks, lines: LogMessages
+    ) -> None:
         self._log = log
         self._files = files
         self._hooks = hooks

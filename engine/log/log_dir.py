@@ -97,7 +97,7 @@ class PartitionFolder(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Tell whether no broker is about to remove it."""
+        """Return whether no broker is about to remove it."""
         return self.directory is None or self.directory.kind is not DirectoryKind.DELETE
 
     @property
@@ -130,7 +130,7 @@ class LogDirState(NamedTuple):
         )
 
     def is_compacted(self, partition: TopicPartition) -> bool:
-        """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+        """Return whether the topic's name or the cleaner's checkpoint says that it is compacted."""
         if partition.topic in COMPACTED_TOPICS:
             return True
         return self.offset(offset_checkpoint.CLEANER_POINTS, partition) is not None
@@ -165,7 +165,7 @@ def read_log_dir(files: Files, path: str) -> LogDir:
 
 
 def is_side_file(name: str) -> bool:
-    """Tell whether a name in a log directory is one that brokers give beside the partitions."""
+    """Return whether a name in a log directory is one that brokers give beside the partitions."""
     return name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN
 
 

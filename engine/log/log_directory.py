@@ -131,7 +131,7 @@ class LogDirectory:
 
     @property
     def is_online(self) -> bool:
-        """Tell whether the directory is in use."""
+        """Return whether the directory is in use."""
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
@@ -234,7 +234,7 @@ class LogDirectory:
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
         """Write down up to where each log of this directory is flushed.
 
-        May be called beside the loop: the logs are asked for when nobody else writes.
+        May be called on a worker thread: the logs are asked for when nobody else writes.
         """
         with self._writing:
             points = {log.topic_partition: log.recovery_point for log in logs_here()}
@@ -337,7 +337,7 @@ def remove_folder(files: Files, path: str) -> None:
 
 
 def is_failure_of_directory(error: StorageError) -> bool:
-    """Tell whether an error comes from the host and not from what a file says."""
+    """Return whether an error comes from the host and not from what a file says."""
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 

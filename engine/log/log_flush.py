@@ -135,13 +135,13 @@ class LogFlush:
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
-        """Make the names in the log's folder durable. May run beside the loop."""
+        """Make the names in the log's folder durable. May run on a worker thread."""
         with self._naming, suppress(FileMissing):
             self._has_new_names = False
             self._files.sync_dir(self.directory)
 
     def rename(self, directory: str) -> None:
-        """Rename the log's folder; nobody who syncs its names beside the loop finds it gone."""
+        """Rename the log's folder; nobody who syncs its names on a worker thread finds it gone."""
         with self._naming:
             self._files.rename(self.directory, directory)
             self.directory = directory

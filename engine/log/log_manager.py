@@ -301,7 +301,7 @@ class LogManager:
     ) -> bool:
         """Rename the directories of a log, live and future, and remove them after their delay.
 
-        Tells whether there was one. Its log directory is put to `homes`, for `note_deletions`:
+        Returns whether there was one. Its log directory is put to `homes`, for `note_deletions`:
         that must follow before a log of the same name is made.
         """
         is_deleted = False
@@ -498,7 +498,7 @@ class LogManager:
         )
 
     def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Write down what a truncation has lowered; called beside the loop."""
+        """Write down what a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
@@ -506,7 +506,7 @@ class LogManager:
             directory.cleaner_points.write()
 
     def _write_recovery_points(self, directory: LogDirectory) -> None:
-        """Write them down; may be called beside the loop."""
+        """Write them down; may be called on a worker thread."""
         directory.write_recovery_points(lambda: self._logs_in(directory))
 
     # Cleaning
@@ -516,7 +516,7 @@ class LogManager:
         return self._home[log.directory].cleaner_points.get(log.topic_partition)
 
     def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
-        """Write down beside the loop up to where a log was cleaned, its names before."""
+        """Write down on a worker thread up to where a log was cleaned, its names before."""
         home, path = self._home[log.directory], log.directory
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
 

@@ -1,4 +1,4 @@
-"""What a truncation owes the disk, paid beside the loop and before the next append.
+"""What a truncation owes the disk, paid on a worker thread and before the next append.
 
 ```
 on the loop      1 later segments renamed, highest first   2 .log cut   3 memory: end, epochs,
@@ -79,7 +79,7 @@ class LogTruncation:
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether the log may be appended to without `settle`."""
+        """Return whether the log may be appended to without `settle`."""
         return self._owed is None
 
     def settle(self) -> None:

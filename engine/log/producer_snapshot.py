@@ -59,7 +59,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Tell whether a batch of this producer is known."""
+        """Return whether a batch of this producer is known."""
         return self.last_offset >= 0
 
     @property

@@ -338,7 +338,7 @@ class Segment:
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Tell whether a chunk belongs into a new segment; see the module's rules.
+        """Return whether a chunk belongs into a new segment; see the module's rules.
 
         Source: LOG-6.
         """

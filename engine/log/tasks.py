@@ -1,4 +1,4 @@
-"""What a log asks of whoever drives it: work for later, in steps, and beside the loop.
+"""What a log asks of whoever drives it: work for later, in steps, and on a worker thread.
 
 A log never waits and has no threads. It hands out what Kafka gives to its scheduler: removing
 files after their delay, making a rolled segment durable, writing checkpoints from time to time.
@@ -51,7 +51,7 @@ class LogTasks(Protocol):
         work: Callable[[], None],
         done: Callable[[StorageError | None], None],
     ) -> None:
-        """Run `work`, which may take long and may run beside the loop, then `done` on the loop.
+        """Run `work`, which may take long and may run on a worker thread, then `done` on the loop.
 
         `done` is told the StorageError that `work` raised, None if all went well.
         """
@@ -61,10 +61,10 @@ class LogTasks(Protocol):
 class LogHooks(NamedTuple):
     """What a log is given besides its files.
 
-    `on_failure` is told of an I/O error that happened beside the loop. `on_truncated` must write
+    `on_failure` is told of an I/O error that happened on a worker thread. `on_truncated` must write
     the log's recovery point down before it returns: records that are appended to a log whose
-    checkpoint is too high would not be looked at after a power cut. It is called beside the loop,
-    and raises StorageError. `jitter_ms` draws a number in
+    checkpoint is too high would not be looked at after a power cut. It is called on a worker
+    thread, and raises StorageError. `jitter_ms` draws a number in
     [0, bound).
     """
 

@@ -92,7 +92,7 @@ class TimeIndex:
         return self.entry(number) if number >= 0 else TimestampOffset(-1, self.base_offset)
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
-        """Add an entry unless the last one has this timestamp already; tells whether it did.
+        """Add an entry unless the last one has this timestamp already; returns whether it did.
 
         Raises IndexOrderBroken when the timestamp or the offset is below the last entry's.
         """

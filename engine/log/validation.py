@@ -27,8 +27,8 @@ What goes into the log is always one batch of magic 2:
 | a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
 | set by a producer                                    |                                   |
 
-Every record of every batch is read. The records of nearly all batches are usual (see
-`record_walk.py`), and `LeaderRules.largest_time_usual` says all that is to be said of them. Others
+Every record of every batch is read. The records of nearly all batches take the fast path (see
+`record_walk.py`), and `LeaderRules.largest_time_fast` says all that is to be said of them. Others
 are read record by record in `accept`, which alone knows the errors. What was found out before it
 is in the `CheckedBatch`, and not looked for again. How strictly records are read depends on what is
 done with them, as in Kafka:
@@ -172,7 +172,7 @@ class LeaderRules:
         "_codec",
         "_config",
         "_has_rules",
-        "is_usual_topic",
+        "is_fast_path_topic",
         "limit_bytes",
     )
 
@@ -186,13 +186,13 @@ class LeaderRules:
         has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
         # Records without a key are refused where compaction would drop them (CMP-1).
         self._has_rules = has_bounds or config.is_compacted
-        #: Whether batches whose records are usual need their offset and epoch set alone.
-        self.is_usual_topic = (
+        #: Whether batches on the fast path need their offset and epoch set alone.
+        self.is_fast_path_topic = (
             config.message_timestamp_type is TimestampType.CREATE_TIME
             and config.compression_type is None
         )
 
-    def largest_time_usual(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
+    def largest_time_fast(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
         """Return the largest time of records that break no rule, for which a walk is enough.
 
         `walked` is what they have in common, and their producer set the times, which count from
@@ -315,7 +315,7 @@ class LeaderRules:
         """Return the largest time of a batch whose records stay as they are, and are right."""
         if batch.timestamp_type is TimestampType.CREATE_TIME and batch.record_count > 0:
             walked = checked.walk(self.limit_bytes)
-            largest_ms = self.largest_time_usual(walked, batch.base_timestamp_ms, now_ms)
+            largest_ms = self.largest_time_fast(walked, batch.base_timestamp_ms, now_ms)
             if largest_ms is not None:
                 return largest_ms
         is_compressed = batch.codec is not Codec.NONE

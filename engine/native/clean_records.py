@@ -2,12 +2,12 @@
 
 ```
 note_keys      the last offset of each key into the map's memory          40 ns a record, and MD5
-keep_records   which records the map says stay, and their bytes anew      the same, and the copy
+keep_records   which records the map says stay, and their bytes again      the same, and the copy
 ```
 
 Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also does
-what is unusual: None says so, and nothing is changed then. How compiled code comes to be is told in
-`compiled_walk.py`; here it is the cleaner's process that looks for it.
+what is off the fast path: None says so, and nothing is changed then. How compiled code comes to be
+is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SOURCES = (
 )  # fmt: skip
 _FULL = 2
 # Room that most batches fit into: more is made for larger ones.
-_COUNT_USUAL, _BYTES_USUAL = 1 << 10, 1 << 18
+_COUNT_FAST, _BYTES_FAST = 1 << 10, 1 << 18
 _NOTE_IN = Struct(f"={len(NOTE)}q")
 _KEEP_IN = Struct("=8q")
 _SIZE, _LATEST, _RECORDS = NOTE.index("size"), NOTE.index("latest_offset"), NOTE.index("records")
@@ -94,7 +94,7 @@ class CompiledCleaner:
             self._at(memory.offsets),
             self._at(bytearray(SCRATCH_BYTES)),
         )
-        self._make_room(_COUNT_USUAL, _BYTES_USUAL)
+        self._make_room(_COUNT_FAST, _BYTES_FAST)
 
     def _at(self, memory: bytearray | memoryview) -> Any:
         """Return the address of writable memory, as an argument."""
@@ -115,7 +115,7 @@ class CompiledCleaner:
         size: int,
         limit: int,
     ) -> Noted | None:
-        """Note the keys of records at or behind `start_offset`; None for unusual ones.
+        """Note the keys of records at or behind `start_offset`; None for records off the fast path.
 
         `data` are `count` records, bytes or writable. No key is put beyond `limit` in the map.
         """
@@ -145,7 +145,7 @@ class CompiledCleaner:
         horizon_ms: int | None,
         new_horizon_ms: int,
     ) -> KeptRecords | None:
-        """Decide on records; None for unusual ones. The payload is good until the next call.
+        """Decide on records; None off the fast path. The payload lasts until the next call.
 
         The map knows of offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's
         delete horizon, None if it has none; `new_horizon_ms` the one that it gets with a tombstone.
@@ -186,7 +186,7 @@ class CleanerTier:
     """The compiled code of this process, None until there is some, and whether it was asked for."""
 
     code: CleanerCode | None = None
-    is_asked_for = False
+    is_requested = False
 
 
 def kept_note_path() -> str | None:
@@ -207,13 +207,13 @@ def load_cleaner() -> CleanerCode | None:
 
 
 def take_up_cleaner() -> bool:
-    """Use kept code, or have it compiled once for cleanings to come; tells whether it is used."""
+    """Use kept code, or have it compiled once for cleanings to come; returns whether it is used."""
     if CleanerTier.code is not None:
         return True
     code = load_cleaner()
     if code is None:
-        if not CleanerTier.is_asked_for:
-            CleanerTier.is_asked_for = True
+        if not CleanerTier.is_requested:
+            CleanerTier.is_requested = True
             start_compiler()
     elif is_note_right(code.note) and is_keep_right(code.keep):
         CleanerTier.code = code
@@ -249,7 +249,7 @@ def _digest(key: bytes) -> bytes:
 
 
 def is_note_right(address: int) -> bool:
-    """Tell whether code for `note_keys` gives the right results for samples."""
+    """Return whether code for `note_keys` gives the right results for samples."""
     memory = _sample_map()
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
@@ -270,7 +270,7 @@ def is_note_right(address: int) -> bool:
 
 
 def is_keep_right(address: int) -> bool:
-    """Tell whether code for `keep_records` gives the right results for samples."""
+    """Return whether code for `keep_records` gives the right results for samples."""
     memory = _sample_map()
     for slot, (key, offset) in enumerate({b"k": 11, _LONG: 14}.items()):
         start = int.from_bytes(_digest(key)[:8], "little") % _SLOTS

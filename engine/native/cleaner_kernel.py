@@ -1,9 +1,9 @@
 """What a cleaner does with the records of a block, as code to be compiled; see `clean_records.py`.
 
     note_kernel(raw, size, count, numbers, digests, offsets, scratch)
-        -> 0 unusual, 1 all keys are in the map, 2 the map is full
+        -> 0 off the fast path, 1 all keys are in the map, 2 the map is full
     keep_kernel(raw, size, count, numbers, digests, offsets, scratch, spans, out)
-        -> 0 unusual, 1 decided
+        -> 0 off the fast path, 1 decided
 
 `raw` points at the first record of a block of `size` bytes. `numbers` goes in and comes back, its
 slots are those of `clean_layout.py`; `digests` and `offsets` are the map's memory, `scratch` is for
@@ -52,14 +52,14 @@ def _inlined(function: Any) -> Any:
 def _key_at(raw: Any, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
     """Read a record up to its value.
 
-    Returns its end (0: unusual), the place behind its time, time and offset deltas, where its key
-    starts, how long that is (−1 null), and whether it has a value.
+    Returns its end (0: off the fast path), the place behind its time, time and offset deltas, where
+    its key starts, how long that is (−1 null), and whether it has a value.
     """
     length, at = raw_varint(raw, at, size, 4)
     end = at + (length >> 1)
-    usual = 1
+    fast = 1
     if length & 1 or end > size:
-        usual = 0
+        fast = 0
         end = at
     time, after_time = raw_varint(raw, at + 1, end, 8)
     delta, at = raw_varint(raw, after_time, end, 4)
@@ -67,7 +67,7 @@ def _key_at(raw: Any, at: int, size: int) -> tuple[int, int, int, int, int, int,
     key_size = _I64(-1) if key & 1 else key >> 1
     value_at = at + max(key_size, 0)
     has_value = 0
-    if usual and value_at < end and not delta & 1:
+    if fast and value_at < end and not delta & 1:
         value = raw[value_at]
         # A length of −1 is one byte, as are all small ones below 0.
         if value > 127 or not value & 1:

@@ -30,7 +30,7 @@ def load_fields(path: str) -> FieldReader | None:
 
 
 def take_up_fields() -> bool:
-    """Use kept code, or have it compiled for the next command; tells whether it is used."""
+    """Use kept code, or have it compiled for the next command; returns whether it is used."""
     path = kept_fields_path()
     if path is None:
         return False

@@ -100,7 +100,7 @@ class WalkTakeUp:
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
     def _take_up(self, path: str) -> bool:
-        """Use kept code; tells whether there is some, right or not."""
+        """Use kept code; returns whether there is some, right or not."""
         walk = load_walk(path)
         if walk is not None:
             record_walk.use_compiled(walk)

@@ -1,6 +1,6 @@
 """Where the fields of a block of records lie, as code to be compiled; see `record_fields.py`.
 
-    field_kernel(raw, size, count, out) -> 0 unusual, else 1 + what is so of all of them
+    field_kernel(raw, size, count, out) -> 0 off the fast path, else 1 + what is so of all of them
 
 `raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
 `FIELDS` numbers a record. Like the walk it becomes one function that needs nothing else.

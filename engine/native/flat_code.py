@@ -46,7 +46,7 @@ def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
 
 
 def keep_flat(path: str, code: bytes) -> bool:
-    """Keep code for later runs; tells whether that worked."""
+    """Keep code for later runs; returns whether that worked."""
     head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
     return keep(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
 

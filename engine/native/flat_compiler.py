@@ -92,7 +92,7 @@ KERNELS = (WALK, FIELDS, NOTE, KEEP)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:
-    """Compile, try and keep a function; tells whether it is there."""
+    """Compile, try and keep a function; returns whether it is there."""
     # Code for any processor of this architecture: numba looks at these when it is imported.
     os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     try:
@@ -117,7 +117,7 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
 
 
 def _make_sure_of(kernel: Kernel) -> bool:
-    """Compile a function if it is not kept and nobody else does; tells whether it is there."""
+    """Compile a function if it is not kept and nobody else does; returns whether it is there."""
     path = kernel.path()
     if path is None:
         return False

@@ -56,7 +56,7 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Make the folder, for its owner alone; tells whether it is there."""
+    """Make the folder, for its owner alone; returns whether it is there."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -66,7 +66,7 @@ def make_folder() -> bool:
 
 
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
-    """Write a file for later runs, and remove what is of no use; tells whether that worked."""
+    """Write a file for later runs, and remove what is of no use; returns whether that worked."""
     try:
         if not make_folder():
             return False

@@ -1,12 +1,13 @@
-"""Compiled code that writes the lines of a whole batch, for `engine.dump.fast_lines` alone.
+"""Compiled code that writes the lines of a whole batch, for `engine.dump.compiled_lines` alone.
 
-    line_kernel(raw, out, words, numbers, gaps, positions, valid) -> 0 when all is usual, else 1
+    line_kernel(raw, out, words, numbers, gaps, positions, valid) -> 0 when all is on the fast path,
+    else 1
 
 Pure code over raw pointers, compiled by numba into one function that needs nothing else.
 Without `positions` it writes the records between two places of `raw`; with them whole
-uncompressed batches, header lines too, as many as are usual. `numbers` goes in and comes back,
-its slots are `line_layout.SLOTS`. The caller makes room in `out` and `gaps` for the worst case;
-every length that comes out of `raw` is checked here.
+uncompressed batches, header lines too, as many as are on the fast path. `numbers` goes in and comes
+back, its slots are `line_layout.SLOTS`. The caller makes room in `out` and `gaps` for the worst
+case; every length that comes out of `raw` is checked here.
 Imported only to compile: numba takes half a second to import.
 """
 
@@ -144,7 +145,7 @@ def _put_text(out: Any, at: int, raw: Any, start: int, end: int) -> int:
 def _put_header_names(
     out: Any, at: int, raw: Any, position: int, end: int, count: int
 ) -> tuple[int, int]:
-    """Write names with commas; returns the ends in `out` and in `raw`, −1 when unusual."""
+    """Write names with commas; returns the ends in `out` and in `raw`, −1 off the fast path."""
     for n in range(count):
         size, position = _varint(raw, position, end, 5)
         if position < 0 or size < 0 or size > end - position:
@@ -208,7 +209,7 @@ def _note_offset(numbers: Any, gaps: Any, offset: int) -> None:
 def _put_record(
     raw: Any, position: int, end: int, out: Any, at: int, words: Any, numbers: Any, gaps: Any
 ) -> tuple[int, int]:
-    """Write one record's line; returns its ends in `raw` and `out`, −1 when it is unusual."""
+    """Write one record's line; returns its ends in `raw` and `out`, −1 off the fast path."""
     delta_ms, position = _varint(raw, position + 1, end, 10)
     if position < 0:
         return -1, at
@@ -248,7 +249,7 @@ def _put_record(
 
 @_jit
 def _put_records(raw: Any, out: Any, at: int, words: Any, numbers: Any, gaps: Any) -> int:
-    """Write the lines of a batch's records; returns the end in `out`, −1 if one is unusual."""
+    """Write the lines of a batch's records; returns the end in `out`, −1 off the fast path."""
     position = numbers[_RAW_START]
     end = numbers[_RAW_END]
     for _ in range(numbers[_RECORD_COUNT]):
@@ -326,7 +327,7 @@ def _put_batch_tail(
 
 @_jit
 def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
-    """Set the numbers that records are written by; False for a batch that is unusual."""
+    """Set the numbers that records are written by; False for a batch off the fast path."""
     numbers[_RAW_START] = start + 61
     numbers[_RAW_END] = start + 12 + _big_endian(raw, start + 8, 4)
     numbers[_BASE_OFFSET] = _big_endian(raw, start, 8)
@@ -350,7 +351,7 @@ def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
 def _put_batches(
     raw: Any, out: Any, words: Any, numbers: Any, gaps: Any, positions: Any, valid: Any
 ) -> None:
-    """Write whole batches up to the first that is unusual or that has no room."""
+    """Write whole batches up to the first that is off the fast path or that has no room."""
     at = 0
     for n in range(numbers[_BATCH_COUNT]):
         start = positions[n]

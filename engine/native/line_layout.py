@@ -1,6 +1,7 @@
 """What goes to and comes from the compiled code that writes the lines of records: its layout.
 
-Both sides read it: `line_kernel.py`, which is compiled, and `engine.dump.fast_lines`, its caller.
+Both sides read it: `line_kernel.py`, which is compiled, and its caller,
+`engine.dump.compiled_lines`.
 """
 
 from __future__ import annotations

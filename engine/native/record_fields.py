@@ -3,13 +3,13 @@
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
 
-usual     the lengths fit exactly, no offset delta is negative, nothing behind the last record; no
+fast      the lengths fit exactly, no offset delta is negative, nothing behind the last record; no
           length above 2^27, no time delta of 2^55 or more
-unusual   anything else, right or wrong: `records.decode` reads it record by record
+slow      anything else, right or wrong: `records.decode` reads it record by record
 ```
 
 Only compiled code (`field_kernel.py`, 10 ns a record) is quicker at that than making records, so
-there is no plain tier: without compiled code nothing is usual.
+there is no plain tier: without compiled code nothing is on the fast path.
 
 Source: D16.
 """
@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 FIELDS = 7
 #: What the kernel says of a block: something, and what any of its records has.
 KEY, NULL_KEY, NULL_VALUE, HEADERS = 1, 2, 4, 8
-_IS_USUAL = 16
+_IS_FAST = 16
 
 
 class Fields(NamedTuple):
@@ -35,7 +35,8 @@ class Fields(NamedTuple):
     has: int
 
 
-#: Takes the records' bytes and how many records there are, at least 1; None for unusual.
+#: Takes the records' bytes and how many records there are, at least 1; None for records off the
+#: fast path.
 FieldReader: TypeAlias = Callable[[bytes, int], "Fields | None"]
 
 
@@ -62,13 +63,13 @@ def field_reader(address: int) -> FieldReader:
         out = ctypes.c_void_p(numbers.buffer_info()[0])
         call(result_at, None, data, len(data), count, out)
         verdict = result[0]
-        return Fields(numbers, verdict - _IS_USUAL) if verdict else None
+        return Fields(numbers, verdict - _IS_FAST) if verdict else None
 
     return read
 
 
 def use_fields(reader: FieldReader) -> bool:
-    """Read by compiled code from now on, if it is right about the samples; tells whether so."""
+    """Read by compiled code from now on, if it is right about the samples; returns whether so."""
     is_right = is_right_about_samples(reader)
     if is_right:
         FieldTier.read = staticmethod(reader)
@@ -98,5 +99,5 @@ _SAMPLES: tuple[tuple[bytes, int, Fields | None], ...] = (
 
 
 def is_right_about_samples(reader: FieldReader) -> bool:
-    """Tell whether a reader gives the right results for the samples."""
+    """Return whether a reader gives the right results for the samples."""
     return all(reader(block, count) == expected for block, count, expected in _SAMPLES)

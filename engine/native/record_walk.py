@@ -6,9 +6,9 @@ their records are right. So the question asked here is a narrow and cheap one:
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
 
-usual     the lengths fit exactly, offset deltas are 0, 1, 2 …, as many records as said, nothing
+fast      the lengths fit exactly, offset deltas are 0, 1, 2 …, as many records as said, nothing
           behind them; no length above 2^27, no time delta of 2^55 or more
-unusual   anything else, right or wrong: `engine.log.validation` reads it record by record
+slow      anything else, right or wrong: `engine.log.validation` reads it record by record
 ```
 
 Two tiers give the same results: `walk_plainly`, 1.4 µs a record and a tenth of that in a long run
@@ -27,7 +27,8 @@ from engine.host.ports import Buffer
 from engine.native.uniform_run import uniform_run
 from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
 
-#: Least and greatest timestamp delta in ms, and whether a record has no key; None for unusual.
+#: Least and greatest timestamp delta in ms, and whether a record has no key; None for records off
+#: the fast path.
 Walked: TypeAlias = tuple[int, int, bool] | None
 
 _DELTA_MAX = 1 << 62
@@ -39,7 +40,7 @@ class RecordWalk(Protocol):
     """A tier: walks `count` ≥ 1 records from `position` to the end of `data`."""
 
     def __call__(self, data: Buffer, position: int, count: int) -> Walked:
-        """Return what the records have in common, None if they are unusual."""
+        """Return what the records have in common, None if they are not on the fast path."""
 
 
 def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
@@ -103,7 +104,7 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
 
 
 def _behind_headers(data: Buffer, position: int, raw: int) -> int:
-    """Return where the headers end; IndexError if one is unusual."""
+    """Return where the headers end; IndexError if one is off the fast path."""
     if raw > 0x7F:
         raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
     if raw & 1:
@@ -132,7 +133,7 @@ class WalkTier:
 
 
 def use_compiled(walk: RecordWalk) -> bool:
-    """Walk by a compiled tier from now on, if it is right about the samples; tells whether so."""
+    """Walk by a compiled tier from now on, if it is right about the samples; returns whether so."""
     is_right = agrees(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
@@ -162,7 +163,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 
 
 def agrees(walk: RecordWalk) -> bool:
-    """Tell whether a walk gives the right results for the samples, wherever they lie."""
+    """Return whether a walk gives the right results for the samples, wherever they lie."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):
             if walk(memoryview(bytearray(before) + block), before, count) != expected:

@@ -1,6 +1,6 @@
 """The walk over records as code to be compiled; `record_walk.py` says what it returns.
 
-    walk_kernel(raw, size, count, out) -> 0 unusual, 1 usual, 2 usual and a key is null
+    walk_kernel(raw, size, count, out) -> 0 off the fast path, 1 on it, 2 on it and a key is null
 
 `raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
 the least and the greatest timestamp delta. It becomes one function that needs nothing else, not

@@ -13,14 +13,14 @@
 | `rack_limits` | how many replicas of a partition a rack may hold |
 | `count_targets`, `level_targets` | how many replicas each broker should hold, the fewest moves |
 | `placing` | where replicas go that must go somewhere |
-| `count_levelling` | moves from brokers that hold too many to those that hold too few |
-| `byte_levelling` | replicas that change places so that bytes are level too |
+| `count_balancing` | moves from brokers that hold too many to those that hold too few |
+| `byte_balancing` | replicas that change places so that bytes are level too |
 | `move_saving` | replicas that need not have moved |
 | `byte_bound` | the fewest moves for that |
-| `leader_levelling` | who leads, by paths of partitions whose leader may change |
-| `rate_levelling`, `rate_leaders` | bytes each second, in by replicas and out by leaders |
+| `leader_balancing` | who leads, by paths of partitions whose leader may change |
+| `rate_balancing`, `rate_leaders` | bytes each second, in by replicas and out by leaders |
 | `sampled_rates` | samples of rates, as a plan's file keeps them |
-| `log_dir_levelling` | moves between the directories of a broker |
+| `log_dir_balancing` | moves between the directories of a broker |
 | `batch_order` | which changes go together, nobody over capacity at any time |
 | `plan_building` | from a search to a plan, with figures |
 | `plan_checks` | what no plan may do |

@@ -1,12 +1,12 @@
-"""Levelling a whole cluster: again and again, until a plan of the result changes nothing."""
+"""Balancing a whole cluster: again and again, until a plan of the result changes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from engine.planner.byte_balancing import ByteBalancing
 from engine.planner.byte_bound import moves_for_bytes
-from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.count_targets import moves_between
@@ -15,8 +15,8 @@ from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import UNBOUNDED, PlacementState
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_building import PlanNotes, build_plan
+from engine.planner.rate_balancing import RateBalancing, RateState, moves_for_rates
 from engine.planner.rate_leaders import RateLeaders
-from engine.planner.rate_levelling import RateLevelling, RateState, moves_for_rates
 from engine.planner.rounds import go_on
 from engine.planner.search_steps import (
     level_all_leaders,
@@ -67,7 +67,7 @@ class _Round(NamedTuple):
 def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
     """Return the fewest moves for what was reached in the end.
 
-    What levelling takes is no bound of a plan that cannot reach it. Counts may end otherwise than
+    What balancing takes is no bound of a plan that cannot reach it. Counts may end otherwise than
     the first search had them; where a budget cut that short, what they take is what it takes.
     """
     ended = {b: end.counts[b] for b in range(len(before))}
@@ -95,16 +95,16 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
     is_level_in_counts = LevelGoal.COUNTS not in goals or level_counts(
         state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2
     )
-    levelling = ByteLevelling(
+    balancing = ByteBalancing(
         state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
     )
-    levelling.level_free()
+    balancing.level_free()
     if has_bytes:
-        _level_bytes(state, levelling)
+        _level_bytes(state, balancing)
     is_level_in_rates = rates is not None and _level_rates(
-        rates, notes, levelling, keeps_bytes=has_bytes
+        rates, notes, balancing, keeps_bytes=has_bytes
     )
-    is_level_in_bytes = has_bytes and _note_level(notes, "bytes", levelling.highest(), tolerance)
+    is_level_in_bytes = has_bytes and _note_level(notes, "bytes", balancing.highest(), tolerance)
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:
@@ -131,7 +131,7 @@ def _count_targets(state: PlacementState, goals: Collection[LevelGoal]) -> dict[
 
 
 def _level_rates(
-    rates: RateState, notes: PlanNotes, levelling: ByteLevelling, *, keeps_bytes: bool
+    rates: RateState, notes: PlanNotes, balancing: ByteBalancing, *, keeps_bytes: bool
 ) -> bool:
     """Level bytes in by exchanges that leave counts, and bytes where these are a goal.
 
@@ -140,8 +140,8 @@ def _level_rates(
     constraints = rates.constraints
     tolerance = constraints.bytes_tolerance if keeps_bytes else UNBOUNDED
     rates.follow()
-    most_bytes = [expected * tolerance for expected in levelling.expected]
-    highest = RateLevelling(rates, most_bytes).level()
+    most_bytes = [expected * tolerance for expected in balancing.expected]
+    highest = RateBalancing(rates, most_bytes).level()
     rates.hand_back()
     return _note_level(notes, "bytes in", highest, constraints.rate_tolerance)
 
@@ -157,13 +157,13 @@ def _note_level(notes: PlanNotes, goal: str, highest: float, tolerance: float) -
     return is_level
 
 
-def _level_bytes(state: PlacementState, levelling: ByteLevelling) -> None:
+def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
     """Level bytes, then do without moves that are not needed, until none can be saved."""
     tolerance = state.constraints.bytes_tolerance
-    levelling.level_paid(tolerance)
+    balancing.level_paid(tolerance)
     moves = state.moves
-    while MoveSaving(state, levelling.expected, tolerance).save():
-        levelling.level_paid(tolerance)
+    while MoveSaving(state, balancing.expected, tolerance).save():
+        balancing.level_paid(tolerance)
         if state.moves >= moves:
             return
         moves = state.moves

@@ -56,7 +56,7 @@ class ChangeQueue:
         return not change.is_mandatory, -change.size_bytes, position
 
     def is_empty(self) -> bool:
-        """Tell whether no change waits."""
+        """Return whether no change waits."""
         return not self._light and not any(self._by_target.values())
 
     def start(self, *, all_looked_at: bool = False) -> list[int]:

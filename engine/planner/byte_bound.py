@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from engine.planner.byte_levelling import expected_bytes
+from engine.planner.byte_balancing import expected_bytes
 from engine.planner.placement_state import PlacementState
 
 
@@ -48,7 +48,7 @@ def _pools(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
 
 
 def _are_racks_closed(state: PlacementState) -> bool:
-    """Tell whether every rack must hold as many replicas of each partition as it does."""
+    """Return whether every rack must hold as many replicas of each partition as it does."""
     factors = {len(replicas) for replicas in state.replicas}
     is_fixed = all(low == high for factor in factors for low, high in state.limits.bounds(factor))
     return is_fixed and not any(map(state.fault_count, range(len(state.replicas))))

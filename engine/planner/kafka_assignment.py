@@ -129,7 +129,7 @@ def generate_kafka_way(
     *,
     rack_aware: bool = True,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return what Kafka's own tool would propose: all replicas of topics anew, wherever they are.
+    """Return what Kafka's own tool would propose: all replicas of topics again, wherever they are.
 
     A topic has as many replicas as its first partition in the model. Each topic begins at a random
     broker. Raises MixedRacks, and TooFewBrokers.

@@ -64,7 +64,7 @@ class MoveSaving:
         return False
 
     def _needs_no_other(self, partition: int, home: int, away: int) -> bool:
-        """Tell whether counts stay as level, and bytes too, when only this one moves."""
+        """Return whether counts stay as level, and bytes too, when only this one moves."""
         state = self._state
         return (
             state.group_of[home] == state.group_of[away]

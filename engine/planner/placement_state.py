@@ -154,7 +154,7 @@ class PlacementState:
         return self.sizes[partition]
 
     def is_admitted(self, partition: int, broker: int) -> bool:
-        """Tell whether a broker may hold a replica of it at all."""
+        """Return whether a broker may hold a replica of it at all."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
             return False
         return self.receives[broker] or (
@@ -164,7 +164,7 @@ class PlacementState:
     def fits_rack(
         self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
     ) -> bool:
-        """Tell whether racks allow a replica on `target`, one on `source` gone.
+        """Return whether racks allow a replica on `target`, one on `source` gone.
 
         Within the rack of the source a fault may go on, unless there must be none in it.
         """
@@ -184,11 +184,11 @@ class PlacementState:
         return held < self.limits.limit(factor)
 
     def fits(self, partition: int, broker: int) -> bool:
-        """Tell whether a broker has room for a replica."""
+        """Return whether a broker has room for a replica."""
         return self.held_bytes[broker] + self.size_at(partition, broker) <= self.capacity[broker]
 
     def may_move(self, partition: int, source: int, target: int) -> bool:
-        """Tell whether a replica may go from one broker to another."""
+        """Return whether a replica may go from one broker to another."""
         return (
             self.movable[partition]
             and self.is_admitted(partition, target)

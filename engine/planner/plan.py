@@ -148,7 +148,7 @@ class ReassignmentPlan(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not self.changes
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.planner.batch_order import batch_changes, without
-from engine.planner.byte_levelling import expected_bytes
+from engine.planner.byte_balancing import expected_bytes
 from engine.planner.cluster_model import PartitionModel
 from engine.planner.placement_state import UNBOUNDED, PlacementState
 from engine.planner.plan import (

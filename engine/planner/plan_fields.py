@@ -63,7 +63,7 @@ class PlanFields:
         self._values: dict[str, object] = value
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a field, other than null."""
+        """Return whether there is a field, other than null."""
         return self._values.get(name) is not None
 
     def where(self, name: str) -> str:

@@ -20,12 +20,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from engine.errors import EngineError
 from engine.planner.balancing import balance_in_rounds
-from engine.planner.byte_levelling import ByteLevelling
+from engine.planner.byte_balancing import ByteBalancing
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import ALL_GOALS, LevelGoal, PlanConstraints
-from engine.planner.leader_levelling import LeaderLevelling
+from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule
-from engine.planner.log_dir_levelling import batch_log_dir_moves, plan_log_dirs
+from engine.planner.log_dir_balancing import batch_log_dir_moves, plan_log_dirs
 from engine.planner.placement_state import PlacementState
 from engine.planner.placing import Homeless
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
@@ -71,7 +71,7 @@ def _spread(
 
     def search(state: PlacementState, notes: PlanNotes) -> None:
         level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
-        ByteLevelling(
+        ByteBalancing(
             state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
         ).level_free()
         level_all_leaders(state, notes)
@@ -212,8 +212,8 @@ def demote(
     notes = PlanNotes("demote")
     leaving = {state.index_of[broker_id] for broker_id in demoted}
     first = [p for p, replicas in enumerate(state.replicas) if replicas[0] in leaving]
-    levelling = LeaderLevelling(state, (p for p in first if state.movable[p]), demoted=leaving)
-    levelling.level()
+    balancing = LeaderBalancing(state, (p for p in first if state.movable[p]), demoted=leaving)
+    balancing.level()
     note_excluded(state, notes, (Homeless(p, state.replicas[p][0]) for p in first), "leader")
     for number in first:
         replicas = state.replicas[number]
@@ -257,9 +257,9 @@ def balance_log_dirs(
     return assemble(state, notes, changes, batch_log_dir_moves(changes, constraints))
 
 
-def _check(model: ClusterModel, asked: Iterable[int]) -> None:
+def _check(model: ClusterModel, requested: Iterable[int]) -> None:
     model.check()
     known = {broker.broker_id for broker in model.brokers}
-    for broker_id in asked:
+    for broker_id in requested:
         if broker_id not in known:
             raise PlanRefused(f"broker {broker_id}", "is not in the cluster")

@@ -1,14 +1,14 @@
-"""What verbs are made of: levelling, and finding places, within what may be moved."""
+"""What verbs are made of: balancing, and finding places, within what may be moved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from engine.planner.byte_levelling import ByteLevelling
+from engine.planner.byte_balancing import ByteBalancing
 from engine.planner.constraints import PlanConstraints
-from engine.planner.count_levelling import level_by_moves, level_by_paths
+from engine.planner.count_balancing import level_by_moves, level_by_paths
 from engine.planner.count_targets import clamp_to_moves, moves_between
-from engine.planner.leader_levelling import LeaderLevelling
+from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule, find_targets, targets_within_racks
 from engine.planner.placement_state import PlacementState
 from engine.planner.placing import Homeless, place_all
@@ -32,7 +32,7 @@ def in_budget(
 
 
 def has_budget(state: PlacementState, partition: int) -> bool:
-    """Tell whether one more copy of a partition is within what may be moved."""
+    """Return whether one more copy of a partition is within what may be moved."""
     constraints = state.constraints
     if constraints.max_moves is not None and state.moves >= constraints.max_moves:
         return False
@@ -125,7 +125,7 @@ def rehouse(
     note_excluded(state, notes, homeless)
     targets = find_targets(state, TargetRule.NONE_SINKS, before)
     level_by_paths(state, targets, max_cost=0, max_moves=state.constraints.max_moves)
-    ByteLevelling(
+    ByteBalancing(
         state, max_moves=state.constraints.max_moves, max_bytes=state.constraints.max_bytes_moved
     ).level_free()
     level_leaders(state, leaderless(state) if keep_leaders else touched(state))
@@ -173,17 +173,17 @@ def _why(state: PlacementState, item: Homeless) -> str:
     return "what was placed before it left no broker for it"
 
 
-def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderLevelling:
+def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderBalancing:
     """Choose leaders of partitions, as level as their replicas allow."""
-    levelling = LeaderLevelling(state, (p for p in free if state.movable[p]))
-    levelling.level()
-    return levelling
+    balancing = LeaderBalancing(state, (p for p in free if state.movable[p]))
+    balancing.level()
+    return balancing
 
 
 def level_all_leaders(state: PlacementState, notes: PlanNotes) -> None:
     """Choose leaders of all partitions; where they cannot be level, say so."""
-    levelling = level_leaders(state, range(len(state.partitions)))
-    leads = [levelling.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
+    balancing = level_leaders(state, range(len(state.partitions)))
+    leads = [balancing.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
     if leads and max(leads) - min(leads) > 1:
         notes.warnings.append(
             f"leaders cannot be level: {min(leads)} to {max(leads)} for a broker is the best that "

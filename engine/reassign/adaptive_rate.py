@@ -39,7 +39,7 @@ class AdaptiveRate(NamedTuple):
 
     rate: int
     last: RateSeen
-    usual_answer_ms: int
+    typical_response_ms: int
 
     @classmethod
     def start(cls, rate: int, seen: RateSeen) -> AdaptiveRate:
@@ -47,7 +47,7 @@ class AdaptiveRate(NamedTuple):
         return cls(rate, seen, seen.answer_ms)
 
     def is_due(self, now_ms: int) -> bool:
-        """Tell whether it is time to look."""
+        """Return whether it is time to look."""
         return now_ms - self.last.now_ms >= PERIOD_MS
 
     def after(self, seen: RateSeen) -> AdaptiveRate:
@@ -57,7 +57,7 @@ class AdaptiveRate(NamedTuple):
     def _rate_after(self, seen: RateSeen) -> int:
         if seen.left_count > self.last.left_count:
             return max(_RATE_MIN, self.rate // 2)
-        slow_ms = max(2 * self.usual_answer_ms, self.usual_answer_ms + _SLOWER_MS)
+        slow_ms = max(2 * self.typical_response_ms, self.typical_response_ms + _SLOWER_MS)
         if seen.answer_ms > slow_ms:
             return max(_RATE_MIN, self.rate * 7 // 10)
         if seen.copied_bytes > self.last.copied_bytes:

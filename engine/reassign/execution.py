@@ -36,10 +36,10 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import ChangeRequest, ExecutionSettings, JournalState
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
-from engine.reassign.looks import ChangeNow, ExecutionNow
 from engine.reassign.phases import (
     AT_WORK,
     ENDED,
@@ -118,7 +118,7 @@ class ExecutionEnd(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether every change is as the plan wants it, and no throttle of ours is left."""
+        """Return whether every change is as the plan wants it, and no throttle of ours is left."""
         all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
         return all_done and not (self.refused or self.left_throttles or self.taken_back)
 
@@ -157,7 +157,7 @@ class Execution:
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
-    def run(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
+    def run(self, on_look: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
         """Execute to the end; `on_look` is told after each look."""
         now = self._look()
         self._require_cluster(now)
@@ -209,7 +209,7 @@ class Execution:
         else:
             self._throttling.set(self._cluster.look(), settings.rates, self._left())
 
-    def cancel(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
+    def cancel(self, on_look: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
         """Take back what is at work, and bring back the throttles."""
         now = self._look()
         self._require_cluster(now)
@@ -253,7 +253,7 @@ class Execution:
         if orders:
             self._cluster.submit(orders)
 
-    def _is_refused(self, now: ChangeNow) -> bool:
+    def _is_refused(self, now: ChangeStatus) -> bool:
         return now.change.name in self._refused
 
     def _require_cluster(self, now: ClusterNow) -> None:
@@ -283,7 +283,7 @@ class Execution:
                     raise
             self._cluster.pause(self._poll_ms)
 
-    def _now(self, now: ClusterNow) -> ExecutionNow:
+    def _now(self, now: ClusterNow) -> ExecutionStatus:
         changes = []
         for change in self._changes:
             key = change.name
@@ -291,12 +291,12 @@ class Execution:
             replicas = now.replicas.get(key, {})
             phase = phase_of(change, partition, now.ongoing.get(key), replicas)
             if partition is None:
-                changes.append(ChangeNow(change, phase, 0, 0, (), None))
+                changes.append(ChangeStatus(change, phase, 0, 0, (), None))
                 continue
             copied, total = copied_bytes(change, partition, replicas)
             leader = partition.leader if partition.has_leader else None
-            changes.append(ChangeNow(change, phase, copied, total, partition.isr, leader))
-        return ExecutionNow(
+            changes.append(ChangeStatus(change, phase, copied, total, partition.isr, leader))
+        return ExecutionStatus(
             changes,
             now.brokers,
             self._why_paused(now),
@@ -316,18 +316,18 @@ class Execution:
         return f"{worse[0]}{more} fell under min.insync.replicas"
 
     @staticmethod
-    def _unseen(now: ClusterNow, changes: Iterable[ChangeNow]) -> list[int]:
-        """Return the brokers that do not tell whether their directories are as they shall be."""
+    def _unseen(now: ClusterNow, changes: Iterable[ChangeStatus]) -> list[int]:
+        """Return the brokers that do not report whether their directories are as planned."""
         unknown = [c.change for c in changes if c.phase is MovePhase.UNKNOWN]
         return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 
     @staticmethod
-    def _missed(now: ClusterNow, changes: Iterable[ChangeNow]) -> list[int]:
+    def _missed(now: ClusterNow, changes: Iterable[ChangeStatus]) -> list[int]:
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
-    def _round(self, on_look: Callable[[ExecutionNow], None]) -> bool:
-        """Look, note, begin; tells whether nothing is left to wait for."""
+    def _round(self, on_look: Callable[[ExecutionStatus], None]) -> bool:
+        """Look, note, begin; returns whether nothing is left to wait for."""
         seen = self._now(self._look())
         on_look(seen)
         waiting, able, at_work = [], [], []
@@ -355,8 +355,8 @@ class Execution:
             self._begin([self._changes[position] for position in begin])
         return False
 
-    def _is_noted(self, now: ChangeNow) -> bool:
-        """Tell whether a change is over, or left alone; note what the look shows of that."""
+    def _is_noted(self, now: ChangeStatus) -> bool:
+        """Return whether a change is over, or left alone; note what the look shows of that."""
         key, phase = now.change.name, now.phase
         if key in self._ended or key in self._refused or key in self._taken_back:
             return True
@@ -376,7 +376,7 @@ class Execution:
         return False
 
     def _is_lasting(self, key: TopicPartition) -> bool:
-        """Tell whether a partition has been elsewhere for a few looks: brokers hear of it late."""
+        """Return whether a partition was elsewhere for a few polls: brokers learn of it late."""
         self._astray[key] += 1
         return self._astray[key] >= _LOOKS_ASTRAY
 
@@ -400,7 +400,7 @@ class Execution:
                     self._refused[key] = error
 
     def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
-        """Tell whether a refusal is of what the next looks may show: a dead broker, no topic."""
+        """Return whether a refusal is of what the next looks may show: a dead broker, no topic."""
         now_ms = self._clock.monotonic_ms()
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
@@ -429,7 +429,7 @@ class Execution:
 
     # 3. to 5. The end
 
-    def _elect(self, on_look: Callable[[ExecutionNow], None]) -> None:
+    def _elect(self, on_look: Callable[[ExecutionStatus], None]) -> None:
         seen = self._now(self._look())
         keys = [
             look.change.name

@@ -242,7 +242,7 @@ def _require_over(files: HeldFiles, path: str) -> None:
 
 
 def is_held(files: HeldFiles, path: str) -> bool:
-    """Tell whether a process is at work by a journal; raises FileMissing."""
+    """Return whether a process is at work by a journal; raises FileMissing."""
     try:
         files.hold(path).close()
     except LockHeld:

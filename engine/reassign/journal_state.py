@@ -147,7 +147,7 @@ class JournalState(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the execution has ended, and left nothing to be done."""
+        """Return whether the execution has ended, and left nothing to be done."""
         return self.how_over is not None
 
     @property

@@ -218,12 +218,12 @@ class LiveCluster:
             by_resource.setdefault(setting.resource, []).append(setting)
         values: dict[ThrottleSetting, str | EngineError | None] = {}
         for kind in (ConfigResourceType.TOPIC, ConfigResourceType.BROKER):
-            asked = [resource for resource in by_resource if resource.kind is kind]
-            if not asked:
+            requested = [resource for resource in by_resource if resource.kind is kind]
+            if not requested:
                 continue
-            names = sorted({s.name for resource in asked for s in by_resource[resource]})
-            described = describe_configs(self._client, asked, names=names)
-            for resource in asked:
+            names = sorted({s.name for resource in requested for s in by_resource[resource]})
+            described = describe_configs(self._client, requested, names=names)
+            for resource in requested:
                 entries = described[resource]
                 for setting in by_resource[resource]:
                     if isinstance(entries, EngineError):
@@ -260,9 +260,9 @@ class LiveCluster:
         client = self._client
         call = Call("ListOffsets", messages.ListOffsetsRequest(replica_id=-1, topics=[]), 1)
         brokers = client.brokers_view().brokers
-        asked = {id_: (brokers[id_].address, call) for id_ in self._brokers if id_ in brokers}
+        requested = {id_: (brokers[id_].address, call) for id_ in self._brokers if id_ in brokers}
         began_ms = client.clock.monotonic_ms()
-        client.exchange(asked, began_ms + client.timeout_ms)
+        client.exchange(requested, began_ms + client.timeout_ms)
         return client.clock.monotonic_ms() - began_ms
 
     def pause(self, duration_ms: int) -> None:

@@ -16,10 +16,10 @@ from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.adaptive_rate import AdaptiveRate, RateSeen
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import JournalState
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
@@ -87,7 +87,7 @@ class Throttling:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether any throttle was ever about to be set."""
+        """Return whether any throttle was ever about to be set."""
         return bool(self._ours)
 
     def set(self, now: ClusterNow, rates: ThrottleRates, moving: Iterable[PartitionChange]) -> None:
@@ -137,7 +137,7 @@ class Throttling:
         if others:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
-    def adapt(self, now: ExecutionNow, rates: ThrottleRates) -> ThrottleRates:
+    def adapt(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
         """Raise or lower the rate, noted before it is set as any other; returns the rates."""
         assert rates.replication is not None
         out = {

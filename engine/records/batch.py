@@ -121,7 +121,7 @@ class BatchView:
 
     @property
     def is_compressed(self) -> bool:
-        """Tell whether the records are compressed; CorruptRecord for an unknown codec."""
+        """Return whether the records are compressed; CorruptRecord for an unknown codec."""
         return self.codec is not Codec.NONE
 
     @property
@@ -133,17 +133,17 @@ class BatchView:
 
     @property
     def is_transactional(self) -> bool:
-        """Tell whether the batch belongs to a transaction (markers included)."""
+        """Return whether the batch belongs to a transaction (markers included)."""
         return self._header[5] & TRANSACTIONAL_FLAG != 0
 
     @property
     def is_control(self) -> bool:
-        """Tell whether the records are control records."""
+        """Return whether the records are control records."""
         return self._header[5] & CONTROL_FLAG != 0
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Tell whether the cleaner has noted when to drop the batch's tombstones."""
+        """Return whether the cleaner has noted when to drop the batch's tombstones."""
         return self._header[5] & DELETE_HORIZON_FLAG != 0
 
     @property
@@ -185,7 +185,7 @@ class BatchView:
 
     @property
     def has_producer_id(self) -> bool:
-        """Tell whether an idempotent or transactional producer wrote the batch."""
+        """Return whether an idempotent or transactional producer wrote the batch."""
         return self._header[9] > -1
 
     @property
@@ -223,7 +223,7 @@ class BatchView:
         return self._buffer[self._position + HEADER_BYTES : self._position + self.size_bytes]
 
     def is_crc_valid(self) -> bool:
-        """Tell whether the stored checksum is that of the bytes; False for a batch cut short."""
+        """Return whether the stored checksum is that of the bytes; False for a batch cut short."""
         return self.size_bytes >= HEADER_BYTES and self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:

@@ -94,10 +94,10 @@ def set_crc(buffer: _Written, position: int, crc: int) -> None:
 
 
 def set_attributes(buffer: _Written, position: int, attributes: int) -> None:
-    """Set the attributes; the checksum must be set anew."""
+    """Set the attributes; the checksum must be set again."""
     _pack_int16(buffer, position + CHECKED_FROM, attributes)
 
 
 def set_max_timestamp(buffer: _Written, position: int, timestamp_ms: int) -> None:
-    """Set the largest time; the checksum must be set anew."""
+    """Set the largest time; the checksum must be set again."""
     _pack_int64(buffer, position + 35, timestamp_ms)

@@ -33,6 +33,7 @@ from engine.records.batch_header import (
 from engine.records.codec import Codec
 from engine.records.compression import compress
 from engine.records.crc import crc32c
+from engine.records.fast_records import FastRun, encode_fast
 from engine.records.record import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
@@ -40,7 +41,6 @@ from engine.records.record import (
     Record,
     TimestampType,
 )
-from engine.records.usual_records import UsualRun, encode_usual
 from engine.records.varint import size_of_varint, write_varint
 
 NO_PRODUCER_ID = -1
@@ -50,7 +50,7 @@ NO_LEADER_EPOCH = -1
 _CRC_AT = 17
 _CRC = struct.Struct(">I")
 _INT32_MAX = 0x7FFFFFFF
-# Of the attributes of a batch, those of its records; the delete horizon is given anew.
+# Of the attributes of a batch, those of its records; the delete horizon is given again.
 _KEPT_FLAGS = CODEC_BITS | APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
 # Length, attributes, timestamp delta and offset delta at their longest.
@@ -186,9 +186,7 @@ class BatchBuilder:
         self._last_offset = offset
         self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)
 
-    def append_usual(
-        self, timestamp_ms: int, run: UsualRun, start: int, *, limit_bytes: int
-    ) -> int:
+    def append_fast(self, timestamp_ms: int, run: FastRun, start: int, *, limit_bytes: int) -> int:
         """Add records of a run from `start` on while the batch keeps to the limit; return how many.
 
         As `append` after `has_room_for` for each, but that a first record never goes beyond it.
@@ -196,7 +194,7 @@ class BatchBuilder:
         base_ms = timestamp_ms if self._base_timestamp_ms is None else self._base_timestamp_ms
         taken = 0
         while start + taken < len(run.values):
-            count, payload = encode_usual(
+            count, payload = encode_fast(
                 run,
                 start + taken,
                 timestamp_delta=timestamp_ms - base_ms,
@@ -228,7 +226,7 @@ class BatchBuilder:
         *,
         limit_bytes: int,
     ) -> bool:
-        """Tell whether one more record keeps the uncompressed batch within the limit.
+        """Return whether one more record keeps the uncompressed batch within the limit.
 
         The first record always has room.
         """
@@ -395,19 +393,19 @@ def write_record(
     return len(out) - before
 
 
-def usual_run(
+def fast_run(
     values: Sequence[bytes],
     *,
     keys: Sequence[bytes] | None = None,
     key: bytes | None = None,
     headers: Iterable[Header] = (),
-) -> UsualRun:
-    """Return records that `append_usual` takes; with `keys`, each has its own."""
+) -> FastRun:
+    """Return records that `append_fast` takes; with `keys`, each has its own."""
     key_bytes, header_bytes = bytearray(), bytearray()
     if keys is None:
         _write_sized(key_bytes, key)
     _write_headers(header_bytes, tuple(headers))
-    return UsualRun(values, keys, bytes(key_bytes), bytes(header_bytes))
+    return FastRun(values, keys, bytes(key_bytes), bytes(header_bytes))
 
 
 def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:

@@ -47,10 +47,10 @@ __all__ = [
     "decompress_into",
     "decompress_prefix",
     "default_level",
-    "usual_decompressor",
+    "fast_decompressor",
 ]
 
-UsualDecompressor: TypeAlias = Callable[[memoryview, memoryview], int | None]
+FastDecompressor: TypeAlias = Callable[[memoryview, memoryview], int | None]
 
 _MAGIC = 2
 
@@ -126,9 +126,9 @@ def decompress_into(
     Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
-    usual_size = usual_decompressor(codec)(source, target) if magic == _MAGIC else None
-    if usual_size is not None:
-        return usual_size
+    typical_size = fast_decompressor(codec)(source, target) if magic == _MAGIC else None
+    if typical_size is not None:
+        return typical_size
     size = 0
     for piece in _pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)
@@ -139,28 +139,28 @@ def decompress_into(
 
 
 @lru_cache
-def usual_decompressor(codec: int) -> UsualDecompressor:
-    """Return what opens usual data of a codec of magic 2, in as few steps as can be.
+def fast_decompressor(codec: int) -> FastDecompressor:
+    """Return the fast-path decompressor of a codec of magic 2, in as few steps as can be.
 
-    It puts the content to an arena's start and returns its size, or None for what is not usual,
-    is damaged or does not fit: `decompress_into` knows what to say of that.
+    It puts the content to an arena's start and returns its size, or None for data that is not on
+    the fast path, is damaged or does not fit: `decompress_into` knows what to say of that.
     """
     if codec == Codec.GZIP:
         from engine.records import gzip
 
-        return gzip.decompress_usual
+        return gzip.decompress_fast
     if codec == Codec.LZ4:
         from engine.records import lz4
 
-        return lz4.decompress_usual
+        return lz4.decompress_fast
     if codec == Codec.SNAPPY:
         from engine.records import snappy
 
-        return snappy.decompress_usual
+        return snappy.decompress_fast
     if codec == Codec.ZSTD:
         from engine.records import zstd
 
-        return zstd.decompress_usual
+        return zstd.decompress_fast
     return _open_nothing
 
 

@@ -12,7 +12,7 @@ headerCount     varint
   valueLength   varint    -1 null        value
 ```
 
-Two readers of the same bytes: `decode_records` runs an inline loop over records of usual
+Two readers of the same bytes: `decode_records` runs an inline loop over fast-path records of common
 shape and hands everything else, record by record, to `read_record`, which alone decides
 what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
 
@@ -178,7 +178,7 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
     return tuple(headers), position
 
 
-def headers_usual(data: bytes, position: int) -> tuple[Header, ...] | None:
+def headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
     """Return the headers whose number stands at a position, None where others must read them."""
     try:
         raw = data[position]

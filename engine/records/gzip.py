@@ -29,8 +29,8 @@ _DEFLATE_WBITS = -15
 _MAGIC = b"\x1f\x8b\x08"
 _HEADER = bytes.fromhex("1f8b08000000000000ff")
 # Method and flags: no name, no comment, nothing else between header and body.
-_USUAL_START = _MAGIC + b"\x00"
-_USUAL_START_BYTES = len(_USUAL_START)
+_FAST_START = _MAGIC + b"\x00"
+_FAST_START_BYTES = len(_FAST_START)
 _TRAILER = struct.Struct("<II")
 _FLAG_CHECKSUM, _FLAG_EXTRA, _FLAG_NAME, _FLAG_COMMENT = 0x02, 0x04, 0x08, 0x10
 _SHORT = struct.Struct("<H")
@@ -72,12 +72,12 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
         position = _header_end(data, member_end) if left > _MEMBER_BYTES_MIN else None
 
 
-def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
+def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
     """Put the content of one member as Java writes it into an arena and return its size.
 
     None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
     """
-    if data[:_USUAL_START_BYTES] != _USUAL_START:
+    if data[:_FAST_START_BYTES] != _FAST_START:
         return None
     inflater = zlib.decompressobj(_DEFLATE_WBITS)
     try:

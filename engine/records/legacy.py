@@ -183,7 +183,7 @@ class LegacyMessage:
         return self._sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
-        """Tell whether the stored checksum is that of the bytes."""
+        """Return whether the stored checksum is that of the bytes."""
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
@@ -299,7 +299,7 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def is_compressed(self) -> bool:
-        """Tell whether this is a wrapper; CorruptRecord for an unknown codec."""
+        """Return whether this is a wrapper; CorruptRecord for an unknown codec."""
         return self.codec is not Codec.NONE
 
     @property

@@ -40,7 +40,7 @@ class LegacySettings(NamedTuple):
 
     @property
     def has_append_time(self) -> bool:
-        """Tell whether the broker sets the times."""
+        """Return whether the broker sets the times."""
         return self.magic > 0 and self.timestamp_type is TimestampType.LOG_APPEND_TIME
 
     def check(self) -> None:

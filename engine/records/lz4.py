@@ -31,7 +31,7 @@ _WRITTEN_BLOCK_BYTES = 64 * 1024
 _WORD = struct.Struct("<I")
 _word_at = _WORD.unpack_from
 #: The header of the frames that Kafka's clients and librdkafka write.
-_USUAL_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
+_FAST_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
 _STORED = 0x80000000
 _LENGTH_BITS = 0x7FFFFFFF
 _HEADER_BYTES_MIN = 7
@@ -65,12 +65,12 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
-    parts += _fast_blocks(payload) if level is None else _thorough_blocks(payload, level)
+    parts += _quick_blocks(payload) if level is None else _thorough_blocks(payload, level)
     parts.append(_WORD.pack(0))
     return b"".join(parts)
 
 
-def _fast_blocks(payload: Buffer) -> list[bytes]:
+def _quick_blocks(payload: Buffer) -> list[bytes]:
     from cramjam import lz4
 
     parts: list[bytes] = []
@@ -138,12 +138,12 @@ def pieces(
         yield piece
 
 
-def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of a usual frame into an arena and return its size.
+def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of a fast-path frame into an arena and return its size.
 
     None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
     """
-    if data[:_HEADER_BYTES_MIN] != _USUAL_HEAD:
+    if data[:_HEADER_BYTES_MIN] != _FAST_HEAD:
         return None
     decompress_into, failure = _block_reader()
     position, size = _HEADER_BYTES_MIN, 0

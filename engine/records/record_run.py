@@ -22,7 +22,7 @@ from engine.native.record_fields import (
     FieldTier,
 )
 from engine.records.batch import BatchView
-from engine.records.decode import PLAIN_BASE_MAX, headers_usual
+from engine.records.decode import PLAIN_BASE_MAX, headers_fast
 from engine.records.legacy import LegacyBatch
 from engine.records.record import Header, Record, TimestampType
 from engine.records.view import RecordBatch
@@ -105,7 +105,7 @@ def runs(batch: RecordBatch) -> list[RecordRun]:
     if not batch.record_count:
         return []
     opened = batch.opened()
-    run = run_usual(batch, opened)
+    run = record_run_fast(batch, opened)
     if run is not None:
         return [run]
     return list(_of_one_time_type(batch.records_in(opened), batch.leader_epoch))
@@ -117,7 +117,7 @@ def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[
         yield RecordRun(leader_epoch, kind, offsets, times, keys, values, headers)
 
 
-def run_usual(batch: BatchView, opened: bytes) -> RecordRun | None:
+def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
     """Return the records of a batch by compiled code; None where records have to be read."""
     read, count = FieldTier.read, batch.record_count
     if read is None or count < 1 or len(opened) >= _SIZE_END:
@@ -159,5 +159,5 @@ def _contents(
 def _headers_of(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
     if not fields.has & HEADERS:
         return [()] * count
-    columns = [headers_usual(data, position) for position in fields.numbers[6::FIELDS]]
+    columns = [headers_fast(data, position) for position in fields.numbers[6::FIELDS]]
     return None if None in columns else columns  # type: ignore[return-value]

@@ -7,7 +7,7 @@ start                                  after_time                            end
 
 The layout is that of `decode.py`. This is a loop of its own because a call for each number, or a
 `Record` for each record, takes three times as long: it reads only what a cleaning decides by, none
-of the value and of what follows it. Records of usual shape alone, else None, and `decode_records`
+of the value and of what follows it. Records on the fast path alone, else None, and `decode_records`
 reads them. The batch's checksum was right, and whoever appended it has looked into it.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from engine.model import new_tuple
 from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
-from engine.records.usual_records import varint_bytes
+from engine.records.fast_records import varint_bytes
 
 
 class RecordSpan(NamedTuple):
@@ -33,8 +33,8 @@ class RecordSpan(NamedTuple):
     has_value: bool
 
 
-def record_spans_usual(data: bytes, count: int) -> list[RecordSpan] | None:
-    """Return where `count` records lie that fill the block, None for unusual ones."""
+def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
+    """Return where `count` records lie that fill the block, None for records off the fast path."""
     spans: list[RecordSpan] = []
     add, new, size, position, last_delta = spans.append, new_tuple, len(data), 0, -1
     try:

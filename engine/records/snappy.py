@@ -72,8 +72,8 @@ def pieces(
         yield piece
 
 
-def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of a usual stream into an arena and return its size.
+def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of a fast-path stream into an arena and return its size.
 
     None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
     """

@@ -79,7 +79,7 @@ def pieces(
     yield target[:size]
 
 
-def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
+def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
     """Put the content of all frames into an arena and return its size.
 
     None for damage and where the arena ends: `pieces` says which.

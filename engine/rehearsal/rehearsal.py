@@ -32,17 +32,17 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, ask
 from engine.errors import ApiError, EngineError
+from engine.host.deferred_signals import signals_blocked
 from engine.host.held_file import RealHeldFiles
-from engine.host.held_signals import signals_blocked
 from engine.host.ports import Clock
 from engine.host.process_identity import this_process
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import Execution, ExecutionEnd
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings, read_journal
 from engine.reassign.live_cluster import LiveCluster
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from engine.rehearsal.copied_cluster import CopiedCluster
@@ -197,7 +197,7 @@ class Rehearsal:
         state = read_journal(files, path)
         self._began_ms = self._ports.clock.monotonic_ms()
 
-        def look(now: ExecutionNow) -> None:
+        def look(now: ExecutionStatus) -> None:
             self._look(now, originals, on_step)
             self._strike(now)
 
@@ -300,7 +300,7 @@ class Rehearsal:
 
     def _look(
         self,
-        now: ExecutionNow,
+        now: ExecutionStatus,
         originals: Mapping[TopicPartition, PartitionChange],
         on_step: Callable[[SeenStep], None],
     ) -> None:
@@ -319,7 +319,7 @@ class Rehearsal:
             at_ms = now.now_ms - self._began_ms
             on_step(SeenStep(at_ms, originals[key], change_now.phase.value, isr, leader))
 
-    def _strike(self, now: ExecutionNow) -> None:
+    def _strike(self, now: ExecutionStatus) -> None:
         """Kill the broker that is to die, and bring it back."""
         if self._killed is None or self._is_back:
             return

@@ -1,4 +1,4 @@
-"""The usual append with acks=-1: one batch to one partition that has followers.
+"""The fast path of an append with acks=-1: one batch to one partition that has followers.
 
 ```
 append ─┬─ refused ──────────────────────────> its error
@@ -6,7 +6,7 @@ append ─┬─ refused ──────────────────�
         └─ DelayedProduce ─ watermark, deadline ─> kept
 ```
 
-Source: ISR-9, PUR-10; D21. What is not usual is for `ReplicaManager.append_records`.
+Source: ISR-9, PUR-10; D21. What is off the fast path is for `ReplicaManager.append_records`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AwaitedAppend:
         self._side = side
         self._partitions = side.partitions
 
-    def append_usual(
+    def append_fast(
         self,
         topic_partition: TopicPartition,
         batches: memoryview,
@@ -68,7 +68,7 @@ class AwaitedAppend:
             return None
         watermark = partition.high_watermark
         try:
-            info = partition.append_usual(batches)
+            info = partition.append_fast(batches)
         except (ApiError, StorageError) as failure:
             return self._side.failed(topic_partition, failure)
         if info is None:

@@ -11,7 +11,7 @@
 ```
 
 The response is read again on completion (PUR-8). Most delayed fetches are of consumers
-which have read all of one partition: a `UsualDelayedFetch` knows these cases for them.
+which have read all of one partition: a `FastDelayedFetch` knows these cases for them.
 
 Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 """
@@ -78,7 +78,7 @@ class WaitingPartition(NamedTuple):
 class DelayedFetch(DelayedOperation):
     """Waits for the bytes of its partitions; `keep` is run by who completes it."""
 
-    __slots__ = ("_find", "_is_held_back", "params", "promise", "waiting")
+    __slots__ = ("_find", "_is_throttled", "params", "promise", "waiting")
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class DelayedFetch(DelayedOperation):
         params: FetchParams,
         waiting: Sequence[WaitingPartition],
         find: Callable[[TopicPartition], Partition],
-        is_held_back: Callable[[Partition, int], bool],
+        is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """`is_held_back` tells whether a throttle leaves a partition out for a replica."""
+        """`is_throttled` returns whether a throttle leaves a partition out for a replica."""
         super().__init__(deadline_ms)
         self.params = params
         self.waiting = waiting
         self._find = find
-        self._is_held_back = is_held_back
+        self._is_throttled = is_throttled
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
 
@@ -110,14 +110,14 @@ class DelayedFetch(DelayedOperation):
         del self.promise
 
     def can_complete(self) -> bool:
-        """Tell whether there is enough to read, or something that waiting does not mend."""
+        """Return whether there is enough to read, or something that waiting does not mend."""
         total_bytes = 0
         for topic_partition, spec, start in self.waiting:
             try:
                 partition = self._find(topic_partition)
-                is_held_back = self._is_held_back(partition, self.params.replica_id)
+                is_throttled = self._is_throttled(partition, self.params.replica_id)
                 available_bytes = bytes_behind(
-                    partition, self.params, spec, start, is_held_back=is_held_back
+                    partition, self.params, spec, start, is_throttled=is_throttled
                 )
                 if available_bytes is None or partition.find_divergence(spec) is not None:
                     return True
@@ -127,7 +127,7 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
 
-class UsualDelayedFetch(DelayedOperation):
+class FastDelayedFetch(DelayedOperation):
     """Waits for what comes behind the end of one partition, which a consumer has read.
 
     `read` is run by who completes it, and its result keeps the promise. The reader does
@@ -184,7 +184,7 @@ def bytes_behind(
     spec: FetchSpec,
     start: OffsetMetadata,
     *,
-    is_held_back: bool = False,
+    is_throttled: bool = False,
 ) -> int | None:
     """Return how much there is to read by now behind the place where a read stopped.
 
@@ -209,5 +209,5 @@ def bytes_behind(
         active = log.active_segment
         end_base_offset, end_position = active.base_offset, active.size_bytes
     if base_offset != end_base_offset:
-        return None if base_offset < end_base_offset and not is_held_back else 0
-    return 0 if is_held_back else min(end_position - position, max_bytes)
+        return None if base_offset < end_base_offset and not is_throttled else 0
+    return 0 if is_throttled else min(end_position - position, max_bytes)

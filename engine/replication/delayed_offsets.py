@@ -60,7 +60,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         return result._replace(error=error)
 
     def can_complete(self) -> bool:
-        """Tell whether no partition waits; those that are done are not looked at again."""
+        """Return whether no partition waits; those that are done are not looked at again."""
         for topic_partition in tuple(self._required):
             self._look_at(topic_partition)
         return not self._required

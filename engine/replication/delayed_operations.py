@@ -16,14 +16,14 @@ from typing import TypeAlias
 from engine.host.each import do_each
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import DelayedDeleteRecords
-from engine.replication.delayed_fetch import DelayedFetch, ReadNow, UsualDelayedFetch
+from engine.replication.delayed_fetch import DelayedFetch, FastDelayedFetch, ReadNow
 from engine.replication.delayed_produce import DelayedProduce
+from engine.replication.parked_fetch import ParkedFetch
 from engine.replication.ports import ReplicaManagerConfig
-from engine.replication.standing_fetch import StandingFetch
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-_AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
+_AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
 
 
 class DelayedOperations:

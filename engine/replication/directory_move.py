@@ -2,7 +2,7 @@
 
 ```
  AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is made in the other directory
-   each step  1 it ends before the log begins ──────> begun anew at the log's start
+   each step  1 it ends before the log begins ──────> begun again at the log's start
               2 it has parted from the log ─────────> cut where they part (REPL-4)
               3 it is longer, without epochs ───────> cut to the log's end
               4 it is shorter ──────────────────────> what comes next is copied
@@ -10,7 +10,7 @@
 ```
 
 The log is written on meanwhile, by its leader or its producers; the last step is one with nothing
-between the look and the exchange. A broker that dies amid the way goes on with what is there.
+between the look and the exchange. A broker that dies during the way goes on with what is there.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
 Differs: the logs are compared at each step, so that no truncation has to be told.
@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias, assert_never
 
 from engine.log.local_log import LocalLog
-from engine.log.log_lines import LogStartReason
+from engine.log.log_messages import LogStartReason
 from engine.log.log_types import OffsetOutOfRange
 from engine.replication.fetch_state import (
     CutTo,

@@ -139,38 +139,40 @@ class ReplicaRecordsCorrupt(ApiError):
 class FencedLeaderEpoch(ApiError):
     """Who asks knows an older leader than this broker does."""
 
-    def __init__(self, topic_partition: TopicPartition, asked: int, current: int) -> None:
+    def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
         super().__init__(
             FENCED_LEADER_EPOCH,
-            f"{topic_partition}: leader epoch {asked} was followed by {current}",
+            f"{topic_partition}: leader epoch {requested} was followed by {current}",
         )
         self.topic_partition = topic_partition
-        self.asked = asked
+        self.requested = requested
         self.current = current
 
 
 class UnknownLeaderEpoch(ApiError):
     """Who asks knows a newer leader than this broker does."""
 
-    def __init__(self, topic_partition: TopicPartition, asked: int | None, current: int) -> None:
+    def __init__(
+        self, topic_partition: TopicPartition, requested: int | None, current: int
+    ) -> None:
         super().__init__(
             UNKNOWN_LEADER_EPOCH,
-            f"{topic_partition}: leader epoch {asked} is not known here, {current} is",
+            f"{topic_partition}: leader epoch {requested} is not known here, {current} is",
         )
         self.topic_partition = topic_partition
-        self.asked = asked
+        self.requested = requested
         self.current = current
 
 
 def not_assigned(
-    partition: TopicPartition, replica_id: int, asked_epoch: int | None, leader_epoch: int
+    partition: TopicPartition, replica_id: int, requested_epoch: int | None, leader_epoch: int
 ) -> ApiError:
     """Return what a replica is told that a leader does not know.
 
     One that names an epoch may know of an assignment that has not come here yet: it asks again.
     """
-    if asked_epoch is not None:
-        return UnknownLeaderEpoch(partition, asked_epoch, leader_epoch)
+    if requested_epoch is not None:
+        return UnknownLeaderEpoch(partition, requested_epoch, leader_epoch)
     return NotLeaderOrFollower(partition, f"replica {replica_id} is not assigned")
 
 

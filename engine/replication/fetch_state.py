@@ -6,7 +6,8 @@
 | TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are asked for |
 | ASKING_EPOCH | FETCHING | its leader is asked where an epoch ended |
 
-1. Following begins at the end of the own log, in the epoch of its last record (R10). A log without
+1. Following begins at the end of the local log, in the epoch of its last record (R10). A log
+without
    epochs cannot say where it parts from the leader's: it is cut to its watermark first.
 2. An answer counts for the offset and the epoch that it was asked for; any other is late.
 3. Records are appended, and the next fetch is behind them: that tells the leader (HW-5).
@@ -78,12 +79,12 @@ class FetchState(NamedTuple):
         return cls(leader_epoch, own.log_end_offset, own.latest_epoch)
 
     def is_due(self, now_ms: int) -> bool:
-        """Tell whether it may be asked for: it is not delayed, or no longer."""
+        """Return whether it may be asked for: it is not delayed, or no longer."""
         return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
 
     @property
     def is_caught_up(self) -> bool:
-        """Tell whether it had all of the leader's watermark when it fetched last."""
+        """Return whether it had all of the leader's watermark when it fetched last."""
         return self.lag == 0
 
     def entering(self, phase: FetchPhase) -> FetchState:
@@ -92,7 +93,7 @@ class FetchState(NamedTuple):
         return self._replace(phase=phase, delayed_until_ms=None)
 
     def behind(self, own: OwnLog, lag: int | None = None) -> FetchState:
-        """Return the state that fetches from the end of the own log, as it is now (rule 3)."""
+        """Return the state that fetches from the end of the local log, as it is now (rule 3)."""
         assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
         _, end, epoch = own
         behind = (self.leader_epoch, end, epoch, FetchPhase.FETCHING, None, lag)
@@ -164,7 +165,7 @@ class Drop(NamedTuple):
     """Follow no more in this epoch (rule 6)."""
 
 
-#: What is done with the own log.
+#: What is done with the local log.
 LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | CloseGap | GoOn"
 #: What an answer leads to.
 FetchStep: TypeAlias = "LogStep | AskLeaderEnds | Rest | Drop"
@@ -200,20 +201,22 @@ def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: 
 def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
     """Return where an epoch behind a gap starts, by its leader's word on the one before (rule 7).
 
-    A leader that does not know the epoch before leaves it where the own log ended.
+    A leader that does not know the epoch before leaves it where the local log ended.
     """
     is_known = end_before.leader_epoch == gap.epoch_before
     return end_before.end_offset if is_known else gap.lowest_start_offset
 
 
-def cut_offset(diverging: EpochEnd, own_epoch_end: EpochEnd | None, own_log_end_offset: int) -> int:
+def cut_offset(
+    diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
+) -> int:
     """Return where to cut a log that parts from the leader's (rule 4, REPL-2, KIP-279).
 
-    `own_epoch_end` is the own log's largest epoch up to the diverging one, and its end.
+    `own_epoch_end` is the local log's largest epoch up to the diverging one, and its end.
     """
     offset = diverging.end_offset
     if own_epoch_end is not None:
         epoch, end = own_epoch_end
         # Without the epoch itself only what is behind the one before is known to be wrong.
         offset = min(end, offset) if epoch == diverging.leader_epoch else end
-    return min(offset, own_log_end_offset)
+    return min(offset, local_log_end_offset)

@@ -1,4 +1,4 @@
-"""Appending what a leader sent to a follower's log, also where the log starts amid a batch."""
+"""Appending what a leader sent to a follower's log, also where the log starts inside a batch."""
 
 from __future__ import annotations
 

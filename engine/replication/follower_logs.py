@@ -40,10 +40,12 @@ class FollowerLogs:
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
 
-    def own_log(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
+    def local_replica_log(
+        self, topic_partition: TopicPartition, leader_epoch: int
+    ) -> OwnLog | None:
         """Return a follower's log, None if it is not here or not in this epoch."""
         partition = self._find(topic_partition, leader_epoch)
-        return None if partition is None else _own_log(partition)
+        return None if partition is None else _local_replica_log(partition)
 
     def topic_id(self, topic_partition: TopicPartition) -> bytes | None:
         """Return the id of a log's topic, None if it has none or is not here."""
@@ -62,7 +64,7 @@ class FollowerLogs:
             return None
         if partition.log.latest_epoch is None:
             self._cut(partition, partition.high_watermark)
-        return _own_log(partition)
+        return _local_replica_log(partition)
 
     def perform(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
@@ -88,7 +90,7 @@ class FollowerLogs:
             case CutTo(offset):
                 self._cut(partition, offset)
             case RestartAt(offset):
-                _log.warning("%s starts anew at its leader's start %d", topic_partition, offset)
+                _log.warning("%s starts again at its leader's start %d", topic_partition, offset)
                 partition.restart_at(offset)
             case CloseGap(gap, end_before):
                 partition.log.epochs.close_gap(gap, start_behind(gap, end_before))
@@ -98,7 +100,7 @@ class FollowerLogs:
                 assert_never(step)
         if effects:
             self._replicas.perform(effects)
-        return _own_log(partition)
+        return _local_replica_log(partition)
 
     def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
         """Return what a failure of a log is to others; a directory's is told to the broker."""
@@ -130,7 +132,7 @@ class FollowerLogs:
         partition.truncate_to(offset)
 
 
-def _own_log(partition: Partition) -> OwnLog:
+def _local_replica_log(partition: Partition) -> OwnLog:
     log = partition.log
     own = (log.log_start_offset, log.log_end_offset, log.latest_epoch)
     return new_tuple(OwnLog, own)

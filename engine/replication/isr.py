@@ -48,7 +48,7 @@ class InSyncSet(NamedTuple):
 
     @property
     def is_in_flight(self) -> bool:
-        """Tell whether a change waits for the controller."""
+        """Return whether a change waits for the controller."""
         return self.pending is not None
 
     @property
@@ -129,7 +129,7 @@ class FollowerProgress(NamedTuple):
         )
 
     def is_caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
-        """Tell whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3).
+        """Return whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3).
 
         Source: ISR-4.
         """
@@ -185,7 +185,7 @@ def out_of_sync_replicas(
 def is_held(
     in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
 ) -> bool:
-    """Tell whether a member holds the watermark where it is, whatever the others have (HW-7)."""
+    """Return whether a member holds the watermark where it is, whatever the others have (HW-7)."""
     for replica_id in in_sync.maximal_isr:
         follower = followers.get(replica_id)
         if follower is not None and follower.log_end_offset <= high_watermark:
@@ -223,7 +223,7 @@ def may_join(
     high_watermark: int,
     epoch_start_offset: int,
 ) -> bool:
-    """Tell whether a follower that fetched belongs into the set; not whether its broker lives.
+    """Return whether a follower that fetched belongs into the set; not whether its broker lives.
 
     The epoch's start counts too: a new leader's watermark may lag behind what is committed.
     Source: R11, ISR-5.

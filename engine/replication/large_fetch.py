@@ -52,9 +52,9 @@ class LargeDelayedFetch(DelayedFetch):
         params: FetchParams,
         waiting: Sequence[WaitingPartition],
         find: Callable[[TopicPartition], Partition],
-        is_held_back: Callable[[Partition, int], bool],
+        is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        super().__init__(deadline_ms, params, waiting, find, is_held_back)
+        super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
         # The bytes of those that were looked at.
         self._available: dict[TopicPartition, int] = {}
@@ -81,16 +81,16 @@ class LargeDelayedFetch(DelayedFetch):
         return self.is_abandoned
 
     def look(self, key: object) -> bool:
-        """Tell whether there is enough by what one partition has now, and the others had."""
+        """Return whether there is enough by what one partition has now, and the others had."""
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False
         topic_partition, spec, start = waiting
         try:
             partition = self._find(topic_partition)
-            is_held_back = self._is_held_back(partition, self.params.replica_id)
+            is_throttled = self._is_throttled(partition, self.params.replica_id)
             available_bytes = bytes_behind(
-                partition, self.params, spec, start, is_held_back=is_held_back
+                partition, self.params, spec, start, is_throttled=is_throttled
             )
             if available_bytes is None or partition.find_divergence(spec) is not None:
                 return True
@@ -113,7 +113,7 @@ class Reading:
         all_readings[self] = None
 
     def is_over(self) -> bool:
-        """Tell whether nothing is read, or may be used, any more."""
+        """Return whether nothing is read, or may be used, any more."""
         return self._is_over
 
     def release(self) -> None:
@@ -238,7 +238,7 @@ class LargeFetches:
     ) -> None:
         side = self._side
         operation = LargeDelayedFetch(
-            deadline_ms, params, waiting, side.find, side.reader.is_held_back
+            deadline_ms, params, waiting, side.find, side.reader.is_throttled
         )
         promise = operation.promise
         keys = [each.topic_partition for each in waiting]
@@ -259,7 +259,7 @@ class LargeFetches:
 
 
 def _must_wait(params: FetchParams, results: FetchResults) -> bool:
-    """Tell whether there is too little, and nothing that waiting does not mend."""
+    """Return whether there is too little, and nothing that waiting does not mend."""
     if params.max_wait_ms <= 0 or not results:
         return False
     total_bytes = 0

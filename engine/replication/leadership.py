@@ -29,7 +29,7 @@ from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.role_lines import tell_role
+from engine.replication.role_log_messages import log_role
 
 #: Leader epochs that a StopReplica may carry in place of one: no epoch, and a deleted topic.
 NO_EPOCH = -1
@@ -50,13 +50,13 @@ class StaleControllerEpoch(FencedError):
 class StaleLeaderOrder(ApiError):
     """An order for a leader epoch that this broker has, or that was followed by another."""
 
-    def __init__(self, topic_partition: TopicPartition, asked: int, current: int) -> None:
+    def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
         super().__init__(
             STALE_CONTROLLER_EPOCH,
-            f"{topic_partition}: the order is of leader epoch {asked}, the latest is {current}",
+            f"{topic_partition}: the order is of leader epoch {requested}, the latest is {current}",
         )
         self.topic_partition = topic_partition
-        self.asked = asked
+        self.requested = requested
         self.current = current
 
 
@@ -118,7 +118,7 @@ class Leadership:
         self.controller_epoch = controller_epoch
 
     def has(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether a partition is in use here."""
+        """Return whether a partition is in use here."""
         return topic_partition in self._replicas.partitions
 
     def apply(
@@ -195,7 +195,7 @@ class Leadership:
         else:
             change = partition.become_follower(state)
         if change.is_new_leader_epoch:
-            tell_role(partition, former_leader_id, former_leader_epoch)
+            log_role(partition, former_leader_id, former_leader_epoch)
         self._replicas.add(partition)
         self._replicas.perform(change.effects)
 

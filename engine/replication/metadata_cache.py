@@ -112,11 +112,11 @@ class MetadataCache:
         return None if partitions is None else partitions.get(topic_partition.partition)
 
     def is_known(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether some broker has the partition."""
+        """Return whether some broker has the partition."""
         return self.partition(topic_partition) is not None
 
     def is_alive(self, broker_id: int) -> bool:
-        """Tell whether a broker is up."""
+        """Return whether a broker is up."""
         return broker_id in self._brokers
 
     def leader_count(self) -> int:
@@ -215,7 +215,7 @@ class StagedUpdate:
         topic, index = topic_partition
         staged = self.topics.get(topic)
         if staged is None:
-            # Readers may be amid the one that is known.
+            # Readers may be during the one that is known.
             staged = self.topics[topic] = dict(self._cache.topics.get(topic, {}))
         if partition is not None:
             staged[index] = partition

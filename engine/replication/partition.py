@@ -21,12 +21,12 @@ from collections.abc import Callable
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
 from engine.limits import NEWEST_BATCH_BYTES_MAX
+from engine.log.fast_log_reader import has_aborted_behind, read_slice_fast
 from engine.log.local_log import CODECS_ALONE, LocalLog
-from engine.log.log_lines import LogStartReason
+from engine.log.log_messages import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import AppendInfo, FetchSlice, OffsetAndTimestamp, OffsetOutOfRange
 from engine.log.producer_state import AppendOrigin
-from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
 from engine.model import new_tuple
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
@@ -65,6 +65,7 @@ from engine.replication.partition_types import (
     DeletedRecords,
     EnoughReplicas,
     EpochEnd,
+    FastRead,
     FetchParams,
     FetchSpec,
     IsrDecision,
@@ -74,7 +75,6 @@ from engine.replication.partition_types import (
     PartitionState,
     ReplicationConfig,
     RoleChange,
-    UsualRead,
 )
 from engine.replication.watermark import (
     Isolation,
@@ -97,7 +97,7 @@ _DEFAULTS = ReplicationConfig()
 class Partition:
     """The only place that knows a partition's watermark and in-sync set.
 
-    `is_alive` tells whether a broker is up; `high_watermark` is the checkpointed one and is
+    `is_alive` returns whether a broker is up; `high_watermark` is the checkpointed one and is
     brought within the log (HW-2, PART-2).
     """
 
@@ -136,7 +136,7 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Tell whether this broker leads."""
+        """Return whether this broker leads."""
         return self.leader_id == self.broker_id
 
     @property
@@ -151,7 +151,7 @@ class Partition:
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Tell whether this is a leader with too few replicas in sync."""
+        """Return whether this is a leader with too few replicas in sync."""
         in_sync_count = len(self.in_sync.isr)
         # The setting first: nearly every append is over with that.
         return (
@@ -204,7 +204,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def become_follower(self, state: PartitionState) -> RoleChange:
-        """Follow another leader; fetching starts anew with each leader epoch (PART-3, R10)."""
+        """Follow another leader; fetching starts again with each leader epoch (PART-3, R10)."""
         assert state.leader_id != self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
@@ -275,7 +275,7 @@ class Partition:
             )
         return new_tuple(LeaderAppend, (info, end, effects))
 
-    def append_usual(self, batches: memoryview) -> AppendInfo | None:
+    def append_fast(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller completes delayed operations.
 
         None with nothing done on a broker that does not lead, and for what a header says not to be
@@ -284,7 +284,7 @@ class Partition:
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
-        info = log.append_usual(batches, epoch, now_ms, CODECS_ALONE)
+        info = log.append_fast(batches, epoch, now_ms, CODECS_ALONE)
         if not isinstance(info, AppendInfo):
             if info is None:
                 return None
@@ -330,7 +330,7 @@ class Partition:
         self.high_watermark = offset
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
-        """Tell whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
+        """Return whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
         if self.leader_id != self.broker_id:
             self.require(None, is_leader_required=True)
         is_reached = self.high_watermark >= required_offset
@@ -350,8 +350,8 @@ class Partition:
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower and params.replica_id not in self.followers:
-            asked = params.replica_id, spec.current_leader_epoch
-            raise not_assigned(self.topic_partition, *asked, self.leader_epoch)
+            requested = params.replica_id, spec.current_leader_epoch
+            raise not_assigned(self.topic_partition, *requested, self.leader_epoch)
         log = self.log
         stable = self.last_stable_offset
         diverging = self.find_divergence(spec)
@@ -368,8 +368,8 @@ class Partition:
         found = (records, self.high_watermark, stable, start, end, diverging)
         return new_tuple(PartitionRead, found)
 
-    def read_usual(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> UsualRead | None:
-        """Return what `read` finds for a consumer with at least one batch, where that is usual.
+    def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
+        """Return what `read` finds for a consumer, at least one batch, if that is on the fast path.
 
         None where there is more to it than records below the reader's bound: an error, a diverging
         log, aborted transactions. Raises CorruptRecord at damage.
@@ -389,12 +389,12 @@ class Partition:
         records: bytes | FetchSlice | None = None
         if offset < end:
             if isolation is not _COMMITTED or not has_aborted_behind(log, offset):
-                records = read_slice_usual(log, offset, max_bytes, end)
+                records = read_slice_fast(log, offset, max_bytes, end)
         elif offset == end >= log.log_start_offset:
             records = b""
         if records is None:
             return None
-        return new_tuple(UsualRead, (records, watermark, stable, log.log_start_offset))
+        return new_tuple(FastRead, (records, watermark, stable, log.log_start_offset))
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
         """Return where the reader's log parted from this one, None if it did not or did not say.

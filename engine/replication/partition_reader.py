@@ -149,14 +149,14 @@ class PartitionReader:
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
         """Return what a follower gets: nothing, while a throttle holds it back (REPL-17)."""
-        if self.is_held_back(partition, replica_id):
+        if self.is_throttled(partition, replica_id):
             records.release()
             return FetchSlice(records.start)
         self._ports.leader_quota.record(partition.topic_partition, records.size_bytes)
         return records
 
-    def is_held_back(self, partition: Partition, replica_id: int) -> bool:
-        """Tell whether a throttle leaves a partition out for a replica; never for consumers."""
+    def is_throttled(self, partition: Partition, replica_id: int) -> bool:
+        """Return whether a throttle leaves a partition out for a replica; never for consumers."""
         return (
             replica_id >= 0
             and replica_id not in partition.in_sync.isr
@@ -167,7 +167,7 @@ class PartitionReader:
 def _is_left_out(
     partition: Partition, replica_id: int, spec: FetchSpec, told: Told, effects: list[Effect] | None
 ) -> bool:
-    """Tell whether a partition is as it was told; the follower is noted then, if `effects` is."""
+    """Return whether a partition is as it was told; the follower is noted then, if `effects` is."""
     if not is_unchanged(partition, replica_id, spec, told):
         return False
     if effects is not None:

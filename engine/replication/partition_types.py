@@ -94,7 +94,7 @@ class FetchParams(NamedTuple):
 
     @property
     def is_from_follower(self) -> bool:
-        """Tell whether a replica asks."""
+        """Return whether a replica asks."""
         return self.replica_id >= 0
 
 
@@ -116,8 +116,8 @@ class PartitionRead(NamedTuple):
     diverging_epoch: EpochEnd | None = None
 
 
-class UsualRead(NamedTuple):
-    """What a usual read found: bytes, or a region of a file that is to be released."""
+class FastRead(NamedTuple):
+    """What a fast-path read found: bytes, or a region of a file that is to be released."""
 
     records: bytes | FetchSlice
     high_watermark: int

@@ -42,7 +42,7 @@ class DirectoryMoving(Protocol):
 class ReplicaManagerPorts(NamedTuple):
     """Who is there for what is not the manager's own.
 
-    `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
+    `is_known` returns whether some broker has the partition. `propose_isr` asks the controller, and
     brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
     deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
     consumer should read from, None where that is always the leader. `leader_quota` bounds what

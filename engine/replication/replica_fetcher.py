@@ -1,7 +1,7 @@
 """The partitions that are fetched from one leader over one connection: no I/O, no waiting.
 
 ```
-add ─> asked ──── one request for all that are due ────> taken ── each by its answer ─> own logs
+add ─> asked ──── one request for all that are due ────> taken ── each by its answer ─> local logs
         ^                                                  │ out of range      a new epoch │
         ├── next round <── ends_taken <── leader's ends <──┴─ truncating       behind a gap│
         └── next round <── epochs_taken <── end of the leader's epoch before <─────────────┘
@@ -99,7 +99,7 @@ class ReplicaFetcher:
         self.config = config or ReplicaFetcherConfig()
         self._states: dict[TopicPartition, FetchState] = {}
         #: All that was asked for is followed on: since `asked` records were appended, and no more.
-        self.is_as_asked = False
+        self.is_as_requested = False
 
     @property
     def states(self) -> Mapping[TopicPartition, FetchState]:
@@ -117,35 +117,35 @@ class ReplicaFetcher:
             self._failed(topic_partition, failure)
             return
         if own is not None:
-            self.is_as_asked = False
+            self.is_as_requested = False
             start = FetchState.start(leader_epoch, own)
             self._states[topic_partition] = self._before_fetching(topic_partition, start)
 
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
         if self._states.pop(topic_partition, None) is not None:
-            self.is_as_asked = False
+            self.is_as_requested = False
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
-        """Return the ids that own logs have of their topics, by name; some may have none."""
+        """Return the ids that local logs have of their topics, by name; some may have none."""
         ids = {key.topic: self._logs.topic_id(key) for key in topic_partitions}
         return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
 
     # Asking
 
-    def asked(self) -> dict[TopicPartition, FetchSpec]:
+    def requested(self) -> dict[TopicPartition, FetchSpec]:
         """Return what to ask the leader for: all that fetches and does not rest.
 
         What lags is left out while a throttle holds it back (REPL-17).
         """
         specs = {}
         self._is_holding_back = False
-        self.is_as_asked = True
+        self.is_as_requested = True
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
             if not state.is_caught_up and self._quota.holds_back(topic_partition):
                 self._is_holding_back = True
                 continue
-            own = self._logs.own_log(topic_partition, state.leader_epoch)
+            own = self._logs.local_replica_log(topic_partition, state.leader_epoch)
             if own is None:
                 del self._states[topic_partition]
                 continue
@@ -158,12 +158,12 @@ class ReplicaFetcher:
         found = (fetch_offset, max_bytes, leader_epoch, last_fetched_epoch, start)
         return new_tuple(FetchSpec, found)
 
-    def ends_asked(self) -> dict[TopicPartition, int]:
+    def requested_ends(self) -> dict[TopicPartition, int]:
         """Return the partitions whose leader's start and end are wanted, with their epochs."""
         due = self._due(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
-    def epochs_asked(self) -> dict[TopicPartition, EpochQuestion]:
+    def requested_epoch_ends(self) -> dict[TopicPartition, EpochQuestion]:
         """Return the partitions of which the leader has to tell where an epoch ended (rule 7).
 
         One that has no such epoch any more, because its log was cut, is fetched on.
@@ -203,7 +203,7 @@ class ReplicaFetcher:
 
     def taken(
         self,
-        asked: Mapping[TopicPartition, FetchSpec],
+        requested: Mapping[TopicPartition, FetchSpec],
         answers: Iterable[tuple[TopicPartition, LeaderAnswer]],
     ) -> bool:
         """Do what a leader's answers to a round lead to; what was not asked is passed over.
@@ -214,7 +214,7 @@ class ReplicaFetcher:
         """
         is_all_known = True
         for topic_partition, answer in answers:
-            state, spec = self._states.get(topic_partition), asked.get(topic_partition)
+            state, spec = self._states.get(topic_partition), requested.get(topic_partition)
             if state is not None and spec is not None and _is_answered(state, spec):
                 self._take(topic_partition, after_answer(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
@@ -223,14 +223,14 @@ class ReplicaFetcher:
         return is_all_known
 
     def awaits(self, topic_partition: TopicPartition, spec: FetchSpec) -> bool:
-        """Tell whether an answer to a spec is one to where a partition is by now."""
+        """Return whether an answer to a spec is one to where a partition is by now."""
         state = self._states.get(topic_partition)
         return state is not None and _is_answered(state, spec)
 
     def take_given(
         self, topic_partition: TopicPartition, spec: FetchSpec, answer: LeaderAnswer
     ) -> FetchSpec | None:
-        """Append what a leader gives of one partition amid a round; returns what to ask for next.
+        """Append what a leader gives of one partition during a round; returns what to ask for next.
 
         None if that is for a new round to say: the answer is passed over, or the partition rests.
         """
@@ -250,10 +250,10 @@ class ReplicaFetcher:
         return self._spec(following, own)
 
     def ends_taken(
-        self, asked: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
+        self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
         """Bring logs back into the range of their leader, by its ends; one left out rests."""
-        for topic_partition, leader_epoch in asked.items():
+        for topic_partition, leader_epoch in requested.items():
             state = self._states.get(topic_partition)
             if (
                 state is None
@@ -262,7 +262,7 @@ class ReplicaFetcher:
             ):
                 continue
             found = ends.get(topic_partition)
-            own = self._logs.own_log(topic_partition, leader_epoch)
+            own = self._logs.local_replica_log(topic_partition, leader_epoch)
             if found is None:
                 self._rest(topic_partition)
             elif found.error_code != NONE or own is None:
@@ -282,11 +282,11 @@ class ReplicaFetcher:
 
     def epochs_taken(
         self,
-        asked: Mapping[TopicPartition, EpochQuestion],
+        requested: Mapping[TopicPartition, EpochQuestion],
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
         """Let epochs start where their leader says (rule 7); one left out rests."""
-        for topic_partition, (leader_epoch, gap) in asked.items():
+        for topic_partition, (leader_epoch, gap) in requested.items():
             state = self._states.get(topic_partition)
             if (
                 state is None
@@ -314,7 +314,7 @@ class ReplicaFetcher:
         self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
     ) -> None:
         state = self._states[topic_partition]
-        self.is_as_asked = False
+        self.is_as_requested = False
         match step:
             case AskLeaderEnds():
                 self._states[topic_partition] = state.entering(FetchPhase.TRUNCATING)
@@ -372,11 +372,11 @@ class ReplicaFetcher:
         """Return the state that asks for an epoch first, if the start of one is not known."""
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
-        self.is_as_asked = False
+        self.is_as_requested = False
         return following.entering(FetchPhase.ASKING_EPOCH)
 
     def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
-        """Rest after records that the own log refuses; drop a partition whose log is broken."""
+        """Rest after records that the local log refuses; drop a partition whose log is broken."""
         error = self._logs.failed(topic_partition, failure)
         if isinstance(failure, StorageError):
             _log.error("%s is fetched no more in this epoch: %s", topic_partition, failure)
@@ -388,7 +388,7 @@ class ReplicaFetcher:
 
     def _rest(self, topic_partition: TopicPartition) -> None:
         until_ms = self._clock.monotonic_ms() + self.config.backoff_ms
-        self.is_as_asked = False
+        self.is_as_requested = False
         self._states[topic_partition] = self._states[topic_partition].delayed(until_ms)
 
 

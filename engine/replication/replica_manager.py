@@ -4,13 +4,13 @@
 append_records ─ each partition appends ─┬─ all complete at once ──────────────────> results
                                          └─ acks=-1: DelayedProduce ── watermark, deadline ─> kept
 fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ───────────────> results
-                                └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> kept
+                                └─ DelayedFetch ── append, watermark, deadline ─> read again ─> kept
 delete_records ─ each log start rises ─┬─ on all live replicas ───────────────────> results
                                        └─ DelayedDeleteRecords ── fetches, deadline ─> kept
 ```
 
 What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
-the loop, possibly before the call returns; what watches it must not raise, for it runs amid what
+the loop, possibly before the call returns; what watches it must not raise, for it runs during what
 others asked. One partition's failure is an error in its own
 result and never fails the request (PUR-4). Effects are performed in the order they came,
 those of nested calls behind those before.
@@ -39,8 +39,8 @@ from engine.replication.delayed_delete_records import (
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
+    FastDelayedFetch,
     FetchResults,
-    UsualDelayedFetch,
     WaitingPartition,
     release_results,
 )
@@ -66,12 +66,12 @@ from engine.replication.errors import (
 )
 from engine.replication.large_append import VALID_ACKS, Appended, LargeAppends, LargeAppendSide
 from engine.replication.large_fetch import LargeDelayedFetch, LargeFetches, LargeFetchSide
+from engine.replication.parked_fetch import LeaderSide, ParkedFetch, Stand
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
-from engine.replication.role_lines import tell_isr, tell_proposal
-from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
+from engine.replication.role_log_messages import log_isr, log_isr_proposal
 from engine.replication.unchanged import Told
 
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
@@ -107,7 +107,7 @@ class ReplicaManager:
         self._reader = PartitionReader(self._partitions, self.find, self.answer_to, ports)
         self._leader_side = LeaderSide(
             self._partitions,
-            self._reader.is_held_back,
+            self._reader.is_throttled,
             ports.leader_quota.record,
             self._taken_by,
             self._end,
@@ -157,7 +157,7 @@ class ReplicaManager:
 
     @property
     def sends_elsewhere(self) -> bool:
-        """Tell whether a consumer may be sent to a replica that is nearer to it."""
+        """Return whether a consumer may be sent to a replica that is nearer to it."""
         return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
@@ -183,7 +183,7 @@ class ReplicaManager:
         self._delayed.check_all(topic_partition)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether the directory of a replica has failed."""
+        """Return whether the directory of a replica has failed."""
         return topic_partition in self._offline
 
     def find(self, topic_partition: TopicPartition) -> Partition:
@@ -273,7 +273,7 @@ class ReplicaManager:
         self._produces.watch(produce, required)
         self._ports.on_waiting(produce.deadline_ms)
 
-    def append_records_usual(
+    def append_records_fast(
         self,
         topic_partition: TopicPartition,
         batches: memoryview,
@@ -295,7 +295,7 @@ class ReplicaManager:
             return None
         watermark = partition.high_watermark
         try:
-            info = partition.append_usual(batches)
+            info = partition.append_fast(batches)
         except (ApiError, StorageError) as failure:
             return self._failed_append(topic_partition, failure)
         if info is None:
@@ -359,7 +359,7 @@ class ReplicaManager:
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if (
                 operation.has_news_of(key for key, _ in results)
-                if told is not None and isinstance(operation, StandingFetch)
+                if told is not None and isinstance(operation, ParkedFetch)
                 else operation.can_complete()
             ):
                 operation.force_complete()
@@ -380,7 +380,7 @@ class ReplicaManager:
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         results: FetchResults,
         stand: Stand | None,
-    ) -> DelayedFetch | StandingFetch:
+    ) -> DelayedFetch | ParkedFetch:
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if stand is not None:
             return stand(deadline_ms, params, dict(specs), self._leader_side)
@@ -389,14 +389,14 @@ class ReplicaManager:
             for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
             if result.records is not None
         ]
-        return DelayedFetch(deadline_ms, params, waiting, self.find, self._reader.is_held_back)
+        return DelayedFetch(deadline_ms, params, waiting, self.find, self._reader.is_throttled)
 
     def _watch_fetch(self, fetch: LargeDelayedFetch, keys: Iterable[TopicPartition]) -> None:
         self._fetches.watch(fetch, keys)
         self._ports.on_waiting(fetch.deadline_ms)
 
     def _taken_by(
-        self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
+        self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
         """Note how far a follower is whose fetch stands."""
         effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
@@ -408,11 +408,11 @@ class ReplicaManager:
         if self._delete_keys:
             self._check_deletes(topic_partition)
 
-    def _end(self, fetch: StandingFetch) -> None:
+    def _end(self, fetch: ParkedFetch) -> None:
         if fetch.force_complete():
             fetch.keep(self._read_now)
 
-    def wait_usual(
+    def wait_fast(
         self,
         deadline_ms: int,
         params: FetchParams,
@@ -423,7 +423,7 @@ class ReplicaManager:
 
         The promise is kept with what `read` finds when the wait is over.
         """
-        operation = UsualDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
+        operation = FastDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
         self._fetches.watch(operation, (waiting.topic_partition,))
         self._ports.on_waiting(deadline_ms)
         return operation.promise
@@ -515,7 +515,7 @@ class ReplicaManager:
             case ProposeIsr():
                 partition = self._partitions.get(effect.topic_partition)
                 if partition is not None:
-                    tell_proposal(partition, effect.isr)
+                    log_isr_proposal(partition, effect.isr)
                 self._ports.propose_isr(effect)
             case FetchFrom():
                 self._ports.fetching.fetch_from(effect)
@@ -535,7 +535,7 @@ class ReplicaManager:
         before = partition.in_sync.committed
         effects = partition.on_isr_decided(proposal, decision)
         if partition.in_sync.committed != before:
-            tell_isr(partition)
+            log_isr(partition)
         self.perform(effects)
 
     def advance(self) -> None:
@@ -565,5 +565,5 @@ class ReplicaManager:
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
-    """Tell whether an append of these acks, other than 1, is complete without a wait."""
+    """Return whether an append of these acks, other than 1, is complete without a wait."""
     return required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr

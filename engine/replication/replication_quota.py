@@ -38,7 +38,7 @@ class ReplicationQuota:
         window_count: int,
         window_ms: int,
     ) -> None:
-        """`is_throttled` tells whether a partition is in the list of its topic."""
+        """`is_throttled` returns whether a partition is in the list of its topic."""
         self.is_throttled = is_throttled
         #: Bytes a second.
         self.bound_per_s = UNBOUNDED
@@ -47,7 +47,7 @@ class ReplicationQuota:
 
     @property
     def is_exceeded(self) -> bool:
-        """Tell whether the rate is above its bound."""
+        """Return whether the rate is above its bound."""
         return self._rate.rate_per_s(self._clock.monotonic_ms()) > self.bound_per_s
 
     def record(self, topic_partition: TopicPartition, size_bytes: int) -> None:
@@ -56,10 +56,10 @@ class ReplicationQuota:
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
     def holds_back(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether a replica that is behind gets nothing now."""
+        """Return whether a replica that is behind gets nothing now."""
         return self.is_throttled(topic_partition) and self.is_exceeded
 
 
 def is_listed(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
-    """Tell whether a topic's list of partition:broker, or *, has a replica."""
+    """Return whether a topic's list of partition:broker, or *, has a replica."""
     return bool(replicas) and (_ALL in replicas or f"{partition}:{broker_id}" in replicas)

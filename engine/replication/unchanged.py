@@ -29,7 +29,7 @@ class Told(Protocol):
 
 
 def is_unchanged(partition: Partition, replica_id: int, spec: FetchSpec, told: Told) -> bool:
-    """Tell whether a follower's read would find no bytes, no error, and the offsets it was told.
+    """Return whether a follower's read would find no bytes, no error, and the offsets it was told.
 
     The partition must be the one that is read now. False where that is not known without a read.
     """

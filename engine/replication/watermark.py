@@ -46,7 +46,7 @@ def leader_high_watermark(
 def follower_high_watermark(
     log_end_offset: int, leader_watermark: int, log_start_offset: int
 ) -> int:
-    """Return a follower's watermark after an append: the leader's, within the follower's own log.
+    """Return a follower's watermark after an append: the leader's, within the follower's log.
 
     It may be lower than before: the leader may be a new one that does not know better yet.
     Source: HW-10, HW-8; UnifiedLog.updateHighWatermark.

@@ -64,7 +64,7 @@ class SchemaDecoder:
         self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:
-        """Tell whether there is a schema for some bytes."""
+        """Return whether there is a schema for some bytes."""
         if raw is None:
             return False
         return self._one is not None or (

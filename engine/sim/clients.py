@@ -67,7 +67,7 @@ class ClientEvents(Protocol):
         ...
 
     def is_doomed(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is to be deleted."""
+        """Return whether a partition is to be deleted."""
         ...
 
     def loss_count(self, partition: TopicPartition) -> int:
@@ -83,7 +83,7 @@ class ClientEvents(Protocol):
         ...
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it, and is there."""
+        """Return whether the broker of a machine leads, as the store has it, and is there."""
         ...
 
     def leader_epoch(self, partition: TopicPartition) -> int:
@@ -95,15 +95,15 @@ class ClientEvents(Protocol):
         ...
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        """Return whether the leader's log has a batch, whatever the producer was told."""
         ...
 
     def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        """Return whether a batch that the leader's log has, or had, will not be lost."""
         ...
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether what the leader's log has of a producer begins behind a batch."""
+        """Return whether what the leader's log has of a producer begins behind a batch."""
         ...
 
 
@@ -291,7 +291,7 @@ class SimulatedProducer:
 
     @property
     def is_finished(self) -> bool:
-        """Tell whether everything that was to be sent is answered."""
+        """Return whether everything that was to be sent is answered."""
         return self._is_finishing and not any(lane.queue for lane in self._lanes.values())
 
     def _ask_for_id(
@@ -446,13 +446,13 @@ class SimulatedProducer:
         while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
             lane.queue.popleft()
         if lane.needs_id:
-            self._begin_anew(partition, lane)
+            self._begin_again(partition, lane)
         elif is_once or all(each.is_accepted for each in lane.sent):
             self._send(partition)
         else:
             self._later(partition)
 
-    def _begin_anew(self, partition: TopicPartition, lane: _Lane) -> None:
+    def _begin_again(self, partition: TopicPartition, lane: _Lane) -> None:
         """Go on with another id: sequences that were lost with their records are missed for ever.
 
         What was sent and has no answer may be written; it is not sent again. Source: KIP-360.

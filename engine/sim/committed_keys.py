@@ -132,7 +132,7 @@ class CommittedKeys:
         return None
 
     def _may_lack(self, offset: int, committed_ms: int, now_ms: int, *, has_earlier: bool) -> bool:
-        """Tell whether a log may lack a tombstone, and have an earlier record of its key."""
+        """Return whether a log may lack a tombstone, and have an earlier record of its key."""
         due_ms = committed_ms + self._stay_ms(committed_ms)
         if due_ms > now_ms or not has_earlier:
             return due_ms <= now_ms

@@ -6,7 +6,7 @@
 | power cut | what was synced, of the rest a prefix in the order of writing; a torn last write |
 | power cut, scattered | the same, and of the file written next any writes, and zeros for some |
 | disk full | everything so far; nothing more is written until there is room |
-| cut amid | as above, before a change that any callback makes: a file is written, synced, renamed |
+| cut during | as above, before a change that a callback makes: a file is written, synced, renamed |
 | sync failed | what was unsynced is lost with the next power cut, even if synced again |
 | sync failed, power cut | both at once: what that sync was to save is lost, nothing below it |
 | read failed | one read below a log directory fails |
@@ -72,7 +72,7 @@ class Disk:
 
     @property
     def loses_power(self) -> bool:
-        """Tell whether a sync has failed with which the power is to go."""
+        """Return whether a sync has failed with which the power is to go."""
         return self.cuts_with_failed_sync and self.files.has_dropped_writes
 
     def fail_read(self, directory: str, skip: int) -> None:
@@ -109,7 +109,7 @@ class Disk:
                 self.files.fail(operation, errno.ENOSPC, times=_MANY)
 
     def has_failed(self, directory: str) -> bool:
-        """Tell whether nothing below a directory can be changed now."""
+        """Return whether nothing below a directory can be changed now."""
         return directory in self._failed
 
     def fail_directory(self, directory: str) -> None:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from engine.errors import EngineError
 from engine.host.memory_network import LookupFault
+from engine.sim.fault_kinds import WORK, Direction, FaultKind
 from engine.sim.invariants import Invariants
-from engine.sim.kinds import WORK, Direction, FaultKind
 from engine.sim.links import Wires, orders_to
 from engine.sim.loop import VirtualLoop
 from engine.sim.network import SimulatedNetwork
@@ -26,7 +26,7 @@ _BOUNCE_MS = 1_500
 _LATE_MS = 1_200
 #: How often an operator looks for directories that are offline, once all faults are taken back.
 _CARE_MS = 3_000
-#: How long a look-up takes while name servers do not answer; the last is their usual time-out.
+#: How long a look-up takes while name servers do not answer; the last is their default time-out.
 _LOOKUP_MS = (0, 200, 1_500, 5_000)
 #: For how long a clock is wrong at most that is put right.
 _CLOCK_WRONG_MS = 10_000
@@ -201,19 +201,22 @@ class Injector:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
 
     def disk_stopped(self, node: SimulatedBroker) -> None:
-        """End a machine whose disk has stopped amid a callback, or only its process."""
+        """End a machine whose disk has stopped during a callback, or only its process."""
         may_lose_power = self._may_lose_power(node)
-        self._trace.add("FAULT", f"{node.name} ends amid a change of its disk, or as a sync fails")
+        self._trace.add(
+            "FAULT", f"{node.name} ends during a change of its disk, or as a sync fails"
+        )
         if may_lose_power:
             node.cut_power(keeps_nothing=False)
         else:
             node.kill()
 
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
-        """Tell whether a power cut leaves a cluster that Kafka promises something of.
+        """Return whether a power cut leaves a cluster that Kafka promises something of.
 
         What lay in memory when a sync failed is on no disk. A process that is started then reads it
-        from there: with the power it goes from amid a log, below what is believed to be flushed.
+        from there: with the power it goes from the middle of a log, below what is believed to be
+        flushed.
         """
         return not node.disk.is_hollow and self._invariants.losses.may_lose_writes(node.broker_id)
 

@@ -114,7 +114,7 @@ class History:
                 yield batch
 
     def has(self, batch: BatchView) -> bool:
-        """Tell whether a batch of a log is what was committed, or what cleaning may leave of it."""
+        """Return whether a batch of a log was committed, or is what cleaning may leave of it."""
         if self.is_forked(batch.base_offset, batch.last_offset + 1):
             return True
         committed = self.committed.get(batch.base_offset)
@@ -153,16 +153,16 @@ class History:
         return min((end, *(fork.first for fork in self.forks if end <= fork.end)))
 
     def is_forked(self, start: int, end: int) -> bool:
-        """Tell whether replicas may differ somewhere in [start, end)."""
+        """Return whether replicas may differ somewhere in [start, end)."""
         return any(fork.first < end and start < fork.end for fork in self.forks)
 
     def is_lost(self, start: int, end: int, seen_count: int = 0) -> bool:
-        """Tell whether some of [start, end) was lost, but for the first losses that were seen."""
+        """Return whether some of [start, end) was lost, but for the first losses that were seen."""
         lost = self.losses[seen_count:]
         return any(loss.first < end and start < loss.end for loss in lost)
 
     def was_committed(self, batch: BatchView) -> bool:
-        """Tell whether a batch was committed once, and is lost; no cleaned one is looked into."""
+        """Return whether a batch was committed once, and is lost; no cleaned one is looked into."""
         if self.keys is not None:
             return self.is_lost(batch.base_offset, batch.last_offset + 1)
         return id_of(batch) in self._lost.get(batch.base_offset, ())

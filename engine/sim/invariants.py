@@ -161,12 +161,12 @@ class Invariants:
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Tell whether nothing is asked of a partition now."""
+        """Return whether nothing is asked of a partition now."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 
     def is_unseen(self, partition: TopicPartition) -> bool:
-        """Tell whether nobody looks at a partition's leader: it is not up, or is said to be none.
+        """Return whether nobody looks at a partition's leader: it is not up, or is said to be none.
 
         A broker serves a little before it is up, and may lead then. What it commits shows later.
         """
@@ -238,7 +238,7 @@ class Invariants:
                     self.topics.check_removal(key, node.broker_id)
 
     def look_amid(self, node: SimulatedBroker) -> None:
-        """Take what a broker has committed that ends amid a change: others may know of it."""
+        """Take what a broker has committed that ends during a change: others may know of it."""
         broker = node.broker
         for key, partition in (
             () if broker is None else broker.storage.replica_manager.partitions.items()
@@ -340,7 +340,7 @@ class Invariants:
                 history.commit(batch, self.now_ms)
         if history.committed_end != high_watermark:
             if not is_forked:
-                self.broke("R6", f"{key}: watermark {high_watermark} amid a batch", key)
+                self.broke("R6", f"{key}: watermark {high_watermark} inside a batch", key)
             history.committed_end = high_watermark
         state = history.state
         for member in () if state is None else state.isr:

@@ -55,7 +55,7 @@ class Ledger:
         self._invariants.broke(rule, text, partition)
 
     def is_doomed(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is to be deleted."""
+        """Return whether a partition is to be deleted."""
         return self._invariants.history(partition).is_doomed
 
     def loss_count(self, partition: TopicPartition) -> int:
@@ -86,7 +86,7 @@ class Ledger:
             self.excused_count += len(gone)
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it, and is there."""
+        """Return whether the broker of a machine leads, as the store has it, and is there."""
         state = self._invariants.history(partition).state
         is_there = self._invariants.leading_log(partition) is not None
         return state is not None and host == f"b{state.leader}" and is_there
@@ -97,7 +97,7 @@ class Ledger:
         return -1 if history is None or history.state is None else history.state.leader_epoch
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether the leader's log has a batch, whatever the producer was told.
+        """Return whether the leader's log has a batch, whatever the producer was told.
 
         Where old records are deleted it may have had it.
         """
@@ -106,12 +106,12 @@ class Ledger:
         return batch.first_number in self._offsets_of(producer, batch.partition)
 
     def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        """Return whether a batch that the leader's log has, or had, will not be lost."""
         offset = self._offsets_of(producer, batch.partition).get(batch.first_number)
         return offset is None or offset < self._invariants.history(batch.partition).committed_end
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether what the leader's log has of a producer begins behind a batch.
+        """Return whether what the leader's log has of a producer begins behind a batch.
 
         The producer may not have been told of what came first.
         """
@@ -286,7 +286,7 @@ class Ledger:
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)
         # What each replica still has of a compacted topic is looked at before. Of producers whose
-        # records are all below its start a log that is loaded anew knows nothing.
+        # records are all below its start a log that is loaded again knows nothing.
         written = (
             numbers(content)
             if keys is None

@@ -48,7 +48,7 @@ class Wires:
         return delay_ms if slow_ms is None else delay_ms + self._random.randrange(slow_ms)
 
     def is_blocked(self, key: tuple[str, str]) -> bool:
-        """Tell whether nothing passes from the first to the second."""
+        """Return whether nothing passes from the first to the second."""
         return key in self._blocked
 
     def hold(self, key: tuple[str, str], send: Callable[[], None]) -> None:

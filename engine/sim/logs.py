@@ -12,7 +12,7 @@ from engine.sim.records import BatchId, batches, id_of
 
 
 def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
-    """Tell whether epochs and their starts rise strictly, none beyond a log's end."""
+    """Return whether epochs and their starts rise strictly, none beyond a log's end."""
     return all(
         one.epoch < next_.epoch and one.start_offset < next_.start_offset
         for one, next_ in pairwise(epochs)

@@ -185,7 +185,7 @@ class LossRules:
         self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:
-        """Tell whether the controller has looked which brokers there are, and saw this one.
+        """Return whether the controller has looked which brokers there are, and saw this one.
 
         Then it sees that what comes back is not what was there.
         """
@@ -202,7 +202,7 @@ class LossRules:
                 history.judge_unseen(self._controller_epoch)
 
     def may_lose_writes(self, broker_id: int) -> bool:
-        """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
+        """Return whether a power cut leaves somebody in sync who lost nothing, everywhere."""
         if self._rules.is_synced:
             return True
         return all(

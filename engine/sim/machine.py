@@ -86,7 +86,7 @@ class Machine:
             self.loop.soon(callback)
 
     def is_alive(self, life: int) -> bool:
-        """Tell whether a life has not ended."""
+        """Return whether a life has not ended."""
         return self.is_running and self.life == life
 
     def enter(self, life: int, callback: Callable[[], None]) -> None:

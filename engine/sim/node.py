@@ -26,7 +26,7 @@ from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
 from engine.sim.store import SimulatedZnodeClient, StoreServer
-from engine.znode.patient import PatientZnodeClient
+from engine.znode.retrying_client import RetryingZnodeClient
 
 BROKER_PORT = 9092
 #: The log directories of a broker, of which one or all are used.
@@ -100,11 +100,11 @@ class SimulatedBroker:
 
     @property
     def is_up(self) -> bool:
-        """Tell whether the broker serves."""
+        """Return whether the broker serves."""
         return self.broker is not None and self.machine.is_running
 
     def has_files(self, name: str) -> bool:
-        """Tell whether a log has a folder of this name in any directory."""
+        """Return whether a log has a folder of this name in any directory."""
         return any(self.disk.files.exists(f"{path}/{name}") for path in self.log_dirs)
 
     def restart_if_directory_is_offline(self) -> None:
@@ -138,7 +138,11 @@ class SimulatedBroker:
 
         def run() -> None:
             self._opening = Broker.open(
-                settings, self._host(timers), PatientZnodeClient(client), {}, on_fatal=self._gave_up
+                settings,
+                self._host(timers),
+                RetryingZnodeClient(client),
+                {},
+                on_fatal=self._gave_up,
             )
             opening = drive(self._opening)
             opening.watch(lambda: self._opened(opening))
@@ -275,7 +279,7 @@ class SimulatedBroker:
 
 
 class SlowWorkers:
-    """Work beside the loop that takes a while; see `engine.host.ports.Workers`."""
+    """Work on a worker thread that takes a while; see `engine.host.ports.Workers`."""
 
     def __init__(self, timers: MachineTimers, random: Random) -> None:
         self._timers = timers

@@ -18,8 +18,8 @@ from engine.client.connection import Call
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.sim.clients import ClusterLinks
+from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Invariants
-from engine.sim.kinds import FaultKind
 from engine.sim.plan import Fault
 from engine.sim.trace import Trace
 from engine.wire import messages

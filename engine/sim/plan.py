@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from engine.sim.clients import ACKS_ALL, ProducerKind
-from engine.sim.kinds import (
+from engine.sim.fault_kinds import (
     COMPANIONS,
     DURATIONS,
     HARM,
@@ -95,7 +95,7 @@ class Plan(NamedTuple):
 
     @property
     def is_compacted(self) -> bool:
-        """Tell whether topics are compacted, and records have keys."""
+        """Return whether topics are compacted, and records have keys."""
         return self.tombstones_stay_ms is not None
 
     @property

@@ -42,7 +42,7 @@ from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
-from engine.sim.rest import unrest
+from engine.sim.quiescence import unrest
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -343,7 +343,7 @@ class Simulation:
         return waiting
 
     def _is_owed(self, partition: TopicPartition, position: int) -> bool:
-        """Tell whether a consumer has to get something from a position on."""
+        """Return whether a consumer has to get something from a position on."""
         history = self.invariants.history(partition)
         end = history.committed_end
         if position >= end or history.excuse is not None:
@@ -366,7 +366,7 @@ def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
 def buried_quietly() -> Iterator[None]:
     """Collect what a run leaves when it is over, and not before.
 
-    Coroutines of processes that were killed would otherwise run their `finally` blocks amid other
+    Coroutines of processes that were killed would otherwise run their `finally` blocks during other
     events, or tell of it on stderr; nobody asks what they log. What was there before the run is not
     looked through again.
     """

@@ -200,7 +200,7 @@ class StoreServer:
         return self._attached.get(session_id)
 
     def is_current(self, session_id: int, connection: _Connection) -> bool:
-        """Tell whether a session is connected by this connection."""
+        """Return whether a session is connected by this connection."""
         return self.connection_of(session_id) is connection
 
     def run(self, writer: str, work: Callable[[ZnodeStore], Any]) -> Any:
@@ -274,7 +274,7 @@ class SimulatedZnodeClient:
 
     @property
     def is_connected(self) -> bool:
-        """Tell whether requests are sent at once."""
+        """Return whether requests are sent at once."""
         return self._connection is not None
 
     # -- the session ---------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Topics:
         *,
         has_files: Callable[[int, TopicPartition], bool],
     ) -> None:
-        """`has_files` tells whether a broker's disk has a replica."""
+        """`has_files` returns whether a broker's disk has a replica."""
         self.by_name: dict[str, TopicAssignment] = {}
         self.rows: dict[TopicPartition, PartitionAssignment] = {}
         #: Told of each topic when its partitions have changed.
@@ -59,7 +59,7 @@ class Topics:
         self._leaving: dict[TopicPartition, set[int]] = {}
 
     def is_doomed(self, name: str) -> bool:
-        """Tell whether a topic is to be deleted."""
+        """Return whether a topic is to be deleted."""
         topic = self.by_name.get(name)
         return topic is not None and name in self._doomed and topic.topic_id == self._doomed[name]
 
@@ -77,7 +77,7 @@ class Topics:
         return () if row is None else row.replicas
 
     def is_of(self, partition: TopicPartition, topic_id: str | None) -> bool:
-        """Tell whether a log belongs to the topic that has its name now."""
+        """Return whether a log belongs to the topic that has its name now."""
         topic = self.by_name.get(partition.topic)
         return topic is not None and topic_id == topic.topic_id
 
@@ -126,7 +126,7 @@ class Topics:
         for key in self._keys(name):
             row = self.rows.pop(key)
             if _is_moving(row):
-                self._broke("C8", f"{key} is gone amid a reassignment, {row}")
+                self._broke("C8", f"{key} is gone during a reassignment, {row}")
             left = [broker_id for broker_id in row.replicas if self._has_files(broker_id, key)]
             if left:
                 self._broke("C8", f"{key} is gone, and brokers {left} have its log")
@@ -186,7 +186,7 @@ class Topics:
                 self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
 
     def is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
-        """Tell whether a replica is on its way out, and all that stay have been in sync."""
+        """Return whether a replica is on its way out, and all that stay have been in sync."""
         return broker_id in self._leaving.get(key, ())
 
     def check_removal(self, key: TopicPartition, broker_id: int) -> None:

@@ -9,7 +9,7 @@ look     it still has less than its leader had then: nobody will tell it
 
 A session tells a watermark once. A follower that does not take what it was told, and goes on with
 the session, hears of it with the next record, or never. One that asks below its leader's log is
-told that alone, and learns the watermark once it has begun its log anew.
+told that alone, and learns the watermark once it has begun its log again.
 
 Source: HW-8, HW-10, FET-7.
 """
@@ -45,7 +45,7 @@ class Lag(NamedTuple):
     cut_count: int
 
     def is_behind(self, before: Lag) -> bool:
-        """Tell whether it is the same follower later in the same session."""
+        """Return whether it is the same follower later in the same session."""
         return (
             self.fetcher is before.fetcher
             and self.leader is before.leader
@@ -55,11 +55,11 @@ class Lag(NamedTuple):
         )
 
     def is_answered(self, before: Lag) -> bool:
-        """Tell whether a fetch that began behind an earlier look was answered."""
+        """Return whether a fetch that began behind an earlier look was answered."""
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Tell whether it was told an error since an earlier look, and no watermark."""
+        """Return whether it was told an error since an earlier look, and no watermark."""
         return self.is_truncating or self.cut_count != before.cut_count
 
 

@@ -53,7 +53,7 @@ class DelayedOperation(Timer, ABC):
 
     @abstractmethod
     def can_complete(self) -> bool:
-        """Tell whether what it waits for is there. Called any number of times until it is."""
+        """Return whether what it waits for is there. Called any number of times until it is."""
 
     def look(self, key: object) -> bool:
         """Tell the same after an event under one of its keys; for those to whom that says more."""

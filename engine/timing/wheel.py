@@ -62,7 +62,7 @@ class Timer:
 
     @property
     def is_pending(self) -> bool:
-        """Tell whether a wheel holds it."""
+        """Return whether a wheel holds it."""
         return self._bucket is not None
 
     def cancel(self) -> bool:

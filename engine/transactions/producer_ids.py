@@ -85,12 +85,12 @@ class ProducerIds:
             return
         self._is_asking = True
         self._retry_at_ms = None
-        asked = self._allocate()
-        asked.watch(lambda: self._take(asked))
+        requested = self._allocate()
+        requested.watch(lambda: self._take(requested))
 
-    def _take(self, asked: Promise[ProducerIdBlock | None]) -> None:
+    def _take(self, requested: Promise[ProducerIdBlock | None]) -> None:
         self._is_asking = False
-        block = None if asked.error is not None else asked.result()
+        block = None if requested.error is not None else requested.result()
         if block is None or not self._is_usable(block):
             self._retry_at_ms = self._clock.monotonic_ms() + PRODUCER_ID_RETRY_MS
         else:

@@ -37,7 +37,7 @@ _BAD_VALUE: Final = (Unwritable, struct.error, AttributeError, TypeError, ValueE
 
 
 def _has_records(layout: StructLayout) -> bool:
-    """Tell whether a message carries records, which must not be copied."""
+    """Return whether a message carries records, which must not be copied."""
     return any(
         field.type == "records" or (field.struct is not None and _has_records(field.struct))
         for field in layout.fields
@@ -75,7 +75,7 @@ class MessageCodec:
 
     @property
     def has_compiled(self) -> tuple[bool, bool]:
-        """Tell whether the decoder and the encoder are compiled."""
+        """Return whether the decoder and the encoder are compiled."""
         return self._decoder is not None, self._encoder is not None
 
     # -- bytes → message

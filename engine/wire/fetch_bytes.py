@@ -3,10 +3,10 @@
 ```
 request   [to v14: int32 replica id] int32 max wait · int32 min bytes · [v3+: int32 max bytes]
           [v4+: int8 isolation] [v7+: int32 session id · int32 session epoch]
-          topics: TOPIC · partitions: ASKED
+          topics: TOPIC · partitions: REQUESTED
           [v7+: forgotten topics: TOPIC · int32 partitions] [v11+: string rack]
           tags (v15+): 1 replica id and epoch
-ASKED     int32 partition · [v9+: int32 leader epoch] int64 offset · [v12+: int32 fetched epoch]
+REQUESTED     int32 partition · [v9+: int32 leader epoch] int64 offset · [v12+: int32 fetched epoch]
           [v5+: int64 log start] int32 max bytes
 response  [v1+: int32 throttle time] [v7+: int16 error · int32 session id]
           topics: TOPIC · partitions: ANSWER
@@ -16,7 +16,7 @@ ANSWER    int32 partition · int16 error · int64 high watermark · [v4+: int64 
 TOPIC     string name, from v13 on the 16 bytes of its id
 ```
 
-From version 12 on lengths are compact and every struct ends in a tagged section. Unusual requests
+From version 12 on lengths are compact and every struct ends in a tagged section. Other requests
 go to the table codec, which stays the judge; see `produce_bytes`.
 
 Source: D4.
@@ -60,12 +60,12 @@ _HEAD_OLD: Final = {
     4: Format(">iiiib"),
     7: Format(">iiiibii"),
 }
-_ASKED_OLD: Final = {0: Format(">iqi"), 5: Format(">iqqi"), 9: Format(">iiqqi")}
+_REQUESTED_OLD: Final = {0: Format(">iqi"), 5: Format(">iqqi"), 9: Format(">iiqqi")}
 #: What a head that is shorter than that of version 7 leaves out.
 _OLD_DEFAULTS: Final = (-1, 0, 0, 0x7FFFFFFF, 0, 0, -1)
 #: Partition, leader epoch, offset, fetched epoch, log start, max bytes, no tags.
-_ASKED_12: Final = Format(">iiqiqiB")
-_read_asked_12: Final = _ASKED_12.unpack_from
+_REQUESTED_12: Final = Format(">iiqiqiB")
+_read_requested_12: Final = _REQUESTED_12.unpack_from
 #: Replica id and epoch as the one tag of a follower: count 1, tag 1, size 13, no tags inside.
 _REPLICA_STATE: Final = Format(">BBBiqB")
 
@@ -82,7 +82,7 @@ _EPOCH_END_BYTES: Final = 13
 _LEADER_BYTES: Final = 9
 
 
-class AskedPartition(NamedTuple):
+class RequestedPartition(NamedTuple):
     """What is asked of one partition; epochs and the log's start are −1 where unsaid."""
 
     partition: int
@@ -94,7 +94,7 @@ class AskedPartition(NamedTuple):
 
 
 #: A topic's name, or from version 13 on its id, and what is asked of its partitions.
-AskedTopic: TypeAlias = tuple[str | bytes, list[AskedPartition]]
+RequestedTopic: TypeAlias = tuple[str | bytes, list[RequestedPartition]]
 #: A topic and the partitions that its session shall forget.
 ForgottenTopic: TypeAlias = tuple[str | bytes, list[int]]
 
@@ -109,7 +109,7 @@ class FetchRequest(NamedTuple):
     isolation_level: int
     session_id: int
     session_epoch: int
-    topics: list[AskedTopic]
+    topics: list[RequestedTopic]
     forgotten: list[ForgottenTopic]
     rack_id: str = ""
     replica_epoch: int = -1
@@ -171,11 +171,11 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
     else:
         replica_id, max_wait, min_bytes, max_bytes, isolation, session_id, epoch = _HEAD_12(body, 0)
         at = 25
-    topics: list[AskedTopic] = []
+    topics: list[RequestedTopic] = []
     count, at = array_count(body, at)
     for _ in range(count):
         topic, at = _topic(body, at, end, version)
-        partitions, at = _asked_12(body, at)
+        partitions, at = _requested_12(body, at)
         topics.append((topic, partitions))
     forgotten: list[ForgottenTopic] = []
     count, at = array_count(body, at)
@@ -210,16 +210,16 @@ def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, i
     return body[at:stop], stop
 
 
-def _asked_12(body: bytes, at: int) -> tuple[list[AskedPartition], int]:
+def _requested_12(body: bytes, at: int) -> tuple[list[RequestedPartition], int]:
     """Return the partitions of a topic, and where the next topic starts."""
     count, at = array_count(body, at)
     partitions = []
     for _ in range(count):
-        *asked, tag_count = _read_asked_12(body, at)
+        *requested, tag_count = _read_requested_12(body, at)
         if tag_count:
             raise Refused
-        at += _ASKED_12.size
-        partitions.append(new_tuple(AskedPartition, asked))
+        at += _REQUESTED_12.size
+        partitions.append(new_tuple(RequestedPartition, requested))
     if body[at]:
         raise Refused
     return partitions, at + 1
@@ -238,16 +238,16 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
     values = head.unpack_from(body, 0)
     values = (*values, *_OLD_DEFAULTS[len(values) :])
     replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch = values
-    asked = _ASKED_OLD[0 if version < 5 else 5 if version < 9 else 9]
-    topics: list[AskedTopic] = []
+    requested = _REQUESTED_OLD[0 if version < 5 else 5 if version < 9 else 9]
+    topics: list[RequestedTopic] = []
     count, at = _classic_count(body, head.size)
     for _ in range(count):
         topic, at = _classic_string(body, at)
         size, at = _classic_count(body, at)
         partitions = []
         for _ in range(size):
-            partitions.append(_classic_asked(asked.unpack_from(body, at)))
-            at += asked.size
+            partitions.append(_classic_requested(requested.unpack_from(body, at)))
+            at += requested.size
         topics.append((topic, partitions))
     forgotten: list[ForgottenTopic] = []
     count, at = _classic_count(body, at) if version >= FIRST_WITH_SESSIONS else (0, at)
@@ -266,15 +266,17 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
     )  # fmt: skip
 
 
-def _classic_asked(values: tuple[int, ...]) -> AskedPartition:
+def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
     if len(values) == 3:
         partition, offset, max_bytes = values
-        return AskedPartition(partition, -1, offset, -1, -1, max_bytes)
+        return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)
     if len(values) == 4:
         partition, offset, log_start, max_bytes = values
-        return AskedPartition(partition, -1, offset, -1, log_start, max_bytes)
+        return RequestedPartition(partition, -1, offset, -1, log_start, max_bytes)
     partition, leader_epoch, offset, log_start, max_bytes = values
-    return new_tuple(AskedPartition, (partition, leader_epoch, offset, -1, log_start, max_bytes))
+    return new_tuple(
+        RequestedPartition, (partition, leader_epoch, offset, -1, log_start, max_bytes)
+    )
 
 
 def _classic_count(body: bytes, at: int) -> tuple[int, int]:
@@ -294,11 +296,11 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
 
 def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
     has_ids = version >= FIRST_WITH_TOPIC_IDS
-    topics: list[AskedTopic] = [
+    topics: list[RequestedTopic] = [
         (
             topic.topic_id if has_ids else topic.topic,
             [
-                AskedPartition(
+                RequestedPartition(
                     partition.partition,
                     partition.current_leader_epoch,
                     partition.fetch_offset,

@@ -9,8 +9,9 @@ PART      int32 index · int16 error · int64 base offset · [v2+: int64 append 
 ```
 
 From version 9 on lengths are compact and every struct ends in a tagged section. Whatever is
-unusual goes to the table codec, which stays the judge: tagged fields and wrong bytes on the way in,
-record errors, messages and leaders on the way out. Both ways give the same values and bytes.
+off the fast path goes to the table codec, which stays the judge: tagged fields and wrong bytes on
+the way in, record errors, messages and leaders on the way out. Both ways give the same values and
+bytes.
 
 Source: D4.
 """
@@ -47,11 +48,11 @@ _ACKS_TIMEOUT_COUNT: Final = Format(">hii").unpack_from
 _INDEX_AND_SIZE: Final = Format(">ii").unpack_from
 _INDEX_AND_BYTE: Final = Format(">iB").unpack_from
 #: Null transactional id, acks, timeout, count of topics, length of the name; its start.
-_USUAL_HEAD: Final = Format(">BhiBB").unpack_from
-_USUAL_NAME_AT: Final = 9
+_FAST_HEAD: Final = Format(">BhiBB").unpack_from
+_FAST_NAME_AT: Final = 9
 #: Count of partitions, index; one byte of the records' size behind them, less that of the name.
-_USUAL_PARTITION: Final = Format(">Bi").unpack_from
-_USUAL_PARTITION_BYTES: Final = 5
+_FAST_PARTITION: Final = Format(">Bi").unpack_from
+_FAST_PARTITION_BYTES: Final = 5
 
 #: PART without an error, per version; behind the numbers stand no errors, no message, no tags.
 _PARTITION_FORMS: Final = {
@@ -87,7 +88,7 @@ class ProduceRequest(NamedTuple):
 
 
 #: Record errors, message and leader of a response that has none of them.
-_USUAL_END: Final = ((), None, None)
+_FAST_END: Final = ((), None, None)
 
 
 class ProducedPartition(NamedTuple):
@@ -106,8 +107,8 @@ class ProducedPartition(NamedTuple):
     current_leader: tuple[int, int] | None = None
 
     @property
-    def is_usual(self) -> bool:
-        """Tell whether numbers say all of it."""
+    def is_fast_path(self) -> bool:
+        """Return whether numbers say all of it."""
         return not self.record_errors and self.error_message is None and self.current_leader is None
 
 
@@ -128,19 +129,19 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
     """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
-            return _read_flexible_usual(body) or _read_flexible(body)
+            return _read_flexible_fast(body) or _read_flexible(body)
         return _read_classic(body, version)
     except _BAD_BYTES:
         message, _ = message_codec("ProduceRequest", version).decode_at(body, 0)
         return _from_message(message, version)
 
 
-def _read_flexible_usual(body: memoryview) -> ProduceRequest | None:
+def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
     """Read a request for one partition and in no transaction, None for any other.
 
     Small requests are of this shape, and for them each step counts.
     """
-    at = _USUAL_NAME_AT + body[_USUAL_NAME_AT - 1] + _USUAL_PARTITION_BYTES
+    at = _FAST_NAME_AT + body[_FAST_NAME_AT - 1] + _FAST_PARTITION_BYTES
     head = head_of_request(bytes(body[: at - 1]))
     if head is None:
         return None
@@ -161,13 +162,13 @@ def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
 
     A producer sends the same again and again. None for what is not of the one shape.
     """
-    transactional_id, acks, timeout_ms, topic_count, size = _USUAL_HEAD(head)
+    transactional_id, acks, timeout_ms, topic_count, size = _FAST_HEAD(head)
     # A name's length and both counts are one more than what they say.
-    name_end = _USUAL_NAME_AT + size - 1
-    partition_count, index = _USUAL_PARTITION(head, name_end)
+    name_end = _FAST_NAME_AT + size - 1
+    partition_count, index = _FAST_PARTITION(head, name_end)
     if transactional_id or topic_count != 2 or not 0 < size < 128 or partition_count != 2:
         return None
-    return acks, timeout_ms, str(head[_USUAL_NAME_AT:name_end], "utf-8"), index
+    return acks, timeout_ms, str(head[_FAST_NAME_AT:name_end], "utf-8"), index
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
@@ -263,7 +264,7 @@ def _from_message(message: Any, version: int) -> ProduceRequest:
     return ProduceRequest(transactional_id, message.acks, message.timeout_ms, topics)
 
 
-def encode_produce_response_usual(
+def encode_produce_response_fast(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
     """Encode the response that nearly all requests have: one partition, without an error.
@@ -278,7 +279,7 @@ def encode_produce_response_usual(
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
 def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return what stands before and behind the numbers of a response for one partition."""
-    whole = _encode_usual(version, [(topic, [ProducedPartition(0, 0)])])
+    whole = _encode_fast(version, [(topic, [ProducedPartition(0, 0)])])
     # No text has bytes of 0xff, which offsets of −1 are made of.
     before, _, behind = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
     return before, behind
@@ -293,14 +294,14 @@ def encode_produce_response(
     """Encode a response; raises UnencodableValue."""
     if not node_endpoints and not throttle_ms:
         try:
-            return _encode_usual(version, topics)
+            return _encode_fast(version, topics)
         except (Refused, struct.error, ValueError, OverflowError):
             # The table's encoder says what cannot be written, or writes what is rare.
             pass
     return _encode(version, topics, node_endpoints or [], throttle_ms)
 
 
-def _encode_usual(version: int, topics: list[AnsweredTopic]) -> bytes:
+def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
     pack = _PARTITION_FORMS[form].pack
@@ -315,7 +316,7 @@ def _encode_usual(version: int, topics: list[AnsweredTopic]) -> bytes:
         out += raw
         out += _counted(len(partitions), is_flexible)
         for partition in partitions:
-            if form >= 8 and not partition.is_usual:
+            if form >= 8 and not partition.is_fast_path:
                 raise Refused
             out += pack(*partition[:width], *behind)
         if is_flexible:

@@ -70,7 +70,7 @@ class _Source:
 
 
 def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
-    """Read a string; the usual short ones without a call."""
+    """Read a string; the short ones without a call."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:

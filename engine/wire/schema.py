@@ -57,12 +57,12 @@ class Versions(NamedTuple):
     highest: int
 
     def has(self, version: int) -> bool:
-        """Tell whether the range includes a version."""
+        """Return whether the range includes a version."""
         return self.lowest <= version <= self.highest
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no version is in the range."""
+        """Return whether no version is in the range."""
         return self.highest < self.lowest
 
 
@@ -92,7 +92,7 @@ class FieldSchema(NamedTuple):
 
     @property
     def is_struct(self) -> bool:
-        """Tell whether the type (of the elements) is a struct."""
+        """Return whether the type (of the elements) is a struct."""
         return self.type not in PRIMITIVE_TYPES
 
 

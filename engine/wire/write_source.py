@@ -215,7 +215,7 @@ def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
 
 
 def _write_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
-    """Append the tagged section: a zero when all fields are as usual."""
+    """Append the tagged section: a zero when all fields have their defaults."""
     places = [f"{value}.{field.attribute}" for field in tagged]
     tests = [_says_something(f.schema, place) for f, place in zip(tagged, places, strict=True)]
     outer, count, section = out.out, out.name("n"), out.name("w")

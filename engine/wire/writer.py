@@ -35,7 +35,7 @@ def varint_bytes(value: int) -> bytes:
 
 
 def is_default(field: FieldSchema, value: object, default_struct: Struct | None) -> bool:
-    """Tell whether a field has its default; `default_struct` is that of a struct's type.
+    """Return whether a field has its default; `default_struct` is that of a struct's type.
 
     Source: FieldSpec.generateNonDefaultValueCheck.
     """

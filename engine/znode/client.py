@@ -14,7 +14,7 @@ that follows can show it (Z3). They only take note: they neither call the client
 | error | meaning |
 |---|---|
 | NodeError | refused: nothing was changed (`errors.py` has the reasons) |
-| SessionExpired | refused: ephemeral nodes and watches are gone; `connect` begins anew |
+| SessionExpired | refused: ephemeral nodes and watches are gone; `connect` begins again |
 | ConnectionLost | a write may or may not have been done: read before trying again |
 """
 

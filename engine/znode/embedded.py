@@ -55,7 +55,7 @@ class EmbeddedZnodeClient:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the session lives."""
+        """Return whether the session lives."""
         return self._is_open
 
     async def connect(self) -> None:

@@ -69,7 +69,7 @@ class JsonObject:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Tell whether a field is there and not null."""
+        """Return whether a field is there and not null."""
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:

@@ -58,7 +58,7 @@ def failure(path: str, operation: str, error: sqlite3.Error) -> ZnodeStoreFailed
     if code in _DAMAGED:
         damaged = ZnodeStoreDamaged(path, operation, str(error))
         folder = posixpath.dirname(path)
-        damaged.hint = f"`kctl cluster repair --data {folder}` writes it anew from the logs"
+        damaged.hint = f"`kctl cluster repair --data {folder}` writes it again from the logs"
         return damaged
     failed = ZnodeStoreFailed(path, operation, str(error))
     failed.hint = _HINTS.get(code)

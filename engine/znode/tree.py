@@ -99,7 +99,7 @@ class ZnodeTree:
         return len(self._nodes)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a node is there."""
+        """Return whether a node is there."""
         return path in self._nodes
 
     def data(self, path: str) -> bytes | None:

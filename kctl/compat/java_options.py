@@ -48,7 +48,7 @@ class GivenOptions:
         self._values = values
 
     def has(self, name: str) -> bool:
-        """Tell whether an option was given."""
+        """Return whether an option was given."""
         return name in self._values
 
     def text(self, name: str) -> str | None:

@@ -21,7 +21,7 @@ class LogDirMove(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing is left to wait for, be it because nobody moves the replica."""
+        """Return whether nothing is left to wait for, be it because nobody moves the replica."""
         return self.current is not None and self.future is None
 
 

@@ -208,8 +208,8 @@ class ReassignActions:
         """Return how far each replica is from the log directory that it shall have."""
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
-        asked = {replica.broker_id for replica in wanted} & set(alive)
-        views = describe_log_dirs(self._client, sorted(asked), topics) if asked else {}
+        requested = {replica.broker_id for replica in wanted} & set(alive)
+        views = describe_log_dirs(self._client, sorted(requested), topics) if requested else {}
         moves = {replica: LogDirMove(target) for replica, target in wanted.items()}
         for broker_id, dirs in views.items():
             if isinstance(dirs, EngineError):

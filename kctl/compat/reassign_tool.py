@@ -43,7 +43,7 @@ OPTIONS = (
     ToolOption("broker-list", "For --generate: ids of the brokers to use.", "ID,..."),
     ToolOption("disable-rack-aware", "For --generate: without regard to racks."),
     ToolOption("execute", "Begin the moves of a file."),
-    ToolOption("verify", "Tell how far the moves of a file are; clear throttles at their end."),
+    ToolOption("verify", "Return how far the moves of a file are; clear throttles at their end."),
     ToolOption("cancel", "Take back the moves of a file that are under way."),
     ToolOption("list", "Tell all moves under way."),
     ToolOption(

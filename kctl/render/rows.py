@@ -92,7 +92,7 @@ class RowWriter:
         self._stream.flush()
 
     def _write_held(self) -> None:
-        """Write the rows that a streamed table has held back."""
+        """Write the rows that a streamed table has buffered."""
         from kctl.render.table import StreamedTable
 
         if self._table is None:
@@ -130,7 +130,7 @@ class RowWriter:
             self._stream.write(json_rows(keys, shared, varying, between=",\n "))
 
     def close(self, *, failures: int = 0) -> None:
-        """Write what was held back and end the document.
+        """Write what was buffered and end the document.
 
         A table of nothing but failures, which were told, is left out.
         """

@@ -27,7 +27,7 @@ def all_leaves() -> dict[str, Any]:
     """Return each command that has no commands below it."""
     found: dict[str, Any] = {}
     for noun, where in NOUNS.items():
-        app = import_module(f"kctl.commands.{where.module}").app
+        app = import_module(f"kctl.commands.{where.module}.app").app
         found |= dict(_leaves(typer.main.get_command(app), noun))
     return found
 

@@ -6,11 +6,11 @@ import pytest
 
 from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
-from kctl.commands.offset_points import Point, PointKind, parse_point
+from kctl.arguments import UnreadableArgument
+from kctl.offset_points import Point, PointKind, parse_point
 from kctl.record_format import RecordFormat
 from kctl.selection import parse_numbers, parse_partitions
 from kctl.time_text import time_text
-from kctl.words import UnreadableWord
 from tests.runs import run_of
 
 P3 = TopicPartition("t", 3)
@@ -27,7 +27,7 @@ def test_a_template_is_filled_byte_for_byte() -> None:
 
 @pytest.mark.parametrize("template", ["%", "%x", "\\", "\\y", "\\xz1"])
 def test_an_unknown_letter_is_refused(template: str) -> None:
-    with pytest.raises(UnreadableWord):
+    with pytest.raises(UnreadableArgument):
         RecordFormat(template)
 
 
@@ -50,7 +50,7 @@ def test_points(text: str, expected: Point) -> None:
 
 @pytest.mark.parametrize("text", ["", "-", "-h", "-1y", "@", "soon", "1.5"])
 def test_what_is_no_point(text: str) -> None:
-    with pytest.raises(UnreadableWord):
+    with pytest.raises(UnreadableArgument):
         parse_point(text, NOW_MS)
 
 
@@ -58,7 +58,7 @@ def test_partitions_are_numbers_and_ranges_with_both_ends() -> None:
     assert ("t", None) == parse_partitions("t")
     assert ("t", {0, 4, 5, 6}) == parse_partitions("t:0,4-6")
     for text in ("", "a", "1-", "-1", "3-1", "0-99999999999"):
-        with pytest.raises(UnreadableWord):
+        with pytest.raises(UnreadableArgument):
             parse_numbers(text)
 
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from engine.dump.rows import BATCH_COLUMNS, INDEX_COLUMNS, RECORD_COLUMNS
 from kctl import exits
 from kctl.app import NOUNS
-from kctl.commands import dump_log_columns
+from kctl.commands.dump_log import columns as dump_log_columns
 from kctl.schemas import OUTPUTS, schema_of
 from tests.cli.shell import Shell
 from tests.client_session import VERSIONS, Step, load_session, replay
@@ -40,7 +40,9 @@ def commands_with_output() -> list[str]:
     leaves = [
         leaf
         for name, noun in NOUNS.items()
-        for leaf in _leaves(name, get_command(import_module(f"kctl.commands.{noun.module}").app))
+        for leaf in _leaves(
+            name, get_command(import_module(f"kctl.commands.{noun.module}.app").app)
+        )
     ]
     return [path for path, leaf in leaves if any("-o" in p.opts for p in leaf.params)]
 

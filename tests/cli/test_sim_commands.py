@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kctl.commands import sim_work
-from kctl.commands.sim_work import SimRequest
+from kctl.commands.sim import seeds as sim_work
+from kctl.commands.sim.seeds import SimRequest
 from kctl.schemas import schema_of
 from tests.cli.shell import Shell
 from tests.sim.mutants import MUTANTS

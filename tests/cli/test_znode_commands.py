@@ -202,10 +202,10 @@ class TestChanges:
 
     def test_a_removal_says_how_much_of_which_cluster(self, shell: Shell) -> None:
         shell.ok("znode", "create", "/t/a/b", "-p")
-        asked = shell.run("znode", "delete", "/t", "-r")
-        assert 2 == asked.returncode
-        assert "Delete /t and 2 nodes below it of cluster " in asked.stderr
-        assert f"at {shell.status()['zookeeper']}: needs a yes" in asked.stderr
+        requested = shell.run("znode", "delete", "/t", "-r")
+        assert 2 == requested.returncode
+        assert "Delete /t and 2 nodes below it of cluster " in requested.stderr
+        assert f"at {shell.status()['zookeeper']}: needs a yes" in requested.stderr
         row = json.loads(shell.ok("znode", "delete", "/t", "-r", "-y", "-o", "json"))
         assert {"path": "/t", "removed_count": 3, "result": "deleted"} == row
 

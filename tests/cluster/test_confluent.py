@@ -116,8 +116,8 @@ def test_a_topic_is_made_changed_grown_and_deleted(cluster: EmbeddedCluster, top
     change = ConfigEntry("retention.ms", "1234", incremental_operation=AlterConfigOpType.SET)
     resource.add_incremental_config(change)
     admin.incremental_alter_configs([resource])[resource].result()
-    asked = ConfigResource(ResourceType.TOPIC, topic)
-    configs = admin.describe_configs([asked])[asked].result()
+    requested = ConfigResource(ResourceType.TOPIC, topic)
+    configs = admin.describe_configs([requested])[requested].result()
     assert (configs["retention.ms"].value, configs["segment.bytes"].value) == ("1234", "9999")
     assert len(admin.list_topics(topic, _DEADLINE_S).topics[topic].partitions) == 3
     admin.delete_topics([topic])[topic].result()

@@ -99,7 +99,7 @@ def admin(own: EmbeddedCluster) -> Iterator[Admin]:
 
 
 def _state(client: RawClient) -> str:
-    """Tell whether a client is served, closed, or waits."""
+    """Return whether a client is served, closed, or waits."""
     client.socket.settimeout(_SHORT_S)
     try:
         client.ask("ApiVersions", 0)
@@ -174,7 +174,7 @@ def test_a_listener_has_a_maximum_of_its_own(own: EmbeddedCluster, admin: Admin)
 
 
 @pytest.mark.slow
-def test_connections_beyond_the_rate_of_a_listener_are_held_back_and_served(
+def test_connections_beyond_the_rate_of_a_listener_are_throttled_and_served(
     own: EmbeddedCluster, admin: Admin, inside: str
 ) -> None:
     name = "listener.name.inside.max.connection.creation.rate"

@@ -87,8 +87,8 @@ def produce_request(records: Any, name: str = TOPIC) -> dict[str, Any]:
 
 def fetch_request(topic: str) -> dict[str, Any]:
     made = message_class("FetchRequest")
-    asked = made.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=_HUGE)
-    topics = [made.FetchTopic(topic=topic, partitions=[asked])]
+    requested = made.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=_HUGE)
+    topics = [made.FetchTopic(topic=topic, partitions=[requested])]
     return {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": _HUGE, "topics": topics}
 
 
@@ -271,7 +271,7 @@ def test_a_reader_that_never_reads_small_answers_is_cut(target: Target) -> None:
 
 
 def _sends_until_cut(target: Target, frames: bytes, *, times: int) -> bool:
-    """Send without reading; tells whether the broker ended that."""
+    """Send without reading; returns whether the broker ended that."""
     with RawClient(target.address, timeout_s=20) as client:
         try:
             for _ in range(times):

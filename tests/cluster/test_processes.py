@@ -86,7 +86,7 @@ def test_a_clean_restart_of_a_leader_fails_no_record(tmp_path: Path, how: str) -
 
 
 def _produce_amid_restarts(cluster: EmbeddedCluster) -> list[float]:
-    """Restart each broker amid a load to a partition of all; returns how long none was stored."""
+    """Restart each broker during a load to a partition of all; returns how long none was stored."""
     admin = AdminClient({"bootstrap.servers": cluster.address})
     new = NewTopic("t", 1, 3, config={"min.insync.replicas": "2"})
     admin.create_topics([new])["t"].result(_DEADLINE_S)

@@ -19,7 +19,7 @@ from engine.host.real import RealClock
 from engine.znode.errors import ZnodeLimitExceeded
 from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 from engine.znode.model import Create, SessionEvent
-from engine.znode.patient import PatientZnodeClient
+from engine.znode.retrying_client import RetryingZnodeClient
 from tests.cluster.java_tools import NO_TOOLS, JavaTools
 from tests.cluster.real_kafka import JAVA
 from tests.soak.broker_process import free_port
@@ -74,7 +74,7 @@ class Session:
             session_timeout_ms=18_000,
             connection_timeout_ms=18_000,
         )
-        self.client = PatientZnodeClient(kazoo)
+        self.client = RetryingZnodeClient(kazoo)
         self.events: list[SessionEvent] = []
         self.client.on_session = self.events.append
         self.run(self.client.connect())

@@ -220,7 +220,7 @@ def test_beside_a_java_broker_both_follow_and_both_lead(
 def _kill_each_leader(
     cluster: EmbeddedCluster, brokers: Mapping[int, JoinedBroker], topic: str
 ) -> None:
-    """Kill 11, which leads first, then 12, each amid a load; each comes back before the next."""
+    """Kill 11, which leads first, then 12, each during a load; each comes back before the next."""
     admin = AdminClient({"bootstrap.servers": cluster.address})
     eventually(lambda: sorted(admin.list_topics(timeout=_DEADLINE_S).brokers), [1, 11, 12])
     create(admin, topic, [11, 12, 1])

@@ -155,11 +155,11 @@ class Rules:
 
     def difference(self, step: dict[str, Any], real: Answer, ours: Answer) -> str:
         """Return how two answers differ, nothing if they do not."""
-        asked = step.get("compare", ["exit", "stdout"])
+        requested = step.get("compare", ["exit", "stdout"])
         found = []
-        if "exit" in asked and real.status != ours.status:
+        if "exit" in requested and real.status != ours.status:
             found.append(f"exit status: {real.status} from Kafka, {ours.status} from ours\n")
-        if "stdout" in asked:
+        if "stdout" in requested:
             want, have = (self.applied(step, answer.stdout) for answer in (real, ours))
             found += difflib.unified_diff(
                 want.splitlines(keepends=True), have.splitlines(keepends=True), "kafka", "ours"
@@ -202,19 +202,21 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=90.0, help="seconds for one step")
     parser.add_argument("--after", default="", help="begin behind this step")
     parser.add_argument("-v", "--verbose", action="store_true")
-    asked = parser.parse_args()
-    scenario = yaml.safe_load(Path(asked.scenario).read_text())
+    requested = parser.parse_args()
+    scenario = yaml.safe_load(Path(requested.scenario).read_text())
     rules = Rules(scenario)
     stages = [
-        Stage(scenario, asked.command, cluster, asked.timeout)
-        for cluster in (asked.real, asked.ours)
+        Stage(scenario, requested.command, cluster, requested.timeout)
+        for cluster in (requested.real, requested.ours)
     ]
-    tools = re.compile(asked.tools)
+    tools = re.compile(requested.tools)
     counts: Counter[str] = Counter()
     ids = [step["id"] for step in scenario["steps"]]
-    first = ids.index(asked.after) + 1 if asked.after else 0
+    first = ids.index(requested.after) + 1 if requested.after else 0
     for step in scenario["steps"][first:]:
-        if not _is_played(step, asked.version, tools) or not re.search(asked.only, step["id"]):
+        if not _is_played(step, requested.version, tools) or not re.search(
+            requested.only, step["id"]
+        ):
             continue
         difference, answers = play_both(stages, rules, step)
         is_compared = step.get("compare") != [] and answers[0] is not None
@@ -223,7 +225,7 @@ def main() -> int:
             print(f"DIFFERS {step['id']}: {step['tool']} {shlex.join(map(str, step['args']))}")
             print(difference)
             print(f"ours on stderr: {answers[1].stderr[:1000]}", flush=True)
-        elif asked.verbose:
+        elif requested.verbose:
             print(f"same {step['id']}", flush=True)
     for stage in stages:
         stage.close()

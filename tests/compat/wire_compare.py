@@ -71,9 +71,9 @@ def _report(pair: Pair, given: argparse.Namespace) -> int:
             print(f"    … and {len(found) - given.each} like it")
     for pattern in () if given.only else unseen(known):
         print(f"accepted and not seen: {pattern}")
-    print("asked:", ", ".join(f"{name} {count}" for name, count in sorted(pair.asked.items())))
+    print("asked:", ", ".join(f"{name} {count}" for name, count in sorted(pair.requested.items())))
     kinds = {kind: sum(one.kind == kind for one in left) for kind in ("value", "order", "message")}
-    print(f"asked {sum(pair.asked.values())}, accepted {len(known)}, differences {kinds}")
+    print(f"asked {sum(pair.requested.values())}, accepted {len(known)}, differences {kinds}")
     is_wrong = kinds["value"] or given.messages * kinds["message"] or given.orders * kinds["order"]
     return int(bool(is_wrong))
 

@@ -43,7 +43,7 @@ class Life:
         self.sent: list[bytes] = []
         self.acknowledged: dict[int, bytes] = {}
         self.created: set[str] = set()
-        self.asked_to_delete: set[str] = set()
+        self.requested_to_delete: set[str] = set()
         self.deleted: set[str] = set()
         self.trimmed = 0
         self.is_stopped = False
@@ -75,7 +75,7 @@ class Life:
         self.created.add(name)
 
     def delete(self, client: MemoryClient, name: str) -> None:
-        self.asked_to_delete.add(name)
+        self.requested_to_delete.add(name)
         topic = message_class("DeleteTopicsRequest").DeleteTopicState(name=name)
         reply = client.ask("DeleteTopics", 6, topics=[topic], timeout_ms=1000)
         assert reply.responses[0].error_code == 0
@@ -116,7 +116,7 @@ class Life:
         client = stage.connect()
         topics = client.ask("Metadata", 9, topics=None).topics
         names = {topic.name for topic in topics}
-        assert self.created - self.asked_to_delete <= names
+        assert self.created - self.requested_to_delete <= names
         assert not self.deleted & names
         live = [name for name in disk.list_dir(LOG_DIR) if name.endswith("-0")]
         assert {f"{name}-0" for name in names} == set(live)
@@ -160,8 +160,8 @@ def _started(disk: MemoryFiles, store: ZnodeStore) -> MemoryBroker:
 def _fetched(client: MemoryClient, offset: int) -> list[tuple[int, bytes]]:
     """Return what one fetch brings: records of one segment."""
     made = message_class("FetchRequest")
-    asked = made.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-    topic = made.FetchTopic(topic="kept", partitions=[asked])
+    requested = made.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    topic = made.FetchTopic(topic="kept", partitions=[requested])
     reply = client.ask("Fetch", 12, max_wait_ms=0, max_bytes=1 << 20, topics=[topic])
     found = reply.responses[0].partitions[0]
     assert found.error_code == 0
@@ -174,8 +174,8 @@ def _fetched(client: MemoryClient, offset: int) -> list[tuple[int, bytes]]:
 
 def _listed(client: MemoryClient, timestamp: int) -> int:
     made = message_class("ListOffsetsRequest")
-    asked = made.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-    topic = made.ListOffsetsTopic(name="kept", partitions=[asked])
+    requested = made.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topic = made.ListOffsetsTopic(name="kept", partitions=[requested])
     reply: Any = client.ask("ListOffsets", 7, replica_id=-1, topics=[topic])
     found = reply.topics[0].partitions[0]
     assert found.error_code == 0

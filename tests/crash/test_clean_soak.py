@@ -1,4 +1,4 @@
-"""Brokers killed amid cleanings lose no last value; `make soak-clean` does it for longer.
+"""Brokers killed during cleanings lose no last value; `make soak-clean` does it for longer.
 
 What it looks for is seen where it is broken.
 """

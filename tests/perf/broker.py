@@ -142,14 +142,14 @@ def measure(cases: list[Case], kind: Kind) -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--folder", default=None)
     parser.add_argument("--settings", nargs="*", default=[])
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     peers = []
-    for text in asked.peer:
+    for text in requested.peer:
         name, address, pids = text.split("=")
         peers.append(Peer(name, address, [int(pid) for pid in pids.split(",")]))
     with (
-        tempfile.TemporaryDirectory(dir=asked.folder) as folder,
-        ours(folder, asked.settings, *kind.options) as me,
+        tempfile.TemporaryDirectory(dir=requested.folder) as folder,
+        ours(folder, requested.settings, *kind.options) as me,
     ):
         everyone = [me, *peers]
         print(machine_line(), "\n")
@@ -159,9 +159,9 @@ def measure(cases: list[Case], kind: Kind) -> None:
         print(f"| case | {' | '.join([*heads, *ratios, 'wanted'])} |")
         print("|---" * (2 + len(heads) + len(ratios)) + "|")
         for case in cases:
-            if asked.only not in case.label:
+            if requested.only not in case.label:
                 continue
-            mine, *others = run_case(case, everyone, asked.rounds, asked.mb * _MB, kind)
+            mine, *others = run_case(case, everyone, requested.rounds, requested.mb * _MB, kind)
             cells = [_cell(mine), *(_cell(other) for other in others)]
             cells += [
                 f"{mine.figure / other.figure:.2f}x, CPU {mine.cpu / other.cpu:.2f}x"

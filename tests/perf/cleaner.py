@@ -70,22 +70,22 @@ def main() -> None:
     parser.add_argument("--folder")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clean", nargs=3, metavar=("TIER", "SOURCE", "TARGET"))
-    asked = parser.parse_args()
-    if asked.clean:
-        tier, *folders = asked.clean
+    requested = parser.parse_args()
+    if requested.clean:
+        tier, *folders = requested.clean
         print(json.dumps(_clean_here(tier, *map(Path, folders))))
         return
     print(f"{machine_line()}\n\n| | time s | processor s | memory MB |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=requested.folder) as folder:
         source = Path(folder) / "source"
-        write_log(source, asked.records, asked.keys)
+        write_log(source, requested.records, requested.keys)
         sides: dict[str, Callable[[Path], Measured]] = {
             f"ours, {tier}": partial(_clean_beside, tier, source) for tier in ("plain", "compiled")
         }
-        if asked.libs:
-            sides["Kafka"] = lambda target: _clean_by_kafka(source, target, asked.libs)
+        if requested.libs:
+            sides["Kafka"] = lambda target: _clean_by_kafka(source, target, requested.libs)
         rounds: dict[str, list[Measured]] = {name: [] for name in sides}
-        for number in range(asked.rounds):
+        for number in range(requested.rounds):
             for name, clean in sides.items():
                 target = Path(folder) / f"{name[-5:]}-{number}"
                 rounds[name].append(clean(target))

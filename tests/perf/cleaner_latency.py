@@ -58,21 +58,21 @@ def main() -> None:
     parser.add_argument("--folder")
     parser.add_argument("--settings", nargs="*", default=[])
     parser.add_argument("--realtime", action="store_true")
-    asked = parser.parse_args()
-    if asked.realtime:
+    requested = parser.parse_args()
+    if requested.realtime:
         _PREFERRED.append(os.getpid())
-    more = dict(word.replace(".", "_").split("=", 1) for word in asked.settings)
+    more = dict(word.replace(".", "_").split("=", 1) for word in requested.settings)
     print(f"{machine_line()}\n\n| | produces | p50 ms | p90 | p99 | p99.9 |")
     print("|---|---|---|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=requested.folder) as folder:
         source = Path(folder) / "source"
-        write_log(source, asked.records, asked.records)
+        write_log(source, requested.records, requested.records)
         data = Path(folder) / "ours"
-        _tell("ours", _measured_ours(source, data, asked.rounds, more))
+        _tell("ours", _measured_ours(source, data, requested.rounds, more))
         shutil.rmtree(data, ignore_errors=True)
-        if asked.libs:
+        if requested.libs:
             data = Path(folder) / "kafka"
-            _tell("Kafka", _measured_kafka(source, data, asked.rounds, asked.libs, more))
+            _tell("Kafka", _measured_kafka(source, data, requested.rounds, requested.libs, more))
 
 
 def _tell(name: str, waits: Waits) -> None:

@@ -262,26 +262,26 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Print one line a case."""
-    asked = _arguments()
+    requested = _arguments()
     # Compiled modules are kept, as they are wherever the package is installed.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     named = {
-        "kcat": asked.kcat,
-        "kafka-topics": asked.kafka_topics,
-        "kafka-producer": asked.kafka_producer,
-        "kafka-consumer": asked.kafka_consumer,
+        "kcat": requested.kcat,
+        "kafka-topics": requested.kafka_topics,
+        "kafka-producer": requested.kafka_producer,
+        "kafka-consumer": requested.kafka_consumer,
     }
     peers = {name: shlex.split(words) for name, words in named.items() if words}
     peers = {name: words for name, words in peers.items() if shutil.which(words[0])}
-    wanted = asked.only.split(",")
+    wanted = requested.only.split(",")
     print(f"{machine_line()}\n\n| case | kctl | others | wanted |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(asked.address, peers, Path(folder))
+        place = Place(requested.address, peers, Path(folder))
         for name in wanted:
             for case in CASES[name](place) if name in CASES else ():
-                print(_run(case, asked.rounds), flush=True)
+                print(_run(case, requested.rounds), flush=True)
     if "start" in wanted:
-        print("\n".join(_starts(asked.rounds, asked.kafka_start, asked.kafka_stop)))
+        print("\n".join(_starts(requested.rounds, requested.kafka_start, requested.kafka_stop)))
 
 
 if __name__ == "__main__":

@@ -119,14 +119,14 @@ def main() -> None:
     parser.add_argument("--counts", type=int, nargs="*", default=[0, 1000, 5000])
     parser.add_argument("--requests", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     limit = raise_descriptor_limit()
-    if limit < max(asked.counts) * 4 // 3 + 200:
+    if limit < max(requested.counts) * 4 // 3 + 200:
         raise SystemExit(f"{limit} descriptors are too few for so many connections")
     print(machine_line(), "\n")
     print("| idle connections | RSS each | ApiVersions p50 | to alone | produce p50 | to alone |")
     print("|---|---|---|---|---|---|")
-    alone, *others = run(asked.counts, asked.requests, asked.rounds)
+    alone, *others = run(requested.counts, requested.requests, requested.rounds)
     for each in (alone, *others):
         size = f"{each.bytes_each / 1024:.1f} KB" if each.idle_count else "–"
         print(

@@ -39,12 +39,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", default=None)
     parser.add_argument("--only", default="")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     kctl = [str(Path(sys.executable).parent / "kctl")]
     print(f"{machine_line()}\n\n| case | kctl | Kafka | ratio | wanted |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=requested.folder) as folder:
         for label, size, value, batch, options, wanted in CASES:
-            if asked.only not in label:
+            if requested.only not in label:
                 continue
             path = Path(folder) / f"{size}-{value}-{batch}" / _NAME
             if not path.exists():
@@ -52,7 +52,7 @@ def main() -> None:
                 write_segment(path, total_bytes=size, value_bytes=value, batch_bytes=batch)
             args = [*options, "--files", str(path)]
             ours, peer = compare(
-                [*kctl, "dump-log", *args], [*shlex.split(asked.kafka), *args], asked.rounds
+                [*kctl, "dump-log", *args], [*shlex.split(requested.kafka), *args], requested.rounds
             )
             print(table_line(label, ours, peer, wanted), flush=True)
 

@@ -92,8 +92,8 @@ def main() -> None:
         processes.append(_fork(lambda end=end: _follow(end)))
         end.close()
     client = _ready(socket.create_connection(listener.getsockname()))
-    near_client = _ready(listener.accept()[0])
-    processes.append(_fork(lambda: _lead(near_client, followers)))
+    local_client = _ready(listener.accept()[0])
+    processes.append(_fork(lambda: _lead(local_client, followers)))
     took, before = [], 0.0
     for number in range(-500, rounds):
         if number == 0:

@@ -61,7 +61,7 @@ def _by_topic(
 
 def _produce(acks: int) -> Fields:
     def fields(stage: Stage, _number: int) -> dict[str, Any]:
-        # Of now: what is old is rolled and deleted by the next retention check, amid this.
+        # Of now: what is old is rolled and deleted by the next retention check, during this.
         made, records = message_class("ProduceRequest"), sent(at_ms=time.time_ns() // 1_000_000)
         data = [made.PartitionProduceData(index=0, records=records)]
         rows = [made.TopicProduceData(name=each, partition_data=data) for each in stage.topics]

@@ -154,8 +154,8 @@ def measure(
             told("nothing", min(_idle(probe) for _ in range(rounds)))
             for case in CASES:
                 if only in case.label:
-                    count_asked = 1 if case.is_first_alone else rounds
-                    turns = [_ask(stage, probe, case, number) for number in range(count_asked)]
+                    count_requested = 1 if case.is_first_alone else rounds
+                    turns = [_ask(stage, probe, case, number) for number in range(count_requested)]
                     told(case.label, min(turns))
         finally:
             probe.close()

@@ -1,4 +1,4 @@
-"""How other tools would move replicas: written anew from what their authors say of them.
+"""How other tools would move replicas: written again from what their authors say of them.
 
 Kafka: round robin from a random start, whatever is where (`engine/planner/kafka_assignment.py`).
 

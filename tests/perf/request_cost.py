@@ -179,13 +179,15 @@ def produce_frame(topic: str, batch_bytes: int, acks: int = 1, codec: Codec = Co
 def fetch_frame(topic: str, offset: int, max_bytes: int) -> bytes:
     """Return a fetch request of a consumer without a session, as librdkafka's are."""
     request = message_class("FetchRequest")
-    asked = request.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+    requested = request.FetchPartition(
+        partition=0, fetch_offset=offset, partition_max_bytes=max_bytes
+    )
     message = request(
         max_wait_ms=500,
         min_bytes=1,
         max_bytes=50 << 20,
         session_epoch=-1,
-        topics=[request.FetchTopic(topic=topic, partitions=[asked])],
+        topics=[request.FetchTopic(topic=topic, partitions=[requested])],
     )
     return _framed(_FETCH, _FETCH_VERSION, "Fetch", message)
 
@@ -195,14 +197,14 @@ def session_frame(
 ) -> bytes:
     """Return a fetch request of a consumer with a session, as Java's are."""
     request = message_class("FetchRequest")
-    asked = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
+    requested = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
     message = request(
         max_wait_ms=500,
         min_bytes=1,
         max_bytes=50 << 20,
         session_id=session_id,
         session_epoch=session_epoch,
-        topics=[request.FetchTopic(topic_id=topic_id, partitions=[asked])],
+        topics=[request.FetchTopic(topic_id=topic_id, partitions=[requested])],
     )
     return _framed(_FETCH, _SESSION_FETCH_VERSION, "Fetch", message)
 
@@ -290,7 +292,7 @@ def _fetch(max_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
 
 
 def _fetch_in_session(max_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
-    """Fetch as Java's clients do: one partition in the session, which each request names anew."""
+    """Fetch as Java's clients do: one partition in the session, which each request names again."""
     _fill(tree, topic, max_bytes)
     with socket.create_connection((tree.host, tree.port)) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -422,26 +424,26 @@ def main() -> None:
     parser.add_argument("--brokers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     here = str(Path(__file__).parents[2])
-    trees = [text.partition("=")[::2] for text in asked.tree] or [("kctl", here)]
+    trees = [text.partition("=")[::2] for text in requested.tree] or [("kctl", here)]
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         brokers = [
-            stack.enter_context(tree_broker(name, directory, f"{folder}/{name}", asked.brokers))
+            stack.enter_context(tree_broker(name, directory, f"{folder}/{name}", requested.brokers))
             for name, directory in trees
         ]
-        brokers += [_peer(text) for text in asked.peer]
-        if asked.least:
+        brokers += [_peer(text) for text in requested.peer]
+        if requested.least:
             brokers.append(stack.enter_context(_least(folder)))
         print(machine_line(), "\n\nCPU µs a request: least (median; in the kernel; by the clock)\n")
         print(f"| case | {' | '.join(tree.name for tree in brokers)} |")
         print("|---" * (1 + len(brokers)) + "|")
         for case in CASES:
-            if asked.only not in case.label:
+            if requested.only not in case.label:
                 continue
             costs: list[list[Cost]] = [[] for _ in brokers]
-            for _ in range(asked.rounds):
+            for _ in range(requested.rounds):
                 for tree, found in zip(brokers, costs, strict=True):
                     if not (tree.has_topics or case.is_for_least):
                         continue

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from engine.errors import WireError
 from engine.host.ports import FileRegion
 from engine.wire.codec import message_codec
+from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.fetch_bytes import (
-    AskedPartition,
     FetchedPartition,
     FetchRequest,
     FetchResponse,
+    RequestedPartition,
     decode_fetch_request,
     encode_fetch_response,
 )
@@ -29,7 +30,6 @@ from engine.wire.produce_bytes import (
 )
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import message_class
-from engine.wire.usual_fetch_bytes import read_fetch_request
 from tests.unit.wire.questions import damaged
 from tests.unit.wire.values import drawn_message
 
@@ -53,7 +53,7 @@ def fetch_by_table(message: Any, version: int) -> FetchRequest:
         (
             topic.topic_id if has_ids else topic.topic,
             [
-                AskedPartition(
+                RequestedPartition(
                     p.partition,
                     p.current_leader_epoch,
                     p.fetch_offset,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LogConfig
-from engine.log.log_lines import LogStartReason
+from engine.log.log_messages import LogStartReason
 from engine.log.log_reader import MAX_TIMESTAMP
 from engine.log.log_types import OffsetOutOfRange
 from engine.records.record import Record

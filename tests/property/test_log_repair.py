@@ -140,7 +140,7 @@ def test_ordinary_batches_take_the_short_way_to_the_same_findings(
             hurt(files, number, kind, position, value)
     partition = partition_of(files, "/data")
     quick = verify_partition(files, partition)
-    # Opening every batch, no batch is taken as usual.
+    # Opening every batch, no batch takes the fast path.
     deep = verify_partition(files, partition, None, VerifyOptions(deep=True))
     found = tuple(f for f in deep.findings if f.code != "batch-records")
     assert quick == deep._replace(findings=found)

@@ -325,7 +325,7 @@ def test_balance_makes_nothing_worse(
     st.sets(st.sampled_from(list(LevelGoal)), min_size=1).map(frozenset),
     st.integers(0, 2**32),
 )
-def test_levelling_by_rates_undoes_no_other_level(
+def test_balancing_by_rates_undoes_no_other_level(
     model: ClusterModel, constraints: PlanConstraints, goals: frozenset[LevelGoal], seed: int
 ) -> None:
     rated = with_rates(model, Random(seed))

@@ -88,7 +88,7 @@ def _strictly(block: bytes, count: int) -> list[Record] | None:
 
 
 @given(_records)
-def test_what_a_builder_builds_is_usual(drawn: list[Drawn]) -> None:
+def test_what_a_builder_builds_is_fast(drawn: list[Drawn]) -> None:
     block, base_ms = _block(drawn)
     times = [time - base_ms for time, *_ in drawn]
     has_null_key = any(key is None for _, key, *_ in drawn)
@@ -96,7 +96,7 @@ def test_what_a_builder_builds_is_usual(drawn: list[Drawn]) -> None:
 
 
 @given(_records, st.integers(0, 1 << 32), st.integers(-1, 1))
-def test_damaged_records_are_usual_only_if_the_strict_reader_takes_them(
+def test_damaged_records_are_fast_only_if_the_strict_reader_takes_them(
     drawn: list[Drawn], seed: int, more: int
 ) -> None:
     block, _ = _block(drawn)
@@ -115,7 +115,7 @@ def test_damaged_records_are_usual_only_if_the_strict_reader_takes_them(
 
 
 @given(_alike)
-def test_records_of_one_kind_are_usual(alike: tuple[int, int, bytes, bytes, int]) -> None:
+def test_records_of_one_kind_are_fast(alike: tuple[int, int, bytes, bytes, int]) -> None:
     drawn = _drawn_alike(*alike)
     block, base_ms = _block(drawn)
     times = [time - base_ms for time, *_ in drawn]

@@ -1,4 +1,4 @@
-"""A cleaning of segments that ends amid its renames, as a broker leaves it that dies then.
+"""A cleaning of segments that ends during its renames, as a broker leaves it that dies then.
 
 ```
 write  .log.cleaned of each new segment, made durable

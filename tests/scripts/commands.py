@@ -250,11 +250,11 @@ class Script:
 
     def elect(self, words: list[str], options: dict[str, str]) -> list[str]:
         kind, name = words
-        asked = self.stage.active.controller.elect_leaders(
+        requested = self.stage.active.controller.elect_leaders(
             [_key(name)], is_unclean=kind == "unclean"
         )
         notes = self.stage.take_notes()
-        outcome = asked.result()[_key(name)]
+        outcome = requested.result()[_key(name)]
         word = (
             f"leader {outcome.leader_id}" if outcome.code == 0 else kafka_error(outcome.code).name
         )

@@ -53,21 +53,21 @@ def answer_of(result: FetchResult) -> LeaderAnswer:
 
 
 def ends_of(
-    leader: ReplicaManager, asked: dict[TopicPartition, int]
+    leader: ReplicaManager, requested: dict[TopicPartition, int]
 ) -> dict[TopicPartition, LeaderEnds]:
     """Return where a leader's logs start and end."""
-    logs = {key: leader.partitions[key].log for key in asked}
+    logs = {key: leader.partitions[key].log for key in requested}
     return {
         key: LeaderEnds(0, log.log_start_offset, log.log_end_offset) for key, log in logs.items()
     }
 
 
 def epochs_of(
-    leader: ReplicaManager, asked: dict[TopicPartition, EpochQuestion]
+    leader: ReplicaManager, requested: dict[TopicPartition, EpochQuestion]
 ) -> dict[TopicPartition, EpochAnswer]:
     """Return where epochs of a leader's logs ended."""
     answers = {}
-    for key, (leader_epoch, gap) in asked.items():
+    for key, (leader_epoch, gap) in requested.items():
         end = leader.partitions[key].end_offset_for_epoch(gap.epoch_before, leader_epoch)
         answers[key] = EpochAnswer(0, *end) if end is not None else EpochAnswer(0)
     return answers
@@ -89,14 +89,14 @@ def fetch_once(
     key, log = follower.topic_partition, follower.log
     before = log.log_end_offset
     fetcher.add(key, follower.leader_epoch)
-    asked = fetcher.asked()
-    sent = asked
+    requested = fetcher.requested()
+    sent = requested
     if epoch is not None:
-        sent = {key: spec._replace(current_leader_epoch=epoch) for key, spec in asked.items()}
-    if not asked:
+        sent = {key: spec._replace(current_leader_epoch=epoch) for key, spec in requested.items()}
+    if not requested:
         return [f"{follower.broker_id}: follows nobody"]
     ((_, answer),) = answers_of(leader, follower.broker_id, sent)
-    fetcher.taken(asked, [(key, answer)])
+    fetcher.taken(requested, [(key, answer)])
     return [f"{follower.broker_id}: {_told(follower, before, answer)}"]
 
 

@@ -242,7 +242,7 @@ class Stage:
         self.nodes: dict[int, Node] = {}
         self._disks: dict[int, MemoryFiles] = {}
         self._notes: list[str] = []
-        self._asked: list[tuple[Node, Callable[[], None]]] = []
+        self._requested: list[tuple[Node, Callable[[], None]]] = []
         self.admin = EmbeddedZnodeClient(self.store, TIMEOUT_MS)
         now(self.admin.connect())
         for path in PERSISTENT_PATHS:
@@ -338,10 +338,10 @@ class Stage:
         """Deliver what was on its way to brokers that were cut off, and their proposals."""
         for node in list(self.nodes.values()):
             node.requests.pass_on()
-        asked, self._asked = self._asked, []
-        for node, ask in asked:
+        requested, self._requested = self._requested, []
+        for node, ask in requested:
             if node.is_cut:
-                self._asked.append((node, ask))
+                self._requested.append((node, ask))
             elif self.nodes.get(node.broker_id) is node:
                 ask()
 
@@ -363,7 +363,7 @@ class Stage:
             answer.watch(lambda: response.keep(answer.result()))
 
         if node.is_cut:
-            self._asked.append((node, ask))
+            self._requested.append((node, ask))
         else:
             ask()
         return response

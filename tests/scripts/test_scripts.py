@@ -169,7 +169,7 @@ def no_divergence(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_end_alone(patch: pytest.MonkeyPatch) -> None:
-    """Tell where the log ends, and not of which epoch that is, as before KIP-279."""
+    """Return where the log ends, and not of which epoch that is, as before KIP-279."""
     find_divergence = Partition.find_divergence
 
     def nameless(self: Partition, spec: Any) -> EpochEnd | None:

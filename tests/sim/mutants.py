@@ -97,11 +97,11 @@ def repeated_orders_drop_proposals(patch: pytest.MonkeyPatch) -> None:
 
 def lost_requests_are_given_up(patch: pytest.MonkeyPatch) -> None:
     """Give an event of the controller up when the connection to the store is lost."""
-    patch.setattr(node, "PatientZnodeClient", lambda client: client)
+    patch.setattr(node, "RetryingZnodeClient", lambda client: client)
 
 
 def failed_orders_stay_secret(patch: pytest.MonkeyPatch) -> None:
-    """Tell nobody of a disk that fails amid an order of the controller."""
+    """Tell nobody of a disk that fails during an order of the controller."""
     from engine.replication.errors import answer_to
 
     def quiet(self: Leadership, topic_partition: Any, failure: Any) -> Any:
@@ -209,7 +209,7 @@ MUTANTS = (
     Mutant(planted.shrinking_while_asking, "in-sync sets in flight", "ISR-6"),
     Mutant(repeated_orders_drop_proposals, "an order that comes twice", "ISR-10"),
     Mutant(lost_requests_are_given_up, "the store is away for a moment", "C5"),
-    Mutant(failed_orders_stay_secret, "a disk fails amid an order", "D20"),
+    Mutant(failed_orders_stay_secret, "a disk fails during an order", "D20"),
     Mutant(passed_over_is_known, "an answer that comes too late", "HW-6"),
     Mutant(lost_watches_stay_lost, "the store resets a connection", "LIVE"),
     Mutant(failed_directories_stay_in_use, "one directory fails beside another", "D20"),
@@ -218,12 +218,12 @@ MUTANTS = (
     Mutant(targets_need_not_catch_up, "a move that ends too early", "C6"),
     Mutant(leaving_members_hold_nothing, "a member of the set that a move removes", "HW-7, R3"),
     Mutant(dead_replicas_count_as_deleted, "a topic that is gone but for one", "C8"),
-    Mutant(any_phase_follows_any, "replicas amid two events", "C3"),
+    Mutant(any_phase_follows_any, "replicas during two events", "C3"),
     Mutant(cleaner.cleaned_beyond_the_watermark, "a cleaning of what is not committed", "L7"),
     Mutant(cleaner.the_maps_last_value_goes, "a last value that goes", "L7"),
     Mutant(cleaner.tombstones_go_at_once, "a tombstone that goes before its time", "L7"),
     Mutant(cleaner.last_batches_of_producers_go, "a producer that a cleaning forgets", "T5"),
-    Mutant(cleaner.a_cut_log_is_cleaned_on, "a log that is cut amid its cleaning", "L7"),
+    Mutant(cleaner.a_cut_log_is_cleaned_on, "a log that is cut during its cleaning", "L7"),
     Mutant(cleaner.cleaned_segments_are_not_synced, "swap crash of a cleaning", "L8"),
     Mutant(retention.first_batches_of_fetches_go, "a fetch that skips", "R14"),
     Mutant(retention.retention_by_time_is_early, "retention by time", "L6"),

@@ -18,7 +18,7 @@ from engine.replication.partition import Partition
 
 def first_batches_of_fetches_go(patch: pytest.MonkeyPatch) -> None:
     """Leave the first of several batches out of a response to a consumer."""
-    read, fast = Partition.read, partitions.read_slice_usual
+    read, fast = Partition.read, partitions.read_slice_fast
 
     def shorter(content: bytes) -> bytes:
         size = BatchView(memoryview(content), 0).size_bytes if len(content) > 61 else len(content)
@@ -37,7 +37,7 @@ def first_batches_of_fetches_go(patch: pytest.MonkeyPatch) -> None:
         return shorter(found) if isinstance(found, bytes) else found
 
     patch.setattr(Partition, "read", skipping)
-    patch.setattr(partitions, "read_slice_usual", skipping_fast)
+    patch.setattr(partitions, "read_slice_fast", skipping_fast)
 
 
 def _too_early(patch: pytest.MonkeyPatch, changed: dict[str, int]) -> None:

@@ -22,7 +22,7 @@ from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
-from engine.sim.rest import are_even, lacks_offsets_alone
+from engine.sim.quiescence import are_even, lacks_offsets_alone
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
@@ -321,7 +321,7 @@ def test_phases_that_do_not_follow_each_other_are_seen() -> None:
     context.replica_phases[replica] = ReplicaPhase.DELETION_SUCCESSFUL
     context.partition_phases[T0] = PartitionPhase.NEW
     assert ["C3", "C3"] == broken
-    # The next controller of this broker begins anew.
+    # The next controller of this broker begins again.
     context.reset()
     context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
     context.replica_phases[Replica(T0, 2)] = ReplicaPhase.OFFLINE

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine.log.cleaner import cleaning_lines
+from engine.log.cleaner import log_messages
+from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Violation
-from engine.sim.kinds import FaultKind
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.shrink import shrink
 from engine.sim.simulation import RunResult, buried_quietly, run_plan
@@ -77,7 +77,7 @@ def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cleaned: list[object] = []
-    monkeypatch.setattr(cleaning_lines, "cleaned", lambda key, *_: cleaned.append(key))
+    monkeypatch.setattr(log_messages, "cleaned", lambda key, *_: cleaned.append(key))
     seed = next(seed for seed in range(100) if plan_of(seed).is_compacted)
     result = run_plan(plan_of(seed, duration_ms=8_000))
     assert result.violation is None

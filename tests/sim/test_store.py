@@ -16,7 +16,7 @@ from engine.sim.store import SimulatedZnodeClient, StoreServer, WatchedJournal
 from engine.znode.kept_watches import KeptWatches
 from engine.znode.model import WatchEvent, WatchKind
 from engine.znode.paths import CONTROLLER
-from engine.znode.patient import PatientZnodeClient
+from engine.znode.retrying_client import RetryingZnodeClient
 from engine.znode.tree import Node
 
 
@@ -49,10 +49,10 @@ class Stage:
         self.simulated: list[SimulatedZnodeClient] = []
         self.events: list[str] = []
 
-    def client(self, name: str) -> PatientZnodeClient:
+    def client(self, name: str) -> RetryingZnodeClient:
         timers = Machine(name, self.loop, Unseen()).start()
         self.simulated.append(SimulatedZnodeClient(timers, self.server, 18_000))
-        client = PatientZnodeClient(self.simulated[-1])
+        client = RetryingZnodeClient(self.simulated[-1])
         self.run(client.connect())
         return client
 

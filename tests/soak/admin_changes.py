@@ -45,7 +45,7 @@ def topic_to_create(name: str, partitions: int, **configs: str) -> Any:
 
 
 def is_done(error_code: int, reply: Any) -> bool:
-    """Tell whether a change was made; False when it may be or not, and fails for refusals."""
+    """Return whether a change was made; False when it may be or not, and fails for refusals."""
     assert error_code == _NONE or error_code in _LATER, reply
     return error_code == _NONE
 
@@ -64,7 +64,7 @@ class AdminChanges:
         self.gone: set[str] = set()
         #: Which values retention.bytes of the aged topic may have.
         self.retention: set[str | None] = {None}
-        self.trim_asked = 0
+        self.trim_requested = 0
         self.trim_answered = 0
         self.producer_ids: list[int] = []
         self.changes = 0
@@ -152,10 +152,10 @@ class AdminChanges:
 
     def _trim(self, client: RawClient) -> None:
         end = latest(client, [self._trimmed])[self._trimmed]
-        offset = self._random.randint(self.trim_asked, max(end, self.trim_asked))
+        offset = self._random.randint(self.trim_requested, max(end, self.trim_requested))
         if offset > end:
             return
-        self.trim_asked = offset
+        self.trim_requested = offset
         kind = "DeleteRecordsRequest"
         partition = of(
             kind, "DeleteRecordsPartition", partition_index=self._trimmed.partition, offset=offset

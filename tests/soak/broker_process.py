@@ -64,7 +64,7 @@ class BrokerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     def pids(self) -> dict[str, int]:

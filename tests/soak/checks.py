@@ -53,7 +53,7 @@ class Seen:
 
 
 def _is_open_index(finding: Finding) -> bool:
-    """Tell whether a finding is only that the newest segment's indexes live in memory."""
+    """Return whether a finding is only that the newest segment's indexes live in memory."""
     path = Path(finding.path)
     newest = max(log.stem for log in path.parent.glob("*.log"))
     return path.stem == newest and finding.code in _OPEN_INDEX
@@ -183,7 +183,7 @@ class Checks:
     def _check_start(self, place: Place, start: int, end: int) -> None:
         assert 0 <= start <= end
         if place.topic == "trimmed":
-            assert start <= self._operator.trim_asked, (start, self._operator.trim_asked)
+            assert start <= self._operator.trim_requested, (start, self._operator.trim_requested)
         elif place.topic != "aged":
             assert start == 0, f"{place} starts at {start}"
 

@@ -1,4 +1,4 @@
-"""Compaction and retention amid kills: whatever is cleaned, no last value of a key is lost.
+"""Compaction and retention during kills: whatever is cleaned, no last value of a key is lost.
 
     make soak-clean                   or: python -m tests.soak.clean_logs --brokers 3 --minutes 10
 
@@ -126,7 +126,7 @@ class CleanSoak:
         self.transactions = PlantedTransactions(self.partitions[_TRANSACTIONS], seed)
         self._acknowledged_before = 0
         self.done: Counter[str] = Counter()
-        #: What kinds of files a kill left amid a change, and how often.
+        #: What kinds of files a kill left during a change, and how often.
         self.left: Counter[str] = Counter()
         self._in_sync()
         for writer in self.writers:
@@ -160,7 +160,7 @@ class CleanSoak:
     # What happens
 
     def cycle(self) -> None:
-        """Do something to a broker amid the load, see it come back, and check."""
+        """Do something to a broker during the load, see it come back, and check."""
         broker_id, began_s = self._random.choice(self._brokers), time.monotonic()
         self._random.choice((self._kill, self._kill_amid, self._kill_amid, self._restart))(
             broker_id
@@ -189,7 +189,7 @@ class CleanSoak:
         names = self._random.choice((".swap", ".swap", ".cleaned", ".deleted"))
         cleaned_files.wait_for(self.cluster.log_dir(broker_id), names, _WATCHED_S)
         self.cluster.kill(broker_id)
-        self._come_back(broker_id, "killed amid a cleaning")
+        self._come_back(broker_id, "killed during a cleaning")
 
     def _come_back(self, broker_id: int, what: str) -> None:
         self.left.update(cleaned_files.suffixes(self.cluster.log_dir(broker_id)))
@@ -331,10 +331,18 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=0)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-clean-"))
-    print(f"{asked.brokers} brokers, seed {asked.seed}, data in {folder}", flush=True)
-    print(run(folder, asked.brokers, asked.seed, minutes=asked.minutes, port=asked.port))
+    print(f"{requested.brokers} brokers, seed {requested.seed}, data in {folder}", flush=True)
+    print(
+        run(
+            folder,
+            requested.brokers,
+            requested.seed,
+            minutes=requested.minutes,
+            port=requested.port,
+        )
+    )
     folder.rmdir()
     return 0
 

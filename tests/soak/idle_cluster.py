@@ -124,30 +124,32 @@ class IdleSoak:
         self.cluster.kctl("destroy", "-y")
 
 
-def run(asked: argparse.Namespace, data: Path) -> str:
+def run(requested: argparse.Namespace, data: Path) -> str:
     """Run it; any broken claim is an AssertionError, which leaves the files."""
-    soak = IdleSoak(data, asked.brokers, asked.partitions, is_one_process=not asked.processes)
+    soak = IdleSoak(
+        data, requested.brokers, requested.partitions, is_one_process=not requested.processes
+    )
     try:
-        said = _run(soak, asked)
+        said = _run(soak, requested)
     finally:
         soak.cluster.kctl("stop")
     soak.destroy()
     return said
 
 
-def _run(soak: IdleSoak, asked: argparse.Namespace) -> str:
+def _run(soak: IdleSoak, requested: argparse.Namespace) -> str:
     began_s = time.monotonic()
-    if asked.load_seconds:
-        print(f"loaded with {soak.load(asked.load_seconds):.0f} MB/s", flush=True)
-    soak.rest(asked.warm_up_seconds, began_s)
+    if requested.load_seconds:
+        print(f"loaded with {soak.load(requested.load_seconds):.0f} MB/s", flush=True)
+    soak.rest(requested.warm_up_seconds, began_s)
     soak.check()
-    samples = soak.rest(asked.minutes * 60, began_s)
+    samples = soak.rest(requested.minutes * 60, began_s)
     count = min(_SAMPLES, (len(samples) + 1) // 2)
     first = statistics.median(samples[:count])
     grown = statistics.median(samples[-count:]) - first
     said = (
-        f"{asked.partitions} partitions on {asked.brokers} brokers, {asked.minutes:g} minutes "
-        f"idle: {first / 1024:.1f} MiB, grown by {grown:.0f} KiB"
+        f"{requested.partitions} partitions on {requested.brokers} brokers, "
+        f"{requested.minutes:g} minutes idle: {first / 1024:.1f} MiB, grown by {grown:.0f} KiB"
     )
     assert grown < _GROWN_KIB_MAX, said
     soak.check()
@@ -163,10 +165,10 @@ def main() -> int:
     parser.add_argument("--processes", action="store_true", help="each broker in one of its own")
     parser.add_argument("--load-seconds", type=float, default=9.0, help="0 for no load first")
     parser.add_argument("--warm-up-seconds", type=float, default=60.0)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-idle-"))
     print(f"data in {folder}", flush=True)
-    print(run(asked, folder / "data"))
+    print(run(requested, folder / "data"))
     folder.rmdir()
     return 0
 

@@ -146,14 +146,14 @@ class KeyedPartition:
         return [f"{self.place}: {key!r} is {read}, not {number}, {sent}, from {start} on"]
 
     def _may_be_gone(self, number: int, now_ms: int) -> bool:
-        """Tell whether a record is a tombstone that consumers have had their time to see."""
+        """Return whether a record is a tombstone that consumers have had their time to see."""
         sent, retention_ms = self.records[number], self.kept.delete_retention_ms
         return (
             sent.is_tombstone and retention_ms is not None and sent.time_ms + retention_ms <= now_ms
         )
 
     def _deleted_early(self, start: int, now_ms: int) -> list[str]:
-        """Tell which records below the log start were not old enough to go."""
+        """Return which records below the log start were not old enough to go."""
         if start == 0:
             return []
         if self.kept.retention_ms is None:

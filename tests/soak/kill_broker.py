@@ -99,12 +99,12 @@ class Figures(NamedTuple):
     producer_ids: int
     log_bytes: int
     restart_ms_max: int
-    is_kafka_asked: bool
+    is_kafka_requested: bool
 
     def line(self) -> str:
         """Return it as one line."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills_of.items()))
-        by = "us and by Kafka" if self.is_kafka_asked else "us"
+        by = "us and by Kafka" if self.is_kafka_requested else "us"
         return (
             f"{self.kills} kills ({kinds}): {self.records} records, {self.acknowledged} "
             f"acknowledged, 0 lost, {self.sent_again} sent again by writers without numbers; "

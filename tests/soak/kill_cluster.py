@@ -1,4 +1,4 @@
-"""Three brokers in processes of their own that are killed, paused and restarted amid a load.
+"""Three brokers in processes of their own that are killed, paused and restarted during a load.
 
     make soak-cluster CYCLES=300      or: python -m tests.soak.kill_cluster --cycles 300 --seed 1
 
@@ -123,13 +123,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=0.0, help="end earlier, after so long")
     parser.add_argument("--per-second", type=int, default=1000)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-cluster-"))
-    print(f"seed {asked.seed}, data in {folder}", flush=True)
-    soak = ClusterSoak(folder / "data", asked.seed, asked.per_second)
+    print(f"seed {requested.seed}, data in {folder}", flush=True)
+    soak = ClusterSoak(folder / "data", requested.seed, requested.per_second)
     begun_s = time.monotonic()
     cycles = 0
-    while cycles < asked.cycles:
+    while cycles < requested.cycles:
         soak.cycle()
         cycles += 1
         if cycles % 10 == 0:
@@ -138,7 +138,7 @@ def main() -> int:
                 f"{soak.load.acknowledged_count} records acknowledged",
                 flush=True,
             )
-        if asked.minutes and time.monotonic() - begun_s > asked.minutes * 60:
+        if requested.minutes and time.monotonic() - begun_s > requested.minutes * 60:
             break
     soak.finish()
     soak.destroy()

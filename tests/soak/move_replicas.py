@@ -1,4 +1,4 @@
-"""Replicas moved amid a load: whole jobs, given up, killed, taken back; nothing is lost.
+"""Replicas moved during a load: whole jobs, given up, killed, taken back; nothing is lost.
 
     make soak-moves                    three brokers in processes, then five
     python -m tests.soak.move_replicas --brokers 5
@@ -316,9 +316,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--address")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kctl-moves-") as folder:
-        soak = MoveSoak(Path(folder), asked.address, asked.brokers)
+        soak = MoveSoak(Path(folder), requested.address, requested.brokers)
         try:
             soak.start()
             soak.all_steps()

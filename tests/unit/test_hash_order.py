@@ -15,9 +15,9 @@ REAL: dict[str, list[str]] = json.loads(
 )
 
 
-@pytest.mark.parametrize("asked_for", REAL)
-def test_names_come_in_the_order_of_a_real_broker(asked_for: str) -> None:
-    assert REAL[asked_for] == in_hash_order(sorted(REAL[asked_for]))
+@pytest.mark.parametrize("requested_value", REAL)
+def test_names_come_in_the_order_of_a_real_broker(requested_value: str) -> None:
+    assert REAL[requested_value] == in_hash_order(sorted(REAL[requested_value]))
 
 
 def test_names_of_one_hash_keep_the_order_in_which_they_came() -> None:

@@ -129,21 +129,21 @@ def main() -> int:
     parser.add_argument("--version", choices=_TOOLS, required=True)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "logs", Path(folder) / "kept"
         ours.mkdir()
-        calls = make_calls(ours, asked.count, random.Random(asked.seed))
+        calls = make_calls(ours, requested.count, random.Random(requested.seed))
         shutil.copytree(ours, theirs)
-        answers = kafkas_answers(asked.libs, asked.version, calls)
+        answers = kafkas_answers(requested.libs, requested.version, calls)
         # Kafka's tool trims and creates indexes: ours sees what it saw.
         shutil.rmtree(ours)
         shutil.copytree(theirs, ours)
         bad = sum(
-            _differs(call, answer, asked.version)
+            _differs(call, answer, requested.version)
             for call, answer in zip(calls, answers, strict=True)
         )
-    print(f"{asked.count} calls, {bad} differ")
+    print(f"{requested.count} calls, {bad} differ")
     return 4 if bad else 0
 
 

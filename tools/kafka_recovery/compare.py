@@ -52,17 +52,17 @@ def main() -> int:
     parser.add_argument("--lost", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", type=Path)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    recipes = list(make_recipes(asked.count, asked.seed))
-    lost = list(make_recipes(asked.lost, asked.seed + 1, lost_indexes=True))
+    recipes = list(make_recipes(requested.count, requested.seed))
+    lost = list(make_recipes(requested.lost, requested.seed + 1, lost_indexes=True))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        with RealBroker(asked.libs, root / "work", asked.port) as broker:
+        with RealBroker(requested.libs, root / "work", requested.port) as broker:
             answers = ask_all(broker, recipes, root)
             answers |= {recipe.name: ask_one(broker, recipe, root) for recipe in lost}
-    if asked.record is not None:
-        _record(asked.record, [*recipes, *lost], answers)
+    if requested.record is not None:
+        _record(requested.record, [*recipes, *lost], answers)
     different = 0
     for recipe in (*recipes, *lost):
         for line in differences(start_and_stop(recipe), answers[recipe.name]):

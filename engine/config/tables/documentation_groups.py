@@ -83,7 +83,7 @@ offsets.retention.check.interval.ms
     Milliseconds between two looks for offsets that are to be forgotten.
 offsets.retention.minutes
     Minutes for which offsets are kept once their group is empty or has left the topic. A consumer
-    that is away for longer begins anew by its auto.offset.reset.
+    that is away for longer begins again by its auto.offset.reset.
 offsets.topic.compression.codec
     The codec of __consumer_offsets by its number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
 offsets.topic.num.partitions
@@ -126,5 +126,5 @@ transaction.state.log.segment.bytes
     loads faster.
 transactional.id.expiration.ms
     Milliseconds without a transaction after which a transactional id is forgotten; its producer
-    must be initialized anew then.
+    must be initialized again then.
 """

@@ -14,7 +14,7 @@ background.threads
     Threads for work beside requests: flushes, retention, deletion of files. A change while the
     broker runs may at most double or halve it.
 connections.max.idle.ms
-    Milliseconds without a request after which the broker closes a connection. Clients connect anew
+    Milliseconds without a request after which the broker closes a connection. Clients connect again
     when they need to; keep it below what firewalls between allow.
 control.plane.listener.name
     A listener that only the controller uses, so that its requests do not wait behind those of
@@ -40,7 +40,7 @@ listeners
     Addresses on which the broker listens, NAME://host:port with commas between them. An empty host
     is the default interface, 0.0.0.0 all; no two may share a name or, on one host, a port.
 max.connection.creation.rate
-    New connections per second that the broker takes; more are held back. Can be set for one
+    New connections per second that the broker takes; more are throttled. Can be set for one
     listener behind listener.name.NAME., which is how reconnecting clients are kept off the others.
 max.connections
     Connections that the broker has at a time. At the limit new ones wait; the listener between

@@ -44,7 +44,7 @@ password.encoder.key.length
 password.encoder.keyfactory.algorithm
     How the key for that is made, as Java names it; unset, PBKDF2WithHmacSHA512 where there is one.
 password.encoder.old.secret
-    The former password.encoder.secret: a broker that starts with both encrypts its passwords anew.
+    The former password.encoder.secret: a broker that starts with both encrypts its passwords again.
     Take it away afterwards.
 password.encoder.secret
     The secret with which passwords are encrypted before they are kept in ZooKeeper. Without it no

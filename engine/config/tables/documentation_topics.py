@@ -10,16 +10,16 @@ cleanup.policy
     compacted, records without a key are refused.
 compression.gzip.level
     How hard gzip works, 1 (fast) to 9 (small); -1 leaves it to the library. Counts only where
-    compression.type is gzip and the broker has to compress a batch anew.
+    compression.type is gzip and the broker has to compress a batch again.
 compression.lz4.level
     How hard lz4 works, 1 (fast) to 17 (small). Counts only where compression.type is lz4 and the
-    broker has to compress a batch anew.
+    broker has to compress a batch again.
 compression.type
     The codec in which batches lie on disk. With producer they stay as they came, which costs the
     broker nothing; a fixed codec makes it open and pack every batch that came in another one.
 compression.zstd.level
     How hard zstd works: below 0 is very fast, 3 is common, 22 the smallest. Counts only where
-    compression.type is zstd and the broker has to compress a batch anew.
+    compression.type is zstd and the broker has to compress a batch again.
 delete.retention.ms
     Milliseconds for which a compacted log still shows a deletion (a key with a null value) after
     the cleaner has been there. A reader that takes longer for the whole log can miss deletions.

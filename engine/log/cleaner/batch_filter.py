@@ -45,7 +45,7 @@ from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
-from engine.records.record_spans import RecordSpan, copied_spans, record_spans_usual
+from engine.records.record_spans import RecordSpan, copied_spans, record_spans_fast
 from engine.records.view import RecordBatch
 
 
@@ -107,12 +107,12 @@ class BatchFilter:
         opened = opened_records(batch, self._config)
         is_judged = not (is_discarded or is_control)
         if is_judged:
-            usual = self._keep_usual(batch, opened)
-            if usual is not None:
-                return self._of_usual(batch, usual, stays_empty=stays_empty)
+            fast = self._keep_fast(batch, opened)
+            if fast is not None:
+                return self._of_fast(batch, fast, stays_empty=stays_empty)
         data = bytes(opened)
         if is_judged:
-            spans = usual_spans(batch, data)
+            spans = fast_spans(batch, data)
             if spans is not None:
                 return self._keep_spans(batch, data, spans, stays_empty=stays_empty)
         records = batch.records_in(data) if batch.record_count else []
@@ -145,7 +145,7 @@ class BatchFilter:
             return _whole(batch, len(kept))
         return _rebuilt(batch, kept, horizon_ms)
 
-    def _keep_usual(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
+    def _keep_fast(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
         """Decide on the records of a batch by compiled code; None: it has not."""
         if self._compiled is None or not has_plain_numbers(batch):
             return None
@@ -161,7 +161,7 @@ class BatchFilter:
             new_horizon_ms=moment.now_ms + moment.delete_retention_ms,
         )
 
-    def _of_usual(
+    def _of_fast(
         self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
     ) -> KeptBatch | None:
         """Return the batch of what compiled code has kept."""
@@ -295,7 +295,7 @@ def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
-    """Tell whether no number of a record can leave 64 bits, and each record has its own time."""
+    """Return whether no number of a record can leave 64 bits, and each record has its own time."""
     if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return False
     return (
@@ -304,11 +304,11 @@ def has_plain_numbers(batch: BatchView) -> bool:
     )
 
 
-def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
+def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     """Return where the records of a batch lie; None where they have to be read one by one."""
     if not has_plain_numbers(batch):
         return None
-    return record_spans_usual(opened, batch.record_count)
+    return record_spans_fast(opened, batch.record_count)
 
 
 def _copied(

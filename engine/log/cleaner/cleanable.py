@@ -91,7 +91,7 @@ class CleanableRange(NamedTuple):
         return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
 
     def may_be_cleaned(self, config: LogConfig) -> bool:
-        """Tell whether the log is dirty enough, or for long enough."""
+        """Return whether the log is dirty enough, or for long enough."""
         if self.overdue_ms > 0 and self.cleanable_bytes:
             return True
         return self.total_bytes > 0 and self.dirty_ratio > config.min_cleanable_dirty_ratio

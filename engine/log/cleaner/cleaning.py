@@ -1,4 +1,4 @@
-"""One cleaning of one log: what is read and written beside the loop, and what is done on it.
+"""One cleaning of one log: what is read and written on a worker thread, and what is done on it.
 
 ```
  on the loop                              beside it
@@ -73,7 +73,7 @@ class CleaningRun:
         #: What is read now, to be seen when it goes.
         self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
         self.facts = self._facts(settings)
-        #: Who does what runs beside the loop; may be exchanged before it begins.
+        #: Who does what runs on a worker thread; may be exchanged before it begins.
         self.work: CleaningWork = SegmentWork(files, self.facts)
         self._group: SegmentGroup | None = None
 
@@ -120,7 +120,7 @@ class CleaningRun:
 
     @property
     def is_of_use(self) -> bool:
-        """Tell whether the log still has what was read of it, and the result is wanted.
+        """Return whether the log still has what was read of it, and the result is wanted.
 
         Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is to keep its
         records from now on.

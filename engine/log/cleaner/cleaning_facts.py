@@ -1,6 +1,6 @@
 """What a cleaning has to know of its log, as facts: they outlive a change of the log itself.
 
-The loop takes them, and the worker goes by them alone: a thread beside the loop, or a
+The loop takes them, and the worker goes by them alone: a thread on a worker thread, or a
 process of its own, which they are sent to (`process_work.py`).
 """
 
@@ -96,7 +96,7 @@ class SegmentGroup(NamedTuple):
 
 
 class CleaningWork(Protocol):
-    """The parts of one cleaning that run beside the loop, one after the other."""
+    """The parts of one cleaning that run on a worker thread, one after the other."""
 
     @property
     def counts(self) -> CleaningCounts:

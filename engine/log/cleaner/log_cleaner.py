@@ -15,7 +15,7 @@ its failure   bytes that are no records,  the partition is uncleanable until the
 ```
 
 Looking at all logs is work in steps: the dirtiest one is looked at again before it is begun with.
-What asks for a look amid another is looked at behind it.
+What asks for a look during another is looked at behind it.
 
 Whatever ends a cleaning, its slot is free again, and the other logs come before it is begun again.
 A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Clock, Files, SideProcess, SideProcessGone
-from engine.log.cleaner import cleaning_lines
+from engine.log.cleaner import log_messages
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range, dirtiest
 from engine.log.cleaner.cleaning import CleaningAborted, CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningCounts, CleaningSettings, WorkSteps
@@ -116,7 +116,7 @@ class LastCleaning(NamedTuple):
 
 
 class CleaningNow(NamedTuple):
-    """A cleaning under way: what it cleans, and its counts, which grow beside the loop."""
+    """A cleaning under way: what it cleans, and its counts, which grow on a worker thread."""
 
     cleanable: CleanableRange
     counts: CleaningCounts
@@ -124,7 +124,7 @@ class CleaningNow(NamedTuple):
 
 
 class _Slice:
-    """What a part of a cleaning has come to, beside the loop."""
+    """What a part of a cleaning has come to, on a worker thread."""
 
     __slots__ = ("error", "is_done", "pause_ms")
 
@@ -135,7 +135,7 @@ class _Slice:
 
 
 class _Cleaning:
-    """A cleaning under way; `steps` is what of it runs beside the loop.
+    """A cleaning under way; `steps` is what of it runs on a worker thread.
 
     `process` is the one that does its work, None where threads of this one do.
     """
@@ -205,7 +205,7 @@ class LogCleaner:
             cleaning.run.stop()
 
     def close(self) -> None:
-        """End what is still under way, and all processes; nothing runs beside the loop any more."""
+        """End the work under way and all processes; nothing runs on worker threads any more."""
         for cleaning in list(self._under_way.values()):
             self._ended(cleaning, CleaningAborted("the cleaner stops"))
         self._processes.close()
@@ -337,7 +337,7 @@ class LogCleaner:
         if cleanable.checkpoint_fault is not None:
             if not log.config.is_deleting:
                 # Retention moves the start of the others all the time.
-                cleaning_lines.reset(cleanable)
+                log_messages.reset(cleanable)
             self._logs.note_cleaned(log, cleanable.first_dirty_offset)
         return cleanable
 
@@ -375,7 +375,7 @@ class LogCleaner:
 
     def _begin(self, cleanable: CleanableRange) -> None:
         log = self._logs.logs[cleanable.topic_partition]
-        cleaning_lines.began(cleanable)
+        log_messages.began(cleanable)
         try:
             run = CleaningRun(
                 self._ports.files,
@@ -396,7 +396,7 @@ class LogCleaner:
         self._drive(cleaning, lambda: self._mapped(cleaning))
 
     def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
-        """Run the steps beside the loop, with the pauses that the throttle asks for."""
+        """Run the steps on a worker thread, with the pauses that the throttle asks for."""
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
 
@@ -478,9 +478,9 @@ class LogCleaner:
             self._note(cleaning)
         elif isinstance(error, CleaningAborted) or not (is_here and run.is_of_use):
             # What the log had meanwhile may have looked like damage.
-            cleaning_lines.aborted(key, error)
+            log_messages.aborted(key, error)
         elif isinstance(error, SideProcessGone):
-            cleaning_lines.process_gone(key, error)
+            log_messages.process_gone(key, error)
         else:
             self._failed(cleaning.log, error)
         if not self._is_stopped:
@@ -495,7 +495,7 @@ class LogCleaner:
             self._processes.give_back(process, self._ports.clock.monotonic_ms())
 
     def _end(self, process: SideProcess) -> None:
-        """Wait for the end of a process, beside the loop."""
+        """Wait for the end of a process, on a worker thread."""
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _note(self, cleaning: _Cleaning) -> None:
@@ -506,7 +506,7 @@ class LogCleaner:
         self.last_cleanings[key] = LastCleaning(
             start, run.end_offset, run.counts, elapsed_ms, clock.wall_ms()
         )
-        cleaning_lines.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
+        log_messages.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
 
     def _failed(self, log: LocalLog, error: Exception) -> None:
         directory = self._logs.directory_of(log)
@@ -515,7 +515,7 @@ class LogCleaner:
             return
         self._uncleanable.mark(log, directory, _text(error))
         count = self._uncleanable.counts()[directory]
-        cleaning_lines.uncleanable(log.topic_partition, error, directory, count)
+        log_messages.uncleanable(log.topic_partition, error, directory, count)
 
 
 def _close(steps: WorkSteps, part: _Slice) -> None:

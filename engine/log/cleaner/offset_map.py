@@ -78,7 +78,7 @@ class OffsetMap:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no further record may be put."""
+        """Return whether no further record may be put."""
         return self.size >= self.limit
 
     @property

@@ -17,10 +17,10 @@ from engine.log.cleaner.batch_filter import (
     BatchFilter,
     CleaningMoment,
     KeptBatch,
+    fast_spans,
     has_plain_numbers,
     opened_bytes_max,
     opened_records,
-    usual_spans,
 )
 from engine.log.cleaner.chunks import ChunkReader
 from engine.log.cleaner.cleaning_facts import (
@@ -95,19 +95,19 @@ class SegmentWork:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Take a batch into the map; tells whether all of it had room."""
+        """Take a batch into the map; returns whether all of it had room."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config
             opened = opened_records(batch, config) if isinstance(batch, BatchView) else b""
-            noted = self._note_usual(batch, opened)
+            noted = self._note_fast(batch, opened)
             has_room = self._note_keys(batch, opened) if noted is None else noted
         offsets.end_batch(max(batch.last_offset, start - 1))
         if has_room:
             offsets.note_offset(max(batch.last_offset, start - 1))
         return has_room
 
-    def _note_usual(self, batch: RecordBatch, opened: Buffer) -> bool | None:
+    def _note_fast(self, batch: RecordBatch, opened: Buffer) -> bool | None:
         """Note the keys of a batch by compiled code, as `_note_keys`; None: it has not."""
         if (
             self._compiled is None
@@ -132,7 +132,7 @@ class SegmentWork:
         return not noted.is_full
 
     def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
-        """Note the keys of a batch; tells whether all of them had room."""
+        """Note the keys of a batch; returns whether all of them had room."""
         offsets, start = self._offsets, self._facts.start_offset
         for key, offset in keys_of(batch, opened, self._facts.config):
             if key is not None and offset >= start:
@@ -274,7 +274,7 @@ def keys_of(
         records = batch.read_records(limit_bytes=limit_bytes)
     elif batch.record_count:
         data = bytes(opened)
-        spans = usual_spans(batch, data)
+        spans = fast_spans(batch, data)
         if spans is not None:
             base = batch.base_offset
             for span in spans:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from engine.errors import StorageError
 from engine.host.ports import SideProcess
 from engine.limits import CLEANER_PROCESS_BYTES_MIN, CLEANER_PROCESS_IDLE_MS
-from engine.log.cleaner import cleaning_lines
+from engine.log.cleaner import log_messages
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork
 
@@ -44,7 +44,7 @@ class WorkProcesses:
             try:
                 process = self._start(CLEANER_MODULE)
             except StorageError as error:
-                cleaning_lines.not_started(error)
+                log_messages.not_started(error)
                 return None
         run.work = ProcessWork(process, run.facts)
         return process

@@ -33,7 +33,7 @@ ACCEPTED: Final[tuple[tuple[str, str], ...]] = (
     (r"Produce v\d+ of transaction ", "Kafka's answer is another before its coordinator is there"),
     (r"AlterConfigs v\d+ topic twice", "Kafka fails at a resource named twice and never answers"),
     (r"Fetch v[0-3] read back $", "Kafka ends the connection at what it cannot convert"),
-    (r"Fetch v3 read back .*records", "records compressed anew, by another library"),
+    (r"Fetch v3 read back .*records", "records compressed again, by another library"),
     (r"Frames tags .*many", "a count of tags beyond 2^31 is none to Java"),
 )
 

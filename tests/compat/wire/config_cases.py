@@ -72,9 +72,9 @@ def describe(pair: Pair) -> None:
             pair.ask(what, "DescribeConfigs", version, {"resources": several})
         documented = ("topic", "broker", "default broker", "unknown topic")
         for what, one in [(each, resources[each]) for each in documented] + [("root", of_root)]:
-            for asked in (True, False):
-                sent = {"resources": [one], "include_documentation": asked}
-                label = f"{what} documentation {asked}"
+            for requested in (True, False):
+                sent = {"resources": [one], "include_documentation": requested}
+                label = f"{what} documentation {requested}"
                 pair.ask(label, "DescribeConfigs", version, sent)
 
 

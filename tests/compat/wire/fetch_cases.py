@@ -52,8 +52,8 @@ def _filled(pair: Pair, suffix: str, **configs: str) -> str:
         magic, codec = (n % 3, (Codec.NONE, Codec.GZIP)[n // 3 % 2])
         raw = data(magic, codec, records(4, pair.now_ms + n, size=20 * n))
         entry = {"index": 0, "records": raw}
-        asked = [{"name": topic, "partition_data": [entry]}]
-        sent = {"acks": -1, "timeout_ms": 1000, "topic_data": asked}
+        requested = [{"name": topic, "partition_data": [entry]}]
+        sent = {"acks": -1, "timeout_ms": 1000, "topic_data": requested}
         pair.ask("stage", "Produce", 7 if magic == 2 else 2, sent)
     return topic
 
@@ -102,7 +102,7 @@ def several(pair: Pair) -> None:
     """Several partitions, in a request's order, sharing its bytes."""
     names = [_filled(pair, f"several{n}") for n in range(2)]
 
-    def asked(side: Side, *offsets_of: int) -> list[dict[str, Any]]:
+    def requested(side: Side, *offsets_of: int) -> list[dict[str, Any]]:
         return [
             {
                 "topic": name,
@@ -126,13 +126,13 @@ def several(pair: Pair) -> None:
                             "max_wait_ms": 40,
                             "min_bytes": least,
                             "max_bytes": whole,
-                            "topics": asked(side, *of),
+                            "topics": requested(side, *of),
                         },
                     )
         twice = lambda side: {  # noqa: E731
             "max_wait_ms": 0,
             "max_bytes": 9999,
-            "topics": asked(side, 0, 0) + asked(side, 4, 4),
+            "topics": requested(side, 0, 0) + requested(side, 4, 4),
         }
         pair.ask("topics twice", "Fetch", version, twice)
         pair.ask("nothing", "Fetch", version, {"max_wait_ms": 10, "max_bytes": 100})
@@ -197,7 +197,7 @@ def sessions(pair: Pair) -> None:
     for version in range(7, 18):
         known: dict[str, int] = {}
 
-        def asked(
+        def requested(
             what: str,
             epoch: int,
             topics: tuple[tuple[str, int], ...] = (),
@@ -241,32 +241,32 @@ def sessions(pair: Pair) -> None:
 
             return pair.ask(f"session {what}", "Fetch", version, of)
 
-        opened = asked("full", 0, ((one, 40), (other, 48)))
-        for asked_side, answer in zip(pair.sides, opened, strict=True):
-            known[asked_side.name] = answer.session_id
-        asked("next", 1)
-        asked("next moves", 2, ((one, 48),))
-        asked("next waits", 3, wait=50)
-        asked("wrong epoch", 3)
-        asked("epoch ahead", 9)
-        asked("forgets", 4, (), (one,))
-        asked("moves back", 5, ((other, 44),))
-        asked("unknown topic", 6, ((pair.name("gone"), 0),))
-        asked("unknown topic again", 7)
-        asked("out of range", 8, ((other, 999),))
-        asked("out of range again", 9)
-        asked("forgets unknown", 10, (), (pair.name("gone"), pair.name("never")))
-        asked("adds back", 11, ((one, 47),))
-        asked("adds and forgets", 12, ((one, 46),), (one,))
-        asked("unknown id", 1, session=123456)
-        asked("unknown id full", 0, ((one, 47),), session=123456)
-        asked("id without epoch", -1, ((one, 47),))
-        asked("after its end", 13)
-        asked("sessionless of unknown", -1, ((one, 47),), session=99)
-        asked("empty full", 0, session=0)
-        asked("epoch 5 of none", 5, session=0)
-        asked("negative epoch", -2, session=0)
-        asked("sessionless", -1, ((one, 47), (other, 48)), session=0)
+        opened = requested("full", 0, ((one, 40), (other, 48)))
+        for requested_side, answer in zip(pair.sides, opened, strict=True):
+            known[requested_side.name] = answer.session_id
+        requested("next", 1)
+        requested("next moves", 2, ((one, 48),))
+        requested("next waits", 3, wait=50)
+        requested("wrong epoch", 3)
+        requested("epoch ahead", 9)
+        requested("forgets", 4, (), (one,))
+        requested("moves back", 5, ((other, 44),))
+        requested("unknown topic", 6, ((pair.name("gone"), 0),))
+        requested("unknown topic again", 7)
+        requested("out of range", 8, ((other, 999),))
+        requested("out of range again", 9)
+        requested("forgets unknown", 10, (), (pair.name("gone"), pair.name("never")))
+        requested("adds back", 11, ((one, 47),))
+        requested("adds and forgets", 12, ((one, 46),), (one,))
+        requested("unknown id", 1, session=123456)
+        requested("unknown id full", 0, ((one, 47),), session=123456)
+        requested("id without epoch", -1, ((one, 47),))
+        requested("after its end", 13)
+        requested("sessionless of unknown", -1, ((one, 47),), session=99)
+        requested("empty full", 0, session=0)
+        requested("epoch 5 of none", 5, session=0)
+        requested("negative epoch", -2, session=0)
+        requested("sessionless", -1, ((one, 47), (other, 48)), session=0)
 
 
 CASES = {

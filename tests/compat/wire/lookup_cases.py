@@ -16,8 +16,8 @@ def _filled(pair: Pair, suffix: str, *, partitions: int = 1, **configs: str) -> 
     for n in range(8):
         magic, codec = (n % 3, (Codec.NONE, Codec.GZIP)[n // 3 % 2])
         raw = data(magic, codec, records(3, pair.now_ms - 10_000 + 1000 * n, size=20 * n))
-        asked = [{"name": topic, "partition_data": [{"index": 0, "records": raw}]}]
-        sent = {"acks": -1, "timeout_ms": 1000, "topic_data": asked}
+        requested = [{"name": topic, "partition_data": [{"index": 0, "records": raw}]}]
+        sent = {"acks": -1, "timeout_ms": 1000, "topic_data": requested}
         pair.ask("stage", "Produce", 7 if magic == 2 else 2, sent)
     return topic
 
@@ -167,8 +167,8 @@ def producers(pair: Pair) -> None:
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        asked = [{"name": topic, "partition_data": [{"index": 0, "records": raw}]}]
-        pair.ask("stage", "Produce", 9, {"acks": -1, "timeout_ms": 1000, "topic_data": asked})
+        requested = [{"name": topic, "partition_data": [{"index": 0, "records": raw}]}]
+        pair.ask("stage", "Produce", 9, {"acks": -1, "timeout_ms": 1000, "topic_data": requested})
     for what, topics in {
         "one": [{"name": topic, "partition_indexes": [0]}],
         "both": [{"name": topic, "partition_indexes": [1, 0]}],

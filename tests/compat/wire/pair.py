@@ -67,7 +67,7 @@ class Side:
         return self.sockets[key]
 
     def drop(self, key: str) -> None:
-        """Close the socket of that name; the next use connects anew."""
+        """Close the socket of that name; the next use connects again."""
         found = self.sockets.pop(key, None)
         if found is not None:
             found.close()
@@ -116,7 +116,7 @@ class Pair:
         self.sides = (self.real, self.ours)
         self.now_ms = int(time.time() * 1000)
         self.differences: list[Difference] = []
-        self.asked: dict[str, int] = {}
+        self.requested: dict[str, int] = {}
         self.prefix = "w"
         self.seed = 1
         self._correlation_id = 0
@@ -209,7 +209,7 @@ class Pair:
     def count(self, label: str) -> None:
         """Count a comparison for the API that its label starts with."""
         key = label.split(" ", maxsplit=1)[0]
-        self.asked[key] = self.asked.get(key, 0) + 1
+        self.requested[key] = self.requested.get(key, 0) + 1
 
     def note(self, label: str, kind: str, path: str, real: Any, ours: Any) -> None:
         """Remember one difference."""
@@ -264,10 +264,10 @@ class Pair:
         return name
 
     def _quiet_create(self, one: Body) -> list[Any]:
-        counted, noted = dict(self.asked), list(self.differences)
+        counted, noted = dict(self.requested), list(self.differences)
         body = {"topics": [one], "timeout_ms": 10_000}
         answers = self.ask("stage", "CreateTopics", 7, body)
-        self.asked, self.differences = counted, noted
+        self.requested, self.differences = counted, noted
         return answers
 
     def settle(self, seconds: float = 0.4) -> None:
@@ -324,7 +324,7 @@ def _of(body: BodyOf, side: Side) -> Body:
 
 
 def _is_common(topic: str) -> bool:
-    """Tell whether both brokers have a topic: only Kafka makes internal ones by now.
+    """Return whether both brokers have a topic: only Kafka makes internal ones by now.
 
     Of two that collide in one request the first is made, by Kafka that of a hash.
     """
@@ -345,7 +345,7 @@ _TIME_TOLERANCE_MS = 10_000
 
 
 def _is_near(path: str, real: Any, ours: Any) -> bool:
-    """Tell whether two times differ no more than two brokers asked in turn may."""
+    """Return whether two times differ no more than two brokers asked in turn may."""
     if not (_TIMES.search(path) and isinstance(real, int) and isinstance(ours, int)):
         return False
     return min(real, ours) > 0 and abs(real - ours) <= _TIME_TOLERANCE_MS

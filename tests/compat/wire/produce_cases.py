@@ -149,7 +149,7 @@ def topics(pair: Pair) -> None:
                 label = f"topic {name[:20]!r} partition {index}"
                 pair.ask(label, "Produce", version, produce_body(name, raw, index=index))
         one = {"index": 0, "records": raw}
-        for what, asked in {
+        for what, requested in {
             "nothing": [],
             "no partitions": [{"name": topic, "partition_data": []}],
             "twice": [{"name": topic, "partition_data": [one, one]}],
@@ -165,7 +165,7 @@ def topics(pair: Pair) -> None:
                 {"name": pair.name("gone"), "partition_data": [one]},
             ],
         }.items():
-            sent = {"acks": 1, "timeout_ms": 1000, "topic_data": asked}
+            sent = {"acks": 1, "timeout_ms": 1000, "topic_data": requested}
             pair.ask(what, "Produce", version, sent)
         pair.ask("timeout 0", "Produce", version, produce_body(topic, raw, timeout_ms=0))
         pair.ask("timeout -1", "Produce", version, produce_body(topic, raw, timeout_ms=-1))
@@ -215,8 +215,8 @@ def idempotent(pair: Pair) -> None:
                 base_sequence=sequence,
             )
             pair.ask(f"producer {step}", "Produce", version, produce_body(topic, raw))
-            asked = [{"name": topic, "partition_indexes": [0]}]
-            pair.ask(f"after {step}", "DescribeProducers", 0, {"topics": asked})
+            requested = [{"name": topic, "partition_indexes": [0]}]
+            pair.ask(f"after {step}", "DescribeProducers", 0, {"topics": requested})
         both = b"".join(
             patched(batch(records(1, now)), producer_id=9, producer_epoch=0, base_sequence=n)
             for n in range(2)

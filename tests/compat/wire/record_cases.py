@@ -334,7 +334,7 @@ def _with_crc(raw: bytes) -> bytes:
 
 
 def inner_faults(pair: Pair) -> None:
-    """Faults in the messages of a wrapper, where records stay and where they are written anew."""
+    """Faults in the messages of a wrapper, where records stay and where they are written again."""
     for rule in ("plain", "compact", "none", "bounds", "append"):
         cases = dict(_inner_faults(pair.now_ms)) | dict(_single_faults(pair.now_ms))
         _play(pair, f"{rule}-old", rule, 2, cases)

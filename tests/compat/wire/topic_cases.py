@@ -106,8 +106,8 @@ def create(pair: Pair) -> None:
             known = {"topics": [{"name": name}]}
             pair.ask(f"after {what}", "Metadata", 9, known)
             if version == 5:
-                asked = [{"resource_type": 2, "resource_name": name}]
-                pair.ask(f"after {what}", "DescribeConfigs", 2, {"resources": asked})
+                requested = [{"resource_type": 2, "resource_name": name}]
+                pair.ask(f"after {what}", "DescribeConfigs", 2, {"resources": requested})
     pair.settle()
 
 
@@ -136,9 +136,9 @@ def create_names(pair: Pair) -> None:
         }.items():
             sent = _create(*({"name": name} for name in names))
             pair.ask(what, "CreateTopics", version, sent)
-            asked = {"topics": [{"name": name} for name in set(names)]}
+            requested = {"topics": [{"name": name} for name in set(names)]}
             if names:
-                pair.ask(f"after {what}", "Metadata", 4, asked)
+                pair.ask(f"after {what}", "Metadata", 4, requested)
         for timeout in (0, -1):
             name = pair.name(f"timeout{version}{timeout}")
             sent = _create({"name": name}, timeout_ms=timeout)
@@ -168,9 +168,9 @@ def delete(pair: Pair) -> None:
             "none": (),
         }.items():
             pair.ask(what, "DeleteTopics", version, by_name(*found))
-            asked = {"topics": [{"name": name} for name in set(found)]}
+            requested = {"topics": [{"name": name} for name in set(found)]}
             if found:
-                pair.ask(f"after {what}", "Metadata", 9, asked)
+                pair.ask(f"after {what}", "Metadata", 9, requested)
         for timeout, name in ((0, names[4]), (-1, names[5])):
             sent = by_name(name) | {"timeout_ms": timeout}
             pair.ask(f"timeout {timeout}", "DeleteTopics", version, sent)
@@ -248,8 +248,8 @@ def partitions(pair: Pair) -> None:
             ],
             "internal": [{"name": "__consumer_offsets", "count": 60, "assignments": None}],
         }
-        for what, asked in cases.items():
-            topics = [{"assignments": None} | one for one in asked]
+        for what, requested in cases.items():
+            topics = [{"assignments": None} | one for one in requested]
             for only in (True, False):
                 sent = {"topics": topics, "timeout_ms": 5000, "validate_only": only}
                 pair.ask(f"{what} only={only}", "CreatePartitions", version, sent)
@@ -316,7 +316,7 @@ def metadata(pair: Pair) -> None:
 def leaders(pair: Pair) -> None:
     """Elections where none is needed, of what is not there and of no known kind; reassignments."""
     name = pair.topic("leaders", partitions=2)
-    asked = {
+    requested = {
         "both": [{"topic": name, "partitions": [0, 1]}],
         "twice": [{"topic": name, "partitions": [0, 0]}],
         "unknown": [{"topic": pair.name("gone"), "partitions": [0]}],
@@ -327,12 +327,12 @@ def leaders(pair: Pair) -> None:
         "all": None,
     }
     for version in versions("ElectLeaders"):
-        for what, topics in asked.items():
+        for what, topics in requested.items():
             for kind in (0, 1, 2, -1) if version else (0,):
                 sent = {"election_type": kind, "topic_partitions": topics, "timeout_ms": 1000}
                 pair.ask(f"{what} {kind}", "ElectLeaders", version, sent)
         for timeout_ms in (0, -1):
-            sent = {"topic_partitions": asked["twice"], "timeout_ms": timeout_ms}
+            sent = {"topic_partitions": requested["twice"], "timeout_ms": timeout_ms}
             pair.ask(f"timeout {timeout_ms}", "ElectLeaders", version, sent)
     for what, listed in {
         "known": [{"name": name, "partition_indexes": [0, 1, 5, -1]}],

@@ -375,7 +375,7 @@ def test_without_time_to_wait_added_partitions_timed_out() -> None:
     assert 2 == len(stored(bench, "t"))
 
 
-def test_growth_begins_anew_over_what_another_wrote() -> None:
+def test_growth_begins_again_over_what_another_wrote() -> None:
     bench = AdminBench(1, answers_later=True)
     create(bench, CreatableTopic("t", 1, 1))
     answers: list[dict[str, TopicResult]] = []

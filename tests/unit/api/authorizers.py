@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from engine.api.admission import AclOperation, AclResource, Session
 
-Asked = tuple[AclOperation, AclResource, str]
+Requested = tuple[AclOperation, AclResource, str]
 
 
 class DenyAll:
@@ -27,12 +27,12 @@ class DenyAll:
 class AllowEach:
     """Lets everyone do everything, but wants to be asked; `denied` says of what it does not."""
 
-    def __init__(self, denied: Callable[[Asked], bool] = lambda asked: False) -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, denied: Callable[[Requested], bool] = lambda requested: False) -> None:
+        self.requested: list[Requested] = []
         self._denied = denied
 
     def may(self, _session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        self.asked.append((operation, kind, name))
+        self.requested.append((operation, kind, name))
         return not self._denied((operation, kind, name))
 
     def may_to_some(self, _session: Session, _operation: AclOperation, _kind: AclResource) -> bool:

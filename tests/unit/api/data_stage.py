@@ -9,13 +9,13 @@ from engine.api.admission import Admission, allow_all
 from engine.api.delete_records import DeleteRecords
 from engine.api.describe_producers import DescribeProducers
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
+from engine.api.fast_follower_fetch import FastFollowerFetch
+from engine.api.fast_produce import FastProduce
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
-from engine.api.usual_follower_fetch import UsualFollowerFetch
-from engine.api.usual_produce import UsualProduce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
@@ -42,11 +42,11 @@ from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import Isolation
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
+from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.fetch_bytes import decode_fetch_request
 from engine.wire.headers import api, request_header_bytes, response_header_version
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
-from engine.wire.usual_fetch_bytes import read_fetch_request
 from tests.unit.host.listening import Told
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import NOW_MS
@@ -67,10 +67,10 @@ class DataStage:
         fetch_slots: int = 1000,
         files: Files | None = None,
         root: str = "/data",
-        is_usual: bool = True,
+        is_fast_path: bool = True,
         admission: Admission | None = None,
     ) -> None:
-        """Without `is_usual` nothing is answered the usual way."""
+        """Without `is_fast_path` nothing is answered the fast path."""
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         #: Lets others go behind each few rows of a large request.
@@ -88,22 +88,22 @@ class DataStage:
         self.closed: list[str] = []
         self.frames: list[bytes] = []
         self.table = DispatchTable(admission or allow_all())
-        self._serve_data(is_usual=is_usual)
+        self._serve_data(is_fast_path=is_fast_path)
         self.connect()
         self.add("t", 0)
         self.add("t", 1)
 
-    def _serve_data(self, *, is_usual: bool) -> None:
+    def _serve_data(self, *, is_fast_path: bool) -> None:
         produce = Produce(self.manager, self.metadata, self.turns)
-        self.followers = UsualFollowerFetch(self.metadata, self.sessions, self.clock)
+        self.followers = FastFollowerFetch(self.metadata, self.sessions, self.clock)
         fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)
-        fetch = Fetch(fetch_deps, self.turns, self.followers if is_usual else None)
+        fetch = Fetch(fetch_deps, self.turns, self.followers if is_fast_path else None)
         serve, rule = self.table.serve, Rule.PER_RESOURCE
-        if is_usual:
-            usual = UsualProduce(produce, self.metadata, self.clock).answer
-            serve("Produce", produce.handle, rule, decode=decode_produce_request, serve_usual=usual)
-            usual_fetch = self.followers.answer
-            serve("Fetch", fetch.handle, rule, decode=read_fetch_request, serve_usual=usual_fetch)
+        if is_fast_path:
+            fast = FastProduce(produce, self.metadata, self.clock).answer
+            serve("Produce", produce.handle, rule, decode=decode_produce_request, serve_fast=fast)
+            fast_fetch = self.followers.answer
+            serve("Fetch", fetch.handle, rule, decode=read_fetch_request, serve_fast=fast_fetch)
         else:
             serve("Produce", produce.answer, rule, decode=decode_produce_request)
             serve("Fetch", fetch.answer, rule, decode=decode_fetch_request)
@@ -241,7 +241,7 @@ def fetch_request(
     *,
     topic: str = "t",
     topic_id: bytes = TOPIC_ID,
-    asked: dict[str, Any] | None = None,
+    requested: dict[str, Any] | None = None,
     forgotten: list[int] | None = None,
     **more: Any,
 ) -> Any:
@@ -254,7 +254,7 @@ def fetch_request(
         more.setdefault("max_bytes", 1 << 20)
     partitions = [
         made.FetchPartition(
-            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, **(asked or {})
+            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, **(requested or {})
         )
         for index, offset in offsets.items()
     ]

@@ -7,9 +7,9 @@ from typing import Any
 
 from engine.host.ports import Connection
 from engine.wire.codec import message_codec
+from engine.wire.fast_replica_bytes import FETCH_KEY
 from engine.wire.headers import request_header_bytes
 from engine.wire.structs import message_class
-from engine.wire.usual_replica_bytes import FETCH_KEY
 from tests.unit.api.data_stage import TOPIC_ID, DataStage
 
 

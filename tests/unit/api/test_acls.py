@@ -59,21 +59,26 @@ def test_each_filter_is_refused(version: int) -> None:
 _KINDS = ("resource_type", "pattern_type", "operation", "permission_type")
 
 
-def asked_of(suffix: str, **kinds: int) -> dict[str, int]:
+def requested_of(suffix: str, **kinds: int) -> dict[str, int]:
     """Return the kinds of a request; names of the first two end as those of its message."""
     names = (f"resource_type{suffix}", f"pattern_type{suffix}", "operation", "permission_type")
     if not suffix:
         names = (names[0], f"resource_{names[1]}", *names[2:])
-    usual = dict(zip(_KINDS, (2, 3, 3, 3), strict=True)) | kinds
-    return dict(zip(names, usual.values(), strict=True))
+    fast = dict(zip(_KINDS, (2, 3, 3, 3), strict=True)) | kinds
+    return dict(zip(names, fast.values(), strict=True))
 
 
 def ask_all(**kinds: int) -> list[Callable[[], Any]]:
     """Return the three requests of a kind."""
     filter_of = message_class("DeleteAclsRequest").DeleteAclsFilter
     creation_of = message_class("CreateAclsRequest").AclCreation
-    described, deleted = asked_of("_filter", **kinds), filter_of(**asked_of("_filter", **kinds))
-    created = creation_of(resource_name="t", principal="User:a", host="*", **asked_of("", **kinds))
+    described, deleted = (
+        requested_of("_filter", **kinds),
+        filter_of(**requested_of("_filter", **kinds)),
+    )
+    created = creation_of(
+        resource_name="t", principal="User:a", host="*", **requested_of("", **kinds)
+    )
     acls = Acls()
     return [
         lambda: ask(_Handler(acls.describe), "DescribeAcls", 3, **described),

@@ -1,4 +1,4 @@
-"""What admission denies is denied by every API, every version and every usual way."""
+"""What admission denies is denied by every API, every version and every fast path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.api.admission import (
 )
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
-from tests.unit.api.authorizers import AllowEach, Asked, DenyAll, FakeQuotas
+from tests.unit.api.authorizers import AllowEach, DenyAll, FakeQuotas, Requested
 from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
 from tests.unit.broker.test_broker import create_topic
 from tests.unit.log.writing import sent, sent_by
@@ -56,26 +56,26 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
             topic = of.TopicProduceData(name="t", partition_data=[data])
             return {"acks": 1, "timeout_ms": 1000, "topic_data": [topic]}
         case "Fetch":
-            asked = of.FetchPartition(partition=0, partition_max_bytes=1000)
+            requested = of.FetchPartition(partition=0, partition_max_bytes=1000)
             by = {"topic_id": topic_id} if version >= 13 else {"topic": "t"}
-            return {"max_wait_ms": 0, "topics": [of.FetchTopic(partitions=[asked], **by)]}
+            return {"max_wait_ms": 0, "topics": [of.FetchTopic(partitions=[requested], **by)]}
         case "ListOffsets":
-            asked = of.ListOffsetsPartition(partition_index=0, timestamp=-1)
+            requested = of.ListOffsetsPartition(partition_index=0, timestamp=-1)
             if version == 0:
-                asked.max_num_offsets = 1
+                requested.max_num_offsets = 1
             return {
                 "replica_id": -1,
-                "topics": [of.ListOffsetsTopic(name="t", partitions=[asked])],
+                "topics": [of.ListOffsetsTopic(name="t", partitions=[requested])],
             }
         case "DeleteRecords":
-            asked = of.DeleteRecordsPartition(partition_index=0, offset=1)
+            requested = of.DeleteRecordsPartition(partition_index=0, offset=1)
             return {
-                "topics": [of.DeleteRecordsTopic(name="t", partitions=[asked])],
+                "topics": [of.DeleteRecordsTopic(name="t", partitions=[requested])],
                 "timeout_ms": 1000,
             }
         case "OffsetForLeaderEpoch":
-            asked = of.OffsetForLeaderPartition(partition=0, leader_epoch=0)
-            topics = [of.OffsetForLeaderTopic(topic="t", partitions=[asked])]
+            requested = of.OffsetForLeaderPartition(partition=0, leader_epoch=0)
+            topics = [of.OffsetForLeaderTopic(topic="t", partitions=[requested])]
             return {"topics": topics, "replica_id": -1} if version >= 3 else {"topics": topics}
         case "DescribeProducers":
             return {"topics": [of.TopicRequest(name="t", partition_indexes=[0])]}
@@ -108,8 +108,8 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
                 "timeout_ms": 1000,
             }
         case "AlterPartitionReassignments":
-            asked = of.ReassignablePartition(partition_index=0, replicas=[1])
-            return {"topics": [of.ReassignableTopic(name="t", partitions=[asked])]}
+            requested = of.ReassignablePartition(partition_index=0, replicas=[1])
+            return {"topics": [of.ReassignableTopic(name="t", partitions=[requested])]}
         case "DescribeConfigs":
             resource = of.DescribeConfigsResource(
                 resource_type=2, resource_name="t", configuration_keys=None
@@ -279,7 +279,7 @@ def test_a_produce_without_acks_ends_the_connection(stage: MemoryBroker) -> None
 
 
 def test_transactional_ids_are_asked_for(stage: MemoryBroker) -> None:
-    change(stage, AllowEach(lambda asked: asked[1] is AclResource.TRANSACTIONAL_ID))
+    change(stage, AllowEach(lambda requested: requested[1] is AclResource.TRANSACTIONAL_ID))
     client = stage.connect()
     fields = fields_of("Produce", 9, b"") | {"transactional_id": "x"}
     records = sent_by(5, 0, is_transactional=True)
@@ -292,7 +292,7 @@ def test_transactional_ids_are_asked_for(stage: MemoryBroker) -> None:
 
 
 def test_followers_fetch_only_if_they_may_act_for_the_cluster(stage: MemoryBroker) -> None:
-    change(stage, AllowEach(lambda asked: asked[0] is AclOperation.CLUSTER_ACTION))
+    change(stage, AllowEach(lambda requested: requested[0] is AclOperation.CLUSTER_ACTION))
     client = stage.connect()
     fields = fields_of("Fetch", 11, b"") | {"replica_id": 2}
     assert set(codes_in(client.ask("Fetch", 11, **fields))) == {0, TOPIC}
@@ -316,7 +316,7 @@ def test_sessions_of_fetches_notice_a_change(stage: MemoryBroker) -> None:
 
 def test_one_denied_topic_leaves_the_others(stage: MemoryBroker) -> None:
     create_topic(stage.connect(), "u")
-    change(stage, AllowEach(lambda asked: asked[1:] == (AclResource.TOPIC, "u")))
+    change(stage, AllowEach(lambda requested: requested[1:] == (AclResource.TOPIC, "u")))
     client = stage.connect()
     of = message_class("ProduceRequest")
     topics = [
@@ -333,7 +333,7 @@ def test_one_denied_topic_leaves_the_others(stage: MemoryBroker) -> None:
 
 def test_what_a_client_may_do_to_a_topic_is_what_the_authorizer_allows(stage: MemoryBroker) -> None:
     allowed = {AclOperation.DESCRIBE, AclOperation.READ}
-    change(stage, AllowEach(lambda asked: asked[0] not in allowed))
+    change(stage, AllowEach(lambda requested: requested[0] not in allowed))
     client = stage.connect()
     fields = fields_of("Metadata", 9, b"") | {
         "include_topic_authorized_operations": True,
@@ -349,14 +349,14 @@ def test_what_a_client_may_do_to_a_topic_is_what_the_authorizer_allows(stage: Me
 
 
 def test_topics_are_made_by_who_may_make_any_or_this_one(stage: MemoryBroker) -> None:
-    def denied(asked: Asked) -> bool:
-        return asked[0] is AclOperation.CREATE and asked[2] != "mine"
+    def denied(requested: Requested) -> bool:
+        return requested[0] is AclOperation.CREATE and requested[2] != "mine"
 
     change(stage, AllowEach(denied))
     client = stage.connect()
-    asked = message_class("MetadataRequest").MetadataRequestTopic
+    requested = message_class("MetadataRequest").MetadataRequestTopic
     answer = client.ask(
-        "Metadata", 9, topics=[asked(name="mine"), asked(name="other")],
+        "Metadata", 9, topics=[requested(name="mine"), requested(name="other")],
         allow_auto_topic_creation=True,
     )  # fmt: skip
     codes = {topic.name: topic.error_code for topic in answer.topics}
@@ -367,17 +367,17 @@ def test_topics_are_made_by_who_may_make_any_or_this_one(stage: MemoryBroker) ->
 
 
 def test_settings_of_a_new_topic_are_told_to_who_may_read_them(stage: MemoryBroker) -> None:
-    change(stage, AllowEach(lambda asked: asked[0] is AclOperation.DESCRIBE_CONFIGS))
+    change(stage, AllowEach(lambda requested: requested[0] is AclOperation.DESCRIBE_CONFIGS))
     (topic,) = ask(stage, stage.connect(), "CreateTopics", 7).topics
     assert (topic.error_code, topic.topic_config_error_code) == (0, TOPIC)
     assert (topic.num_partitions, topic.replication_factor, topic.configs) == (-1, -1, [])
 
 
 def test_ids_of_topics_are_no_secret_and_their_names_are(stage: MemoryBroker) -> None:
-    change(stage, AllowEach(lambda asked: asked[0] is AclOperation.DESCRIBE))
+    change(stage, AllowEach(lambda requested: requested[0] is AclOperation.DESCRIBE))
     state = message_class("DeleteTopicsRequest").DeleteTopicState
-    asked = [state(name=None, topic_id=stage.broker.metadata_cache.topic_ids["t"])]
-    (result,) = stage.connect().ask("DeleteTopics", 6, topics=asked, timeout_ms=1000).responses
+    requested = [state(name=None, topic_id=stage.broker.metadata_cache.topic_ids["t"])]
+    (result,) = stage.connect().ask("DeleteTopics", 6, topics=requested, timeout_ms=1000).responses
     assert (result.error_code, result.name) == (TOPIC, None)
 
 
@@ -397,28 +397,28 @@ def test_orders_of_brokers_come_by_their_listeners_if_some_are_named(stage: Memo
 def test_orders_in_one_process_pass_admission_too(stage: MemoryBroker) -> None:
     change(stage, DenyAll())
     request = message_class("UpdateMetadataRequest")(controller_id=1)
-    answer = stage.broker.serve_near("UpdateMetadata", 8, request)
+    answer = stage.broker.serve_local("UpdateMetadata", 8, request)
     assert answer.result().error_code == CLUSTER
 
 
 def test_a_session_asks_again_only_when_something_changed() -> None:
-    asked: list[Session] = []
+    requested: list[Session] = []
 
     class Counting(AllowAll):
         def may_everything(self, session: Session) -> bool:
-            asked.append(session)
+            requested.append(session)
             return True
 
     admission = allow_all()
     admission.change(Counting(), NoQuotas())
     session = Session("peer", admission)
-    assert session.may_go_usual and session.may_go_usual
-    assert len(asked) == 1
+    assert session.may_take_fast_path and session.may_take_fast_path
+    assert len(requested) == 1
     admission.change(Counting(), NoQuotas())
-    assert session.may_go_usual
-    assert len(asked) == 2
+    assert session.may_take_fast_path
+    assert len(requested) == 2
     admission.change(DenyAll(), NoQuotas())
-    assert not session.may_go_usual
+    assert not session.may_take_fast_path
 
 
 def test_a_connection_over_its_quota_is_told_so_and_rests(stage: MemoryBroker) -> None:

@@ -18,7 +18,7 @@ from tests.unit.replication.replicas import borrowed_segments
 
 #: The longest that a client can ask for: 24 days.
 FOR_EVER_MS = 0x7FFFFFFF
-WAYS = pytest.mark.parametrize("is_usual", [True, False])
+WAYS = pytest.mark.parametrize("is_fast_path", [True, False])
 
 
 def close(stage: DataStage) -> None:
@@ -29,8 +29,8 @@ def close(stage: DataStage) -> None:
 
 @WAYS
 @pytest.mark.parametrize("offsets", [{0: 0}, {0: 0, 1: 0}])
-def test_a_fetch_ends_with_its_connection(is_usual: bool, offsets: dict[int, int]) -> None:
-    stage = DataStage(is_usual=is_usual)
+def test_a_fetch_ends_with_its_connection(is_fast_path: bool, offsets: dict[int, int]) -> None:
+    stage = DataStage(is_fast_path=is_fast_path)
     assert stage.ask("Fetch", 17, fetch_request(17, offsets, max_wait_ms=FOR_EVER_MS)) is None
     assert 1 == stage.manager.delayed_fetch_count
     close(stage)
@@ -43,9 +43,9 @@ def test_a_fetch_ends_with_its_connection(is_usual: bool, offsets: dict[int, int
 @WAYS
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_produce_ends_with_its_connection_and_its_records_stay(
-    is_usual: bool, count: int
+    is_fast_path: bool, count: int
 ) -> None:
-    stage = DataStage((1, 2), is_usual=is_usual)
+    stage = DataStage((1, 2), is_fast_path=is_fast_path)
     assert stage.produce(*[sent()] * count, timeout_ms=FOR_EVER_MS) is None
     assert 1 == stage.manager.delayed_produce_count
     close(stage)
@@ -80,7 +80,7 @@ class Parked:
         self.follower = Follower(self.stage)
         self.append()
         for _ in range(2):
-            self.follower.ask("usual")
+            self.follower.ask("fast")
         assert (1, 1) == self.counts()
 
     def append(self, value: bytes = b"v") -> None:
@@ -90,7 +90,7 @@ class Parked:
         self.stage.timers.run_until_idle()
 
     def counts(self) -> tuple[int, int]:
-        return self.stage.followers.standing_count, self.stage.manager.delayed_fetch_count
+        return self.stage.followers.parked_count, self.stage.manager.delayed_fetch_count
 
     def close(self, connection: Any) -> None:
         connection.close("the follower is gone")
@@ -107,7 +107,7 @@ def test_the_fetch_of_a_session_ends_with_its_connection() -> None:
 def test_a_later_request_of_a_session_ends_with_its_connection() -> None:
     parked = Parked()
     parked.append()
-    parked.follower.ask("usual")
+    parked.follower.ask("fast")
     assert (1, 1) == parked.counts()
     parked.close(parked.follower.connection)
     assert (0, 0) == parked.counts()
@@ -126,7 +126,7 @@ def test_a_session_that_goes_on_over_another_connection_outlives_the_first() -> 
     first = parked.follower.connection
     parked.append()
     parked.follower.connect()
-    parked.follower.ask("usual")
+    parked.follower.ask("fast")
     parked.close(first)
     assert (1, 1) == parked.counts()
     frame_count = len(parked.follower.frames)

@@ -41,8 +41,8 @@ def codes(reply: Any) -> list[tuple[str, int, str | None]]:
 def test_partitions_are_added_in_every_version(version: int) -> None:
     bench = with_topics("t")
     handler = CreatePartitions(bench.node.controller, bench.admin)
-    asked = REQUEST(topics=[more("t", 3)], timeout_ms=1000)
-    request = over_the_wire(asked, version)
+    requested = REQUEST(topics=[more("t", 3)], timeout_ms=1000)
+    request = over_the_wire(requested, version)
     reply = reply_of(bench, handler.handle(request, exchange(version)))
     received = over_the_wire(reply, version)
     assert [("t", 0, None)] == codes(received)

@@ -39,8 +39,8 @@ def codes(reply: Any) -> list[tuple[str, int, str | None]]:
 def test_a_topic_is_created_in_every_version(version: int) -> None:
     bench = AdminBench(1)
     handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
-    asked = REQUEST(topics=[topic("t", num_partitions=2)], timeout_ms=1000)
-    request = over_the_wire(asked, version)
+    requested = REQUEST(topics=[topic("t", num_partitions=2)], timeout_ms=1000)
+    request = over_the_wire(requested, version)
     reply = reply_of(bench, handler.handle(request, exchange(version)))
     received = over_the_wire(reply, version)
     assert [("t", 0, "" if version == 0 else None)] == codes(received)
@@ -156,8 +156,8 @@ def test_the_next_request_of_the_connection_does_not_overtake_very_many_topics(
 ) -> None:
     bench = AdminBench(1, ends_early=True)
     handler = CreateTopics(bench.node.controller, bench.admin, bench.turns)
-    asked = REQUEST(topics=[topic(f"t{number}") for number in range(count)], timeout_ms=1000)
-    reply = handler.handle(asked, exchange(7))
+    requested = REQUEST(topics=[topic(f"t{number}") for number in range(count)], timeout_ms=1000)
+    reply = handler.handle(requested, exchange(7))
     assert isinstance(reply, Promise)
     assert is_held == (reply.turns is not None and not reply.turns.is_kept)
     reply_of(bench, reply)

@@ -48,10 +48,10 @@ def codes(reply: Any) -> list[tuple[str | None, int]]:
 @pytest.mark.parametrize("version", range(7))
 def test_a_topic_is_deleted_in_every_version(version: int) -> None:
     bench = with_topics("t", "u")
-    asked = REQUEST(topic_names=["t"], timeout_ms=1000)
+    requested = REQUEST(topic_names=["t"], timeout_ms=1000)
     if version == 6:
-        asked = REQUEST(topics=[by_name("t")], timeout_ms=1000)
-    request = over_the_wire(asked, version)
+        requested = REQUEST(topics=[by_name("t")], timeout_ms=1000)
+    request = over_the_wire(requested, version)
     reply = reply_of(bench, handler_of(bench).handle(request, exchange(version)))
     received = over_the_wire(reply, version)
     assert [("t", 0)] == codes(received)

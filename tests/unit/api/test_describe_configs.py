@@ -122,8 +122,8 @@ def test_plug_ins_listeners_and_throttles_have_no_documentation() -> None:
 
 
 def test_loggers_have_an_empty_documentation() -> None:
-    for is_asked in (True, False):
-        found = documentation(Stage(), LOGGER, "1", include_documentation=is_asked)
+    for is_requested in (True, False):
+        found = documentation(Stage(), LOGGER, "1", include_documentation=is_requested)
         assert {"root": "", "kafka.a": ""} == found
 
 

@@ -25,10 +25,10 @@ class Bench(AdminBench):
 
     def ask(self, version: int, *topics: Any, is_all: bool = False, **fields: Any) -> Any:
         """Ask and return the answer, None if it is not there yet."""
-        asked = REQUEST(
+        requested = REQUEST(
             topic_partitions=None if is_all else list(topics), **{"timeout_ms": 1000, **fields}
         )
-        request = over_the_wire(asked, version)
+        request = over_the_wire(requested, version)
         answer = reply_of(self, self.handler.handle(request, exchange(version)))
         return answer and over_the_wire(answer, version)
 

@@ -138,7 +138,7 @@ def test_another_topic_of_the_same_name_is_told_by_its_id() -> None:
 def test_a_client_at_the_wrong_broker_is_told_the_leader() -> None:
     stage = DataStage()
     stage.add("t", 0, leader=3)
-    request = fetch_request(17, {0: 0}, asked={"current_leader_epoch": 0})
+    request = fetch_request(17, {0: 0}, requested={"current_leader_epoch": 0})
     found = stage.fetch(0)
     assert 0 == found.error_code, "consumers may read from followers"
     stage.manager.find(T0).become_follower(PartitionState(3, 5, (3,), 1, (1, 2, 3)))
@@ -179,17 +179,19 @@ def test_followers_read_to_the_logs_end_and_move_the_watermark() -> None:
     stage = DataStage((1, 2))
     stage.produce(sent(2), acks=1)
     assert b"" == bytes(stage.fetch(0).records)
-    asked = {"log_start_offset": 0, "current_leader_epoch": 0}
-    found = stage.fetch(0, version=12, asked=asked, **FOLLOWER)
+    requested = {"log_start_offset": 0, "current_leader_epoch": 0}
+    found = stage.fetch(0, version=12, requested=requested, **FOLLOWER)
     assert (True, 0) == (bool(found.records), found.high_watermark)
-    stage.fetch(2, version=14, asked=asked, **FOLLOWER)
+    stage.fetch(2, version=14, requested=requested, **FOLLOWER)
     assert 2 == stage.manager.find(T0).high_watermark
 
 
 def test_a_follower_of_version_15_on_says_who_it_is_in_a_tag() -> None:
     stage = DataStage((1, 2))
     stage.produce(sent(2), acks=1)
-    request = fetch_request(15, {0: 2}, asked={"log_start_offset": 0, "current_leader_epoch": 0})
+    request = fetch_request(
+        15, {0: 2}, requested={"log_start_offset": 0, "current_leader_epoch": 0}
+    )
     request.replica_state.replica_id = 2
     stage.ask("Fetch", 15, request)
     assert 2 == stage.manager.find(T0).high_watermark
@@ -201,8 +203,8 @@ def test_a_parted_log_is_told_where_it_parted() -> None:
     partition = stage.manager.find(T0)
     partition.become_leader(PartitionState(1, 4, (1, 2), 1, (1, 2, 3)))
     stage.produce(sent(1), acks=1)
-    asked = {"last_fetched_epoch": 2, "current_leader_epoch": 4, "log_start_offset": 0}
-    found = stage.fetch(5, version=12, asked=asked, **FOLLOWER)
+    requested = {"last_fetched_epoch": 2, "current_leader_epoch": 4, "log_start_offset": 0}
+    found = stage.fetch(5, version=12, requested=requested, **FOLLOWER)
     diverging = found.diverging_epoch
     assert (0, 0, 2) == (found.error_code, diverging.epoch, diverging.end_offset)
     assert b"" == bytes(found.records)

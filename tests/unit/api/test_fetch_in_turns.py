@@ -124,8 +124,8 @@ def test_no_change_of_a_leader_between_two_turns_is_missed(number: int) -> None:
         stage.manager.perform(partition.become_follower(role).effects)
 
     stage.in_turn(number, lose)
-    asked = {"current_leader_epoch": 0}
-    rows = _rows(stage.fetch_all(max_wait_ms=FOR_EVER_MS, asked=asked))
+    requested = {"current_leader_epoch": 0}
+    rows = _rows(stage.fetch_all(max_wait_ms=FOR_EVER_MS, requested=requested))
     assert [0] * (COUNT - 1) + [74] == [row.error_code for row in rows]
 
 
@@ -278,8 +278,8 @@ def test_a_followers_fetch_of_all_is_noted() -> None:
     partition = stage.manager.find(TopicPartition("t", COUNT - 1))
     assert 0 == partition.high_watermark
     caught_up = dict.fromkeys(range(COUNT), 1)
-    asked = {"log_start_offset": 0}
-    request = fetch_request(12, caught_up, topic="t", replica_id=2, asked=asked)
+    requested = {"log_start_offset": 0}
+    request = fetch_request(12, caught_up, topic="t", replica_id=2, requested=requested)
     assert COUNT == len(_rows(stage.ask("Fetch", 12, request)))
     assert 1 == partition.high_watermark
 
@@ -362,8 +362,8 @@ def test_a_followers_fetch_of_all_completes_the_deletions_that_wait_for_it() -> 
     assert stage.ask("Fetch", 12, fetch_request(12, caught_up, **more)) is not None
     stage.follow(1, 3, log_start=1)
     assert delete(stage, {0: 1}) is None
-    asked = {"log_start_offset": 1}
-    request = fetch_request(12, caught_up, asked=asked, max_wait_ms=FOR_EVER_MS, **more)
+    requested = {"log_start_offset": 1}
+    request = fetch_request(12, caught_up, requested=requested, max_wait_ms=FOR_EVER_MS, **more)
     body = message_codec("FetchRequest", 12).encode(request)
     follower = stage.network.connect("here", stage.port)
     follower.send([request_header_bytes(1, 12, 77, "follower"), body])

@@ -15,7 +15,7 @@ from engine.host.memory import SeededEntropy
 from engine.limits import FETCH_SESSION_EVICTION_MS
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
-from engine.wire.fetch_bytes import AskedPartition, FetchedPartition, FetchRequest
+from engine.wire.fetch_bytes import FetchedPartition, FetchRequest, RequestedPartition
 
 TOPIC_ID = bytes(range(16))
 OLD_MS = FETCH_SESSION_EVICTION_MS + 1
@@ -30,8 +30,10 @@ def request(
     forget: tuple[int, ...] = (),
     replica_id: int = -1,
 ) -> FetchRequest:
-    asked = [AskedPartition(i, -1, offset, -1, -1, 100) for i, offset in (offsets or {}).items()]
-    topics = [(topic, asked)] if asked else []
+    requested = [
+        RequestedPartition(i, -1, offset, -1, -1, 100) for i, offset in (offsets or {}).items()
+    ]
+    topics = [(topic, requested)] if requested else []
     forgotten = [(topic, list(forget))] if forget else []
     return FetchRequest(replica_id, 0, 1, 100, 0, session, epoch, topics, forgotten)
 
@@ -48,16 +50,16 @@ class Stage:
         self.cache = FetchSessionCache(self.metadata, SeededEntropy(1), slots=slots)
         self.now_ms = 0
 
-    def ask(self, asked: FetchRequest, version: int = 12) -> FetchContext:
-        return self.cache.context(asked, version, self.now_ms)
+    def ask(self, requested: FetchRequest, version: int = 12) -> FetchContext:
+        return self.cache.context(requested, version, self.now_ms)
 
     def open(self, count: int = 1, *, replica_id: int = -1, version: int = 12) -> int:
         """Start a session of some partitions; return its id."""
-        asked = request(dict.fromkeys(range(count), 0), replica_id=replica_id)
-        return answered(self.ask(asked, version)).session_id
+        requested = request(dict.fromkeys(range(count), 0), replica_id=replica_id)
+        return answered(self.ask(requested, version)).session_id
 
     def has(self, session: int, epoch: int = 1) -> bool:
-        """Tell whether a session is there, without using it."""
+        """Return whether a session is there, without using it."""
         return answered(self.ask(request(session=session, epoch=epoch + 1))).error_code == 71
 
 
@@ -179,12 +181,12 @@ def test_the_name_of_a_topic_may_come_later_than_its_id() -> None:
 
 
 def test_a_partition_named_twice_is_asked_once() -> None:
-    context = Stage().ask(request({0: 0})._replace(topics=[("t", [asked(1), asked(2)])]))
+    context = Stage().ask(request({0: 0})._replace(topics=[("t", [requested(1), requested(2)])]))
     assert [2] == [partition.spec.fetch_offset for partition in context.partitions]
 
 
-def asked(offset: int) -> AskedPartition:
-    return AskedPartition(0, -1, offset, -1, -1, 100)
+def requested(offset: int) -> RequestedPartition:
+    return RequestedPartition(0, -1, offset, -1, -1, 100)
 
 
 def test_a_full_cache_keeps_young_sessions() -> None:

@@ -12,7 +12,7 @@ from engine.api.dispatch import ApiRow, DispatchTable, Rule
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.in_turns import InTurns, Rows
 from engine.api.promised import HandlerFailed
-from engine.broker.near_messages import response_of
+from engine.broker.local_messages import response_of
 from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers

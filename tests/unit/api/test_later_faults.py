@@ -13,16 +13,16 @@ from engine.api.create_topics import CreateTopics
 from engine.api.delete_records import DeleteRecords
 from engine.api.delete_topics import DeleteTopics
 from engine.api.elect_leaders import ElectLeaders
+from engine.api.fast_fetch import FastFetch
 from engine.api.fetch import Fetch
 from engine.api.metadata import Metadata
 from engine.api.produce import Produce
 from engine.api.promised import HandlerFailed
-from engine.api.usual_fetch import UsualFetch
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
+from engine.replication.parked_fetch import SessionParkedFetch
 from engine.replication.partition import Partition
-from engine.replication.standing_fetch import SessionStandingFetch
 from engine.wire.structs import message_class
 from tests.unit.api.configuring import TOPIC, Stage
 from tests.unit.api.data_stage import DataStage, fetch_request
@@ -145,8 +145,8 @@ def test_a_fault_about_settings_ends_the_request(
     }[name]
     monkeypatch.setattr(stage.admin, "change", later.fails)
     monkeypatch.setattr(stage.admin, "read", later.fails)
-    asked = request(resources=[_resource(request, name)])
-    assert later.fault is told(later, handler.handle(asked, exchange(1))).fault
+    requested = request(resources=[_resource(request, name)])
+    assert later.fault is told(later, handler.handle(requested, exchange(1))).fault
 
 
 def _resource(request: Any, name: str) -> Any:
@@ -181,18 +181,18 @@ def _waiting_deletion(stage: DataStage, _count: int) -> None:
         (_waiting_deletion, 1, DeleteRecords, "_response"),
     ],
 )
-@pytest.mark.parametrize("is_usual", [True, False])
+@pytest.mark.parametrize("is_fast_path", [True, False])
 def test_a_fault_at_the_end_of_a_wait_ends_the_request(
-    is_usual: bool,
+    is_fast_path: bool,
     begin: Callable[[DataStage, int], None],
     count: int,
     owner: type,
     name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if is_usual and (count, owner) == (1, Partition):
-        owner, name = UsualFetch, "_after"
-    stage = DataStage((1, 2), is_usual=is_usual)
+    if is_fast_path and (count, owner) == (1, Partition):
+        owner, name = FastFetch, "_after"
+    stage = DataStage((1, 2), is_fast_path=is_fast_path)
     begin(stage, count)
 
     def fail(*_given: object, **_named: object) -> None:
@@ -205,8 +205,8 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     assert "a step failed: KeyError('later')" in fault
 
 
-@pytest.mark.parametrize(("owner", "name"), [(SessionStandingFetch, "_untold"), (Fetch, "_whole")])
-def test_a_fault_at_the_end_of_a_standing_fetch_ends_the_request(
+@pytest.mark.parametrize(("owner", "name"), [(SessionParkedFetch, "_untold"), (Fetch, "_whole")])
+def test_a_fault_at_the_end_of_a_parked_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = DataStage((1, 2))
@@ -214,8 +214,8 @@ def test_a_fault_at_the_end_of_a_standing_fetch_ends_the_request(
     follower.ask("all")
     # The first response begins the session.
     stage.pass_time(600)
-    follower.ask("usual")
-    assert 1 == stage.followers.standing_count
+    follower.ask("fast")
+    assert 1 == stage.followers.parked_count
 
     def fail(*_given: object, **_named: object) -> None:
         raise KeyError("later")

@@ -17,7 +17,7 @@ from tests.unit.log.writing import NOW_MS, sent, sent_by
 MADE = message_class("ListOffsetsRequest")
 
 
-def asked(index: int = 0, timestamp: int = -1, **more: Any) -> Any:
+def requested(index: int = 0, timestamp: int = -1, **more: Any) -> Any:
     return MADE.ListOffsetsPartition(partition_index=index, timestamp=timestamp, **more)
 
 
@@ -30,7 +30,7 @@ def look_up(stage: DataStage, version: int, *partitions: Any, **more: Any) -> An
 
 
 def offset_at(stage: DataStage, timestamp: int, version: int = 9, **more: Any) -> tuple[int, ...]:
-    (found,) = look_up(stage, version, asked(timestamp=timestamp), **more)
+    (found,) = look_up(stage, version, requested(timestamp=timestamp), **more)
     return found.error_code, found.offset, found.timestamp, found.leader_epoch
 
 
@@ -94,9 +94,9 @@ def test_what_is_above_the_end_has_no_time() -> None:
 
 def test_a_partition_named_twice_is_refused() -> None:
     stage = filled()
-    found = look_up(stage, 5, asked(0), asked(1), asked(0))
+    found = look_up(stage, 5, requested(0), requested(1), requested(0))
     assert [42, 0, 42] == [answer.error_code for answer in found]
-    found = look_up(stage, 0, asked(0), asked(0))
+    found = look_up(stage, 0, requested(0), requested(0))
     assert [0, 0] == [answer.error_code for answer in found]
 
 
@@ -105,22 +105,22 @@ def test_epochs_and_places_are_checked() -> None:
     partition = stage.manager.find(T0)
     partition.become_leader(PartitionState(1, 3, (1,), 1, (1,)))
     codes = [
-        look_up(stage, 9, asked(current_leader_epoch=epoch))[0].error_code
+        look_up(stage, 9, requested(current_leader_epoch=epoch))[0].error_code
         for epoch in (-2, -1, 2, 3, 4)
     ]
     assert [74, 0, 74, 0, 75] == codes
-    assert 3 == look_up(stage, 9, asked(9))[0].error_code
+    assert 3 == look_up(stage, 9, requested(9))[0].error_code
     stage.tell(TopicPartition("t", 9), leader=2)
-    assert 6 == look_up(stage, 9, asked(9))[0].error_code
+    assert 6 == look_up(stage, 9, requested(9))[0].error_code
     stage.manager.mark_offline(T0)
-    assert 56 == look_up(stage, 9, asked(0))[0].error_code
+    assert 56 == look_up(stage, 9, requested(0))[0].error_code
 
 
 def test_what_kafka_fails_at_has_no_code_of_its_own() -> None:
     stage = filled()
-    assert -1 == look_up(stage, 0, asked(max_num_offsets=-1))[0].error_code
-    assert -1 == look_up(stage, 2, asked(), isolation_level=5)[0].error_code
-    assert 0 == look_up(stage, 2, asked(), isolation_level=5, replica_id=-2)[0].error_code
+    assert -1 == look_up(stage, 0, requested(max_num_offsets=-1))[0].error_code
+    assert -1 == look_up(stage, 2, requested(), isolation_level=5)[0].error_code
+    assert 0 == look_up(stage, 2, requested(), isolation_level=5, replica_id=-2)[0].error_code
 
 
 def test_a_follower_answers_a_debugger_alone() -> None:
@@ -147,7 +147,7 @@ def test_version_0_lists_where_segments_begin() -> None:
     assert len(bases) > 1
 
     def starts(timestamp: int, count: int, **more: Any) -> list[int]:
-        wanted = asked(timestamp=timestamp, max_num_offsets=count)
+        wanted = requested(timestamp=timestamp, max_num_offsets=count)
         found: list[int] = look_up(stage, 0, wanted, **more)[0].old_style_offsets
         return found
 

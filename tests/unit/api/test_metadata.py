@@ -50,14 +50,14 @@ class Maker:
 
     def __init__(self, **codes: int) -> None:
         self.codes = codes
-        self.asked: list[list[str]] = []
+        self.requested: list[list[str]] = []
 
     def __call__(self, names: list[str]) -> Promise[dict[str, int]]:
-        self.asked.append(names)
+        self.requested.append(names)
         return Promise.of({name: self.codes.get(name, 0) for name in names})
 
 
-def asked(version: int, names: tuple[str, ...] | None, **fields: Any) -> Any:
+def requested(version: int, names: tuple[str, ...] | None, **fields: Any) -> Any:
     topics = None if names is None else named(*names)
     return ask(Metadata(cluster(), TURNS), "Metadata", version, topics=topics, **fields)
 
@@ -68,7 +68,7 @@ def errors(reply: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("version", range(13))
 def test_every_version_tells_brokers_and_leaders(version: int) -> None:
-    reply = asked(version, ("clicks",))
+    reply = requested(version, ("clicks",))
     assert [(1, "one", 9092), (2, "two", 9092)] == [
         (each.node_id, each.host, each.port) for each in reply.brokers
     ]
@@ -89,18 +89,18 @@ def test_every_version_tells_brokers_and_leaders(version: int) -> None:
 def test_all_topics_are_asked_for_by_none_and_before_version_1_by_an_empty_list(
     version: int, names: tuple[str, ...] | None
 ) -> None:
-    reply = asked(version, names)
+    reply = requested(version, names)
     assert {"clicks", "orders", "orphans", "__consumer_offsets"} == set(errors(reply))
 
 
 def test_an_empty_list_asks_for_no_topic_from_version_1_on() -> None:
-    reply = asked(1, ())
+    reply = requested(1, ())
     assert [] == reply.topics
     assert 2 == len(reply.brokers)
 
 
 def test_internal_topics_are_marked() -> None:
-    reply = asked(1, None)
+    reply = requested(1, None)
     assert ["__consumer_offsets"] == [each.name for each in reply.topics if each.is_internal]
 
 
@@ -108,11 +108,11 @@ def test_no_topic_is_called_unknown_before_a_controller_has_spoken() -> None:
     told_nothing = MetadataCache(1, CLUSTER_ID)
     reply = ask(Metadata(told_nothing, TURNS), "Metadata", 12, topics=named("clicks", "a b"))
     assert {"clicks": 5, "a b": 17} == errors(reply)
-    assert 3 == errors(asked(12, ("nowhere",)))["nowhere"]
+    assert 3 == errors(requested(12, ("nowhere",)))["nowhere"]
 
 
 def test_a_partition_without_leader_says_so() -> None:
-    (partition,) = asked(12, ("orphans",)).topics[0].partitions
+    (partition,) = requested(12, ("orphans",)).topics[0].partitions
     assert (5, -1, 3, [3], [3]) == (
         partition.error_code,
         partition.leader_id,
@@ -134,9 +134,9 @@ def test_a_leader_without_the_listener_has_an_error_of_its_own_from_version_6_on
 
 
 def test_version_0_leaves_out_replicas_that_are_down() -> None:
-    (partition,) = asked(0, ("orders",)).topics[0].partitions
+    (partition,) = requested(0, ("orders",)).topics[0].partitions
     assert (9, 1, [1]) == (partition.error_code, partition.leader_id, partition.replica_nodes)
-    (partition,) = asked(5, ("orders",)).topics[0].partitions
+    (partition,) = requested(5, ("orders",)).topics[0].partitions
     assert (0, [1, 3], [3]) == (
         partition.error_code,
         partition.replica_nodes,
@@ -146,16 +146,16 @@ def test_version_0_leaves_out_replicas_that_are_down() -> None:
 
 def test_topics_are_found_by_id_and_unknown_ids_come_back() -> None:
     handler, other = Metadata(cluster(), TURNS), b"\7" * 16
-    asked_for = [topic(topic_id=CLICKS_ID), topic(topic_id=other), topic("orders")]
-    reply = ask(handler, "Metadata", 12, topics=asked_for)
+    requested_value = [topic(topic_id=CLICKS_ID), topic(topic_id=other), topic("orders")]
+    reply = ask(handler, "Metadata", 12, topics=requested_value)
     assert [(100, None, other), (0, "clicks", CLICKS_ID)] == [
         (each.error_code, each.name, each.topic_id) for each in reply.topics
     ]
 
 
-@pytest.mark.parametrize("asked_for", [topic(topic_id=CLICKS_ID), topic("clicks", CLICKS_ID)])
-def test_ids_before_version_12_are_refused(asked_for: Any) -> None:
-    reply = ask(Metadata(cluster(), TURNS), "Metadata", 10, topics=[asked_for])
+@pytest.mark.parametrize("requested_value", [topic(topic_id=CLICKS_ID), topic("clicks", CLICKS_ID)])
+def test_ids_before_version_12_are_refused(requested_value: Any) -> None:
+    reply = ask(Metadata(cluster(), TURNS), "Metadata", 10, topics=[requested_value])
     (refused,) = reply.topics
     assert (42, CLICKS_ID) == (refused.error_code, refused.topic_id)
     assert [] == reply.brokers
@@ -168,7 +168,7 @@ def test_a_topic_without_name_and_id_is_refused(version: int, code: int) -> None
 
 
 def test_unknown_and_bad_names_are_told_apart() -> None:
-    assert {"ghost": 3, "no/good": 17} == errors(asked(12, ("ghost", "no/good")))
+    assert {"ghost": 3, "no/good": 17} == errors(requested(12, ("ghost", "no/good")))
 
 
 def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
@@ -176,7 +176,7 @@ def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
     handler = Metadata(cluster(), TURNS, maker)
     names = ("fresh", "taken", "late", "refused", "no/good", "clicks")
     reply = ask(handler, "Metadata", 12, topics=named(*names))
-    assert [["fresh", "taken", "late", "refused"]] == maker.asked
+    assert [["fresh", "taken", "late", "refused"]] == maker.requested
     expected = {"fresh": 5, "taken": 5, "late": 5, "refused": 38, "no/good": 17, "clicks": 0}
     assert expected == errors(reply)
     assert {bytes(16), CLICKS_ID} == {each.topic_id for each in reply.topics}
@@ -187,24 +187,24 @@ def test_topics_are_made_only_where_the_request_allows_it() -> None:
     handler = Metadata(cluster(), TURNS, maker)
     forbidden = ask(handler, "Metadata", 4, topics=named("fresh"), allow_auto_topic_creation=False)
     assert {"fresh": 3} == errors(forbidden)
-    assert [] == maker.asked
+    assert [] == maker.requested
     assert {"fresh": 5} == errors(ask(handler, "Metadata", 4, topics=named("fresh")))
     assert {"fresh": 5} == errors(ask(handler, "Metadata", 3, topics=named("fresh")))
-    assert [["fresh"], ["fresh"]] == maker.asked
+    assert [["fresh"], ["fresh"]] == maker.requested
 
 
 def test_only_bad_names_make_nothing() -> None:
     maker = Maker()
     reply = ask(Metadata(cluster(), TURNS, maker), "Metadata", 12, topics=named("no/good"))
     assert {"no/good": 17} == errors(reply)
-    assert [] == maker.asked
+    assert [] == maker.requested
 
 
 def test_operations_are_told_when_asked_for() -> None:
-    silent = asked(8, ("clicks",))
+    silent = requested(8, ("clicks",))
     assert INT_MIN == silent.cluster_authorized_operations
     assert INT_MIN == silent.topics[0].topic_authorized_operations
-    reply = asked(
+    reply = requested(
         8,
         ("clicks", "ghost"),
         include_cluster_authorized_operations=True,
@@ -335,9 +335,9 @@ def test_an_answer_that_is_overtaken_again_and_again_is_made_at_once() -> None:
 
 def test_all_who_ask_the_same_meanwhile_get_the_answer_that_is_being_made() -> None:
     stage = ManyTopics()
-    asked_first = [stage.ask(None) for _ in range(3)]
+    requested_first = [stage.ask(None) for _ in range(3)]
     stage.timers.run_until_idle()
-    bodies = [handled.result().parts[0] for handled in asked_first]
+    bodies = [handled.result().parts[0] for handled in requested_first]
     assert bodies[0] is bodies[1] is bodies[2]
     # And then it is kept.
     assert bodies[0] is stage.ask(None).parts[0]

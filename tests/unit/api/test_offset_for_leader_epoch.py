@@ -16,8 +16,8 @@ MADE = message_class("OffsetForLeaderEpochRequest")
 
 
 def end_of(stage: DataStage, epoch: int, *, index: int = 0, version: int = 4, **more: Any) -> Any:
-    asked = MADE.OffsetForLeaderPartition(partition=index, leader_epoch=epoch, **more)
-    request = MADE(topics=[MADE.OffsetForLeaderTopic(topic="t", partitions=[asked])])
+    requested = MADE.OffsetForLeaderPartition(partition=index, leader_epoch=epoch, **more)
+    request = MADE(topics=[MADE.OffsetForLeaderTopic(topic="t", partitions=[requested])])
     answer = stage.ask("OffsetForLeaderEpoch", version, request)
     found = answer.topics[0].partitions[0]
     assert index == found.partition

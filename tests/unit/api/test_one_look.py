@@ -1,4 +1,4 @@
-"""A produced batch is looked at once, however unusual it is and whichever version brings it.
+"""A produced batch is looked at once, on every path and in every version.
 
 Its checksum is computed once, its records are walked over once, and opened once if they are
 compressed. Records that the walk says too little about are read one by one, once. A batch whose
@@ -54,8 +54,8 @@ class Counter:
             monkeypatch.setattr(module, "crc32c", self._crc(module.crc32c))  # type: ignore[attr-defined]
         monkeypatch.setattr(WalkTier, "walk", staticmethod(self.counted("walk", WalkTier.walk)))
         for module, name in (
-            (checked_batch_module, "open_usual"),
-            (local_log_module, "open_usual"),
+            (checked_batch_module, "open_fast"),
+            (local_log_module, "open_fast"),
             (checked_batch_module, "decompress_prefix"),
             (batch_module, "decompress"),
             (batch_module, "decompress_prefix"),
@@ -114,7 +114,7 @@ BOUNDED = LogConfig(message_timestamp_after_max_ms=1000)
 
 
 class Unusual(NamedTuple):
-    """A way to be unusual: what comes before the batch and the batch, and how often it is read."""
+    """A batch off the fast path: the bytes before it, the batch, and how often it is read."""
 
     make: Callable[[Codec], list[memoryview]]
     config: LogConfig = LogConfig()
@@ -124,7 +124,7 @@ class Unusual(NamedTuple):
     code: int = 0
 
 
-UNUSUAL: dict[str, Unusual] = {
+SLOW_PATH: dict[str, Unusual] = {
     "nothing": Unusual(lambda codec: [sent(3, codec=codec)]),
     "a wrong max timestamp": Unusual(
         lambda codec: [with_field(sent(3, codec=codec), MAX_TIMESTAMP, NOW_MS + 77)]
@@ -189,9 +189,9 @@ def code_of(answer: Any) -> int:
 
 
 @pytest.mark.parametrize(("codec", "version"), BROUGHT, ids=str)
-@pytest.mark.parametrize("way", UNUSUAL)
+@pytest.mark.parametrize("way", SLOW_PATH)
 def test_a_batch_is_looked_at_once(counter: Counter, way: str, codec: Codec, version: int) -> None:
-    unusual = UNUSUAL[way]
+    unusual = SLOW_PATH[way]
     stage = staged(unusual.config)
     *before, batch = unusual.make(codec)
     for earlier in before:

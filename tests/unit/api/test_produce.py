@@ -227,7 +227,7 @@ def test_a_failed_disk_is_told() -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise LogDirOffline("/data", "write", "no space", 28)
 
-    log.append_usual = fail  # type: ignore[method-assign]
+    log.append_fast = fail  # type: ignore[method-assign]
     assert [56] == codes(stage, sent(1))
 
 

@@ -133,7 +133,7 @@ class MemoryClient:
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether the broker ended the connection."""
+        """Return whether the broker ended the connection."""
         return self.connection.is_closed
 
     def send(self, frame: bytes) -> None:

@@ -52,7 +52,7 @@ class MemoryCluster:
         self.fatal: list[str] = []
         self._is_one_process = is_one_process
         #: Brokers of one process by id, as they reach each other.
-        self.near: dict[int, Serve] = {}
+        self.local: dict[int, Serve] = {}
         self._sessions: dict[int, EmbeddedZnodeClient] = {}
         self._settings = {name.replace("_", "."): text for name, text in settings.items()}
         self._admin = EmbeddedZnodeClient(self.store, 1 << 30)
@@ -79,9 +79,9 @@ class MemoryCluster:
             }
         )
         session = self._sessions[broker_id] = EmbeddedZnodeClient(self.store, SESSION_MS)
-        near = self.near if self._is_one_process else {}
+        local = self.local if self._is_one_process else {}
         znodes = LinkedZnodeClient(session, self.links, str(broker_id), STORE)
-        opening = Broker.open(settings, host, znodes, near, on_fatal=self.fatal.append)
+        opening = Broker.open(settings, host, znodes, local, on_fatal=self.fatal.append)
         self.timers.run_until_idle()
         broker = self.brokers[broker_id] = drive(opening).result()
         self.timers.run_until_idle()
@@ -125,7 +125,7 @@ class MemoryCluster:
         """End a broker at once: its disk has what was synced, and its session ends by silence."""
         broker = self.brokers.pop(broker_id)
         self.disks[broker_id] = self.disks[broker_id].after_crash()
-        self.near.pop(broker_id, None)
+        self.local.pop(broker_id, None)
         broker.host.timers.stop()  # type: ignore[attr-defined]
         broker.server.close("the power is gone")
         broker.deadlines.stop()
@@ -170,12 +170,12 @@ class MemoryCluster:
 
     # Clients
 
-    def ask(self, broker_id: int, name: str, version: int, /, **fields: Any) -> Asked:
+    def ask(self, broker_id: int, name: str, version: int, /, **fields: Any) -> Requested:
         """Send a request to a broker."""
-        asked = Asked(self, broker_id, name, version)
-        asked.send(**fields)
+        requested = Requested(self, broker_id, name, version)
+        requested.send(**fields)
         self.timers.run_until_idle()
-        return asked
+        return requested
 
     def create_topic(
         self, name: str = "t", replicas: Sequence[Sequence[int]] = ((1, 2, 3),), **configs: str
@@ -198,12 +198,12 @@ class MemoryCluster:
         controller = next(
             broker_id for broker_id, b in self.brokers.items() if b.controller.is_active
         )
-        asked = self.ask(controller, "CreateTopics", 7, topics=[topic], timeout_ms=5000)
-        assert [0] == [row.error_code for row in asked.answer().topics]
+        requested = self.ask(controller, "CreateTopics", 7, topics=[topic], timeout_ms=5000)
+        assert [0] == [row.error_code for row in requested.answer().topics]
 
     def produce(
         self, broker_id: int, count: int = 1, acks: int = -1, key: TopicPartition = T0
-    ) -> Asked:
+    ) -> Requested:
         """Send records to a broker."""
         request = message_class("ProduceRequest")
         data = request.PartitionProduceData(index=key.partition, records=sent(count))
@@ -211,7 +211,7 @@ class MemoryCluster:
         return self.ask(broker_id, "Produce", 9, acks=acks, timeout_ms=60_000, topic_data=[topic])
 
 
-class Asked:
+class Requested:
     """One request on a connection of its own."""
 
     def __init__(self, cluster: MemoryCluster, broker_id: int, name: str, version: int) -> None:
@@ -228,7 +228,7 @@ class Asked:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether an answer may still come."""
+        """Return whether an answer may still come."""
         return not self._connection.is_closed
 
     def answer(self) -> Any:

@@ -56,8 +56,8 @@ def produce(client: MemoryClient, topic: str, *, acks: int = -1) -> Any:
 def end_offset(client: MemoryClient, topic: str) -> int:
     request = message_class("ListOffsetsRequest")
     partition = request.ListOffsetsPartition(partition_index=0, timestamp=-1)
-    asked = request.ListOffsetsTopic(name=topic, partitions=[partition])
-    answer = client.ask("ListOffsets", 7, topics=[asked])
+    requested = request.ListOffsetsTopic(name=topic, partitions=[partition])
+    answer = client.ask("ListOffsets", 7, topics=[requested])
     return int(answer.topics[0].partitions[0].offset)
 
 
@@ -178,8 +178,8 @@ def test_a_waiting_fetch_is_answered_at_its_deadline() -> None:
     create_topic(client, "t")
     request = message_class("FetchRequest")
     partition = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
-    asked = request.FetchTopic(topic="t", partitions=[partition])
-    fields = {"max_wait_ms": 300, "min_bytes": 1, "max_bytes": 1000, "topics": [asked]}
+    requested = request.FetchTopic(topic="t", partitions=[partition])
+    fields = {"max_wait_ms": 300, "min_bytes": 1, "max_bytes": 1000, "topics": [requested]}
     assert client.ask("Fetch", 11, **fields) is None
     stage.pass_time(299)
     assert client.frames == []
@@ -383,7 +383,7 @@ def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
     client = stage.connect()
     create_topic(client, "t")
     partition = stage.broker.storage.replica_manager.partitions[TopicPartition("t", 0)]
-    monkeypatch.setattr(partition, "append_usual", lambda _batches: None)
+    monkeypatch.setattr(partition, "append_fast", lambda _batches: None)
 
     def fail(*_arguments: object, **_named: object) -> None:
         raise InvariantBroken("the watermark went back")
@@ -475,13 +475,13 @@ def test_an_order_that_waits_for_the_store_is_not_carried_out_on_a_broker_that_h
             )
         ],
     )
-    asked = request(
+    requested = request(
         controller_id=1,
         controller_epoch=leadership.controller_epoch,
         broker_epoch=stage.broker.epoch,
         topic_states=[state],
     )
-    answer = stage.broker.serve_near("LeaderAndIsr", 7, asked)
+    answer = stage.broker.serve_local("LeaderAndIsr", 7, requested)
     stage.timers.run_until_idle()
     assert not answer.is_kept
     stage.stop()

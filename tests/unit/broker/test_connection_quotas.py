@@ -151,7 +151,7 @@ def test_a_lower_maximum_closes_what_is_beyond_but_for_an_address() -> None:
     assert 1 == _states(clients).count("closed")
 
 
-def test_arrivals_beyond_the_rate_are_held_back_and_served_later() -> None:
+def test_arrivals_beyond_the_rate_are_throttled_and_served_later() -> None:
     stage = Stage(OPEN._replace(creation_rate=1))
     clients = [stage.connect() for _ in range(12)]
     assert ["served"] * 10 + ["waits"] * 2 == _states(clients)

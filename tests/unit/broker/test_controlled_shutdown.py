@@ -152,7 +152,7 @@ def test_a_controller_of_this_process_that_does_not_answer_is_given_up_too(
     cluster.create_topic(replicas=[(1, 2)])
     cluster.pass_time(2000)
     # It waits for a metadata store that is gone, itself included.
-    cluster.near[1] = lambda _name, _version, _request: Promise()
+    cluster.local[1] = lambda _name, _version, _request: Promise()
     stopping = cluster.begin_stop(1)
     cluster.pass_time(3 * 30_000 + 1_000, 1_000)
     assert not stopping.is_kept

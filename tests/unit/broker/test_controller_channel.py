@@ -23,7 +23,7 @@ from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, resp
 from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
 
-NEAR = BrokerNode(1, ())
+LOCAL = BrokerNode(1, ())
 FAR = BrokerNode(2, (Endpoint("PLAINTEXT", "there", 9092),))
 NAMES = ("UpdateMetadataRequest", "StopReplicaRequest")
 UPDATE, STOP = (name.removesuffix("Request") for name in NAMES)
@@ -40,12 +40,12 @@ class Stage:
         self.promised: dict[str, Promise[Any]] = {}
         self.answers: list[Any] = []
         self.errors: list[EngineError] = []
-        self.near = {1: self.serve}
+        self.local = {1: self.serve}
         peers = Peers(
             self.network,
             self.timers,
             self.clock,
-            near=self.near,
+            local=self.local,
             broker_id=3,
             listener="PLAINTEXT",
         )
@@ -73,7 +73,7 @@ class Stage:
         self.timers.run_until_idle()
 
 
-class FarBroker:
+class RemoteBroker:
     """A broker elsewhere, which answers when it is told to."""
 
     def __init__(self, stage: Stage) -> None:
@@ -110,10 +110,10 @@ class FarBroker:
         return [name for name, _, _ in self.requests]
 
     def answer(self, correlation_id: int | None = None) -> None:
-        name, asked_id, _ = self.requests[-1]
+        name, requested_id, _ = self.requests[-1]
         response = f"{name}Response"
         body = message_codec(response, CONTROL_VERSIONS[name]).encode(message_class(response)())
-        given = asked_id if correlation_id is None else correlation_id
+        given = requested_id if correlation_id is None else correlation_id
         self.connections[-1].send([struct.pack(">ix", given), body])
 
 
@@ -122,7 +122,7 @@ class FarBroker:
 
 def test_requests_are_served_later_and_in_order() -> None:
     stage = Stage()
-    stage.channel.open(NEAR)
+    stage.channel.open(LOCAL)
     stage.send(*NAMES)
     assert stage.served == []
     stage.turn()
@@ -132,7 +132,7 @@ def test_requests_are_served_later_and_in_order() -> None:
 
 def test_the_next_request_waits_for_the_answer_of_the_one_before() -> None:
     stage = Stage()
-    stage.channel.open(NEAR)
+    stage.channel.open(LOCAL)
     late = stage.promised[UPDATE] = Promise()
     stage.send(*NAMES)
     stage.turn()
@@ -144,7 +144,7 @@ def test_the_next_request_waits_for_the_answer_of_the_one_before() -> None:
 
 def test_a_request_that_a_broker_fails_to_serve_fails_alone() -> None:
     stage = Stage()
-    stage.channel.open(NEAR)
+    stage.channel.open(LOCAL)
     error = api_error(UNKNOWN_SERVER_ERROR)
     stage.promised[UPDATE] = Promise.failed(error)
     stage.send(*NAMES)
@@ -154,11 +154,11 @@ def test_a_request_that_a_broker_fails_to_serve_fails_alone() -> None:
 
 def test_a_broker_that_is_not_running_is_asked_again_until_it_is() -> None:
     stage = Stage()
-    stage.channel.open(NEAR)
-    serve = stage.near.pop(1)
+    stage.channel.open(LOCAL)
+    serve = stage.local.pop(1)
     stage.send(NAMES[0])
     stage.turn()
-    stage.near[1] = serve
+    stage.local[1] = serve
     stage.turn(CONTROLLER_CHANNEL_RETRY_MS)
     assert stage.answers == [f"{UPDATE} done"]
 
@@ -173,12 +173,12 @@ def test_a_broker_without_a_queue_answers_nothing() -> None:
 
 def test_a_closed_queue_gives_no_answers_even_if_it_is_opened_again() -> None:
     stage = Stage()
-    stage.channel.open(NEAR)
+    stage.channel.open(LOCAL)
     late = stage.promised.setdefault(UPDATE, Promise())
     stage.send(NAMES[0])
     stage.turn()
     stage.channel.close(1)
-    stage.channel.open(NEAR)
+    stage.channel.open(LOCAL)
     late.keep("of a former life")
     stage.send(NAMES[1])
     stage.turn()
@@ -191,7 +191,7 @@ def test_a_closed_queue_gives_no_answers_even_if_it_is_opened_again() -> None:
 
 def test_the_next_request_leaves_by_the_same_connection_when_the_one_before_is_answered() -> None:
     stage = Stage()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     stage.channel.open(FAR)
     stage.send(*NAMES, to=2)
     stage.turn()
@@ -209,7 +209,7 @@ def test_a_request_goes_out_again_after_a_lost_connection() -> None:
     stage.channel.open(FAR)
     stage.send(NAMES[0], to=2)
     stage.turn()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     stage.turn(CONTROLLER_CHANNEL_RETRY_MS)
     far.connections[-1].close("it fell over")
     stage.turn()
@@ -228,7 +228,7 @@ def test_a_request_goes_out_again_after_a_lost_connection() -> None:
 
 def test_silence_and_wrong_answers_begin_a_new_connection() -> None:
     stage = Stage()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     stage.channel.open(FAR)
     stage.send(NAMES[0], to=2)
     stage.turn()
@@ -248,7 +248,7 @@ def test_silence_and_wrong_answers_begin_a_new_connection() -> None:
 
 def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     stage = Stage()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     stage.channel.open(FAR)
     stage.send(NAMES[0], to=2)
     stage.turn()
@@ -263,7 +263,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
 
 def test_a_closed_queue_sends_and_tells_nothing_more() -> None:
     stage = Stage()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     stage.channel.open(FAR)
     stage.send(*NAMES, to=2)
     stage.turn()
@@ -276,7 +276,7 @@ def test_a_closed_queue_sends_and_tells_nothing_more() -> None:
 
 def test_a_broker_without_a_plain_listener_has_no_queue() -> None:
     stage = Stage()
-    far = FarBroker(stage)
+    far = RemoteBroker(stage)
     for endpoint in (Endpoint("PLAINTEXT", "there", 9092, 1), Endpoint("OTHER", "there", 9092)):
         stage.channel.open(BrokerNode(2, (endpoint,)))
         stage.send(NAMES[0], to=2)
@@ -286,8 +286,8 @@ def test_a_broker_without_a_plain_listener_has_no_queue() -> None:
 
 def test_brokers_of_this_process_are_called_and_others_written_to() -> None:
     stage = Stage()
-    far = FarBroker(stage)
-    stage.channel.open(NEAR)
+    far = RemoteBroker(stage)
+    stage.channel.open(LOCAL)
     stage.channel.open(FAR)
     for broker_id in (1, 2):
         stage.send(NAMES[0], to=broker_id)

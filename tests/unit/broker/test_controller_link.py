@@ -26,14 +26,14 @@ class Stage:
     def __init__(self, controller_id: int | None = 2) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
-        self.near: dict[int, Serve] = {}
+        self.local: dict[int, Serve] = {}
         self.cache = MetadataCache(1, "cluster")
-        self.asked: list[tuple[int, str, int]] = []
+        self.requested: list[tuple[int, str, int]] = []
         peers = Peers(
             MemoryNetwork(self.timers),
             self.timers,
             self.clock,
-            near=self.near,
+            local=self.local,
             broker_id=1,
             listener="PLAINTEXT",
         )
@@ -45,10 +45,10 @@ class Stage:
 
     def serve(self, broker_id: int, answer: Promise[Any]) -> None:
         def serve(name: str, version: int, _message: Any) -> Promise[Any]:
-            self.asked.append((broker_id, name, version))
+            self.requested.append((broker_id, name, version))
             return answer
 
-        self.near[broker_id] = serve
+        self.local[broker_id] = serve
 
     def ask(self) -> Promise[Any]:
         request = message_class("AllocateProducerIdsRequest")()
@@ -63,7 +63,7 @@ def test_what_the_controller_answers_at_once_is_there_at_once() -> None:
     stage = Stage()
     stage.serve(2, Promise.of(RESPONSE(producer_id_len=5)))
     assert 5 == stage.ask().result().producer_id_len
-    assert [(2, "AllocateProducerIds", 0)] == stage.asked
+    assert [(2, "AllocateProducerIds", 0)] == stage.requested
 
 
 def test_requests_wait_for_those_before_them() -> None:
@@ -71,7 +71,7 @@ def test_requests_wait_for_those_before_them() -> None:
     late: Promise[Any] = Promise()
     stage.serve(2, late)
     first, second = stage.ask(), stage.ask()
-    assert 1 == len(stage.asked)
+    assert 1 == len(stage.requested)
     stage.serve(2, Promise.of(RESPONSE(producer_id_len=2)))
     late.keep(RESPONSE(producer_id_len=1))
     assert [1, 2] == [promise.result().producer_id_len for promise in (first, second)]
@@ -112,8 +112,8 @@ def test_a_partition_that_says_so_is_enough() -> None:
 
 def test_a_broker_that_is_not_reached_is_asked_again() -> None:
     stage = Stage()
-    stage.near[2] = lambda *_request: Promise.of(RESPONSE())
-    del stage.near[2]
+    stage.local[2] = lambda *_request: Promise.of(RESPONSE())
+    del stage.local[2]
     promise = stage.ask()
     assert not promise.is_kept
     stage.serve(2, Promise.of(RESPONSE()))

@@ -156,7 +156,7 @@ def test_back_to_where_it_is_ends_a_move() -> None:
 def test_a_consumer_that_waits_at_the_end_hears_of_what_comes_after_the_move() -> None:
     cluster = cluster_of()
     request = message_class("FetchRequest")
-    asked = request.FetchPartition(partition=0, fetch_offset=100, partition_max_bytes=1 << 20)
+    requested = request.FetchPartition(partition=0, fetch_offset=100, partition_max_bytes=1 << 20)
     waiting = cluster.ask(
         1,
         "Fetch",
@@ -165,7 +165,7 @@ def test_a_consumer_that_waits_at_the_end_hears_of_what_comes_after_the_move() -
         min_bytes=1,
         max_bytes=1 << 20,
         session_epoch=-1,
-        topics=[request.FetchTopic(topic="t", partitions=[asked])],
+        topics=[request.FetchTopic(topic="t", partitions=[requested])],
     )
     assert 0 == moved(cluster, other(cluster))
     cluster.pass_time(200)

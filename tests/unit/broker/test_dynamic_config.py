@@ -158,7 +158,7 @@ def test_what_did_not_change_is_not_told() -> None:
     assert [] == stage.told
 
 
-def test_a_topic_made_anew_has_its_new_settings() -> None:
+def test_a_topic_made_again_has_its_new_settings() -> None:
     stage = Stage()
     stage.put(topic_config_path("t"), retention_ms="1000")
     stage.start()
@@ -283,7 +283,7 @@ def test_a_change_amid_the_start_waits_for_no_time() -> None:
     assert 3 == stage.live.topic_config("b").retention_ms
 
 
-def test_a_new_session_reads_everything_anew() -> None:
+def test_a_new_session_reads_everything_again() -> None:
     stage = Stage()
     stage.put(topic_config_path("gone"), retention_ms="1")
     stage.start()

@@ -33,7 +33,7 @@ def response(session_id: int = 0, error_code: int = 0, **more: Any) -> Any:
     return message_class("FetchResponse")(session_id=session_id, error_code=error_code, **more)
 
 
-def asked(request: Any) -> dict[bytes, list[int]]:
+def requested(request: Any) -> dict[bytes, list[int]]:
     return {topic.topic_id: [p.partition for p in topic.partitions] for topic in request.topics}
 
 
@@ -46,7 +46,7 @@ def test_the_first_request_has_all_and_who_asks() -> None:
     assert (0, 0) == (request.session_id, request.session_epoch)
     assert (2, 77) == (request.replica_state.replica_id, request.replica_state.replica_epoch)
     assert (9, 3, 10 << 20) == (request.max_wait_ms, request.min_bytes, request.max_bytes)
-    assert {IDS["a"]: [0], IDS["b"]: [1]} == asked(request)
+    assert {IDS["a"]: [0], IDS["b"]: [1]} == requested(request)
     row = request.topics[0].partitions[0]
     assert (5, 100, 3, 2, 1) == (
         row.fetch_offset,
@@ -63,14 +63,14 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     one.answers(response(9))
     request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
     assert (9, 1) == (request.session_id, request.session_epoch)
-    assert {IDS["a"]: [0]} == asked(request)
+    assert {IDS["a"]: [0]} == requested(request)
     assert {IDS["b"]: [1]} == forgotten(request)
     one.answers(response(9))
     request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
     assert (9, 2, {}, {}) == (
         request.session_id,
         request.session_epoch,
-        asked(request),
+        requested(request),
         forgotten(request),
     )
 
@@ -82,7 +82,7 @@ def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     one.answers(response(9))
     assert one.holds_partitions
     request = message_of(one.call({}, IDS))
-    assert (9, 1, {}) == (request.session_id, request.session_epoch, asked(request))
+    assert (9, 1, {}) == (request.session_id, request.session_epoch, requested(request))
     assert {IDS["a"]: [0]} == forgotten(request)
     assert not one.holds_partitions
 
@@ -105,19 +105,19 @@ def test_a_topic_may_go_before_its_request_is_written() -> None:
     call = session().call({A: SPEC}, ids)
     # Whoever is not connected yet writes its request later.
     del ids["a"]
-    assert {IDS["a"]: [0]} == asked(message_of(call))
+    assert {IDS["a"]: [0]} == requested(message_of(call))
 
 
-def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
+def test_a_topic_that_was_made_again_is_forgotten_and_asked_for() -> None:
     one = session()
     message_of(one.call({A: SPEC}, IDS))
     one.answers(response(9))
     request = message_of(one.call({A: SPEC}, {"a": b"z" * 16}))
-    assert {b"z" * 16: [0]} == asked(request)
+    assert {b"z" * 16: [0]} == requested(request)
     assert {IDS["a"]: [0]} == forgotten(request)
 
 
-def test_a_lost_session_begins_anew() -> None:
+def test_a_lost_session_begins_again() -> None:
     one = session()
     message_of(one.call({A: SPEC}, IDS))
     one.answers(response(9))
@@ -125,7 +125,7 @@ def test_a_lost_session_begins_anew() -> None:
     assert not one.is_first
     assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
-    assert {IDS["a"]: [0]} == asked(message_of(one.call({A: SPEC}, IDS)))
+    assert {IDS["a"]: [0]} == requested(message_of(one.call({A: SPEC}, IDS)))
 
 
 def test_without_a_session_every_request_is_a_first_one() -> None:
@@ -135,7 +135,7 @@ def test_without_a_session_every_request_is_a_first_one() -> None:
         assert (0, 0, {IDS["a"]: [0]}) == (
             request.session_id,
             request.session_epoch,
-            asked(request),
+            requested(request),
         )
         one.answers(response(0))
 

@@ -66,13 +66,13 @@ class Stage:
         self.promises.append(Promise())
         return self.promises[-1]
 
-    def decide(self, asked: ProposeIsr, decision: IsrDecision) -> None:
-        self.decided.append((asked, decision))
+    def decide(self, requested: ProposeIsr, decision: IsrDecision) -> None:
+        self.decided.append((requested, decision))
         if decision.error_code and self.again is not None:
-            self.again(asked)
+            self.again(requested)
 
-    def propose(self, *asked: ProposeIsr) -> None:
-        for one in asked:
+    def propose(self, *requested: ProposeIsr) -> None:
+        for one in requested:
             self.proposals.propose(one)
         self.timers.run_until_idle()
 

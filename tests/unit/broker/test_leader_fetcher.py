@@ -74,11 +74,11 @@ def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
 
 def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:
     cluster, fetcher = followed()
-    asked = fetcher.fetcher.asked()
-    fetcher.fetcher.taken(asked, [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
-    assert {T0: 0} == fetcher.fetcher.ends_asked()
+    requested = fetcher.fetcher.requested()
+    fetcher.fetcher.taken(requested, [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    assert {T0: 0} == fetcher.fetcher.requested_ends()
     cluster.pass_time(1000)
-    assert {} == fetcher.fetcher.ends_asked()
+    assert {} == fetcher.fetcher.requested_ends()
     assert 0 == cluster.produce(1, 3).code()
     assert 3 == cluster.partition(2).log.log_end_offset
 
@@ -93,14 +93,14 @@ def test_a_fetcher_that_is_closed_drops_what_is_on_its_way() -> None:
 
 def test_rounds_that_find_nothing_wait_at_the_leader() -> None:
     cluster, _ = followed(is_one_process=True)
-    serve = cluster.brokers[1].serve_near
+    serve = cluster.brokers[1].serve_local
     served: list[str] = []
 
     def noting(name: str, version: int, request: Struct) -> Promise[Any]:
         served.append(name)
         return serve(name, version, request)
 
-    cluster.near[1] = noting
+    cluster.local[1] = noting
     cluster.pass_time(5000)
     assert 9 <= served.count("Fetch") <= 11
 
@@ -109,14 +109,14 @@ def test_a_session_lasts_while_nothing_happens(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.INFO, NAME)
     cluster, _ = followed()
     cluster.pass_time(5000)
-    assert not [record for record in caplog.records if "begins anew" in record.getMessage()]
+    assert not [record for record in caplog.records if "begins again" in record.getMessage()]
 
 
 def test_a_watermark_that_was_passed_over_comes_again() -> None:
     cluster, fetcher = followed()
     assert 0 == cluster.produce(1, 3, acks=1).code()
     # The response that tells the watermark comes to a log that is about its range by then.
-    fetcher.fetcher.taken(fetcher.fetcher.asked(), [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    fetcher.fetcher.taken(fetcher.fetcher.requested(), [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
 
@@ -133,7 +133,7 @@ def test_where_an_epoch_behind_a_gap_starts_is_asked_for(is_one_process: bool) -
 
 def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> None:
     cluster, fetcher = followed(is_one_process=True)
-    serve = cluster.brokers[1].serve_near
+    serve = cluster.brokers[1].serve_local
     failures = [Unreachable("broker", 1, "it is gone")]
 
     def failing_once(name: str, version: int, request: Struct) -> Promise[Any]:
@@ -141,7 +141,7 @@ def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> N
             return Promise.failed(failures.pop())
         return serve(name, version, request)
 
-    cluster.near[1] = failing_once
+    cluster.local[1] = failing_once
     led, own = clean_away(cluster)
     cluster.pass_time(800)
     assert not failures

@@ -59,7 +59,7 @@ def test_other_levels_are_told_as_the_next_below(number: int, name: str) -> None
     assert name == level_name(number)
 
 
-def test_a_process_has_pythons_own_loggers() -> None:
+def test_a_process_has_pythons_local_loggers() -> None:
     logging.getLogger("kafka.test.logger")
     assert "kafka.test.logger" in PythonLoggers().levels()
 

@@ -12,7 +12,7 @@ import pytest
 from engine.replication.effects import FetchFrom
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import LOG_DIR
-from tests.unit.broker.memory_cluster import T0, Asked, MemoryCluster
+from tests.unit.broker.memory_cluster import T0, MemoryCluster, Requested
 
 
 class Load:
@@ -20,16 +20,16 @@ class Load:
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
-        self._asked: Asked | None = None
+        self._requested: Requested | None = None
         self.acknowledged = 0
         self.refused = 0
 
     def step(self) -> None:
         """Take a response, and send the next record or the same one again."""
-        asked = self._asked
-        if asked is not None:
-            code = asked.code()
-            if code is None and asked.is_open:
+        requested = self._requested
+        if requested is not None:
+            code = requested.code()
+            if code is None and requested.is_open:
                 return
             if code == 0:
                 self.acknowledged += 1
@@ -37,7 +37,7 @@ class Load:
                 self.refused += 1
         leader = self._cluster.stored().leader
         if leader in self._cluster.brokers:
-            self._asked = self._cluster.produce(leader)
+            self._requested = self._cluster.produce(leader)
 
     def run(self, duration_ms: int) -> None:
         """Produce for a time, twenty times a second."""
@@ -77,19 +77,19 @@ def move(cluster: MemoryCluster, target: Sequence[int] | None) -> tuple[int, str
     )
     topic = request.ReassignableTopic(name="t", partitions=[row])
     name = "AlterPartitionReassignments"
-    asked = cluster.ask(controller_of(cluster), name, 0, timeout_ms=1000, topics=[topic])
-    (answered,) = asked.answer().responses
+    requested = cluster.ask(controller_of(cluster), name, 0, timeout_ms=1000, topics=[topic])
+    (answered,) = requested.answer().responses
     (result,) = answered.partitions
     return result.error_code, result.error_message
 
 
 def moving(cluster: MemoryCluster) -> list[tuple[list[int], list[int], list[int]]]:
-    asked = cluster.ask(
+    requested = cluster.ask(
         controller_of(cluster), "ListPartitionReassignments", 0, timeout_ms=1000, topics=None
     )
     return [
         (row.replicas, row.adding_replicas, row.removing_replicas)
-        for topic in asked.answer().topics
+        for topic in requested.answer().topics
         for row in topic.partitions
     ]
 

@@ -34,7 +34,7 @@ def fetched(
     epoch: int = -1,
 ) -> Any:
     request = message_class("FetchRequest")
-    asked = request.FetchPartition(
+    requested = request.FetchPartition(
         partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=epoch
     )
     rack = {"rack_id": rack_id} if version >= 11 else {}
@@ -46,7 +46,7 @@ def fetched(
         min_bytes=1,
         max_bytes=1 << 20,
         session_epoch=-1,
-        topics=[request.FetchTopic(topic="t", partitions=[asked])],
+        topics=[request.FetchTopic(topic="t", partitions=[requested])],
         **rack,
     ).answer()
     return answer.responses[0].partitions[0]

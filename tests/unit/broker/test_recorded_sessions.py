@@ -34,7 +34,7 @@ def test_a_broker_asks_and_answers_as_the_recorded_one_did(broker_id: int) -> No
 
 
 def test_the_session_has_every_request_between_brokers() -> None:
-    asked = {
+    requested = {
         event.api_name
         for event in load_session(VERSION)
         if event.kind == "ask" and event.asker is not None
@@ -48,7 +48,7 @@ def test_the_session_has_every_request_between_brokers() -> None:
         "LeaderAndIsr",
         "StopReplica",
         "UpdateMetadata",
-    } == asked
+    } == requested
 
 
 def epochs_in_proposals(patch: pytest.MonkeyPatch) -> None:

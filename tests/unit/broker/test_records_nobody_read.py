@@ -36,8 +36,8 @@ UNREADABLE: dict[str, Callable[[], memoryview]] = {
 
 def _fetch(client: MemoryClient, version: int) -> Any:
     made = message_class("FetchRequest")
-    asked = made.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 30)
-    topics = [made.FetchTopic(topic="t", partitions=[asked])]
+    requested = made.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 30)
+    topics = [made.FetchTopic(topic="t", partitions=[requested])]
     reply = client.ask(
         "Fetch", version, max_wait_ms=0, min_bytes=1, max_bytes=1 << 30, topics=topics
     )
@@ -46,8 +46,8 @@ def _fetch(client: MemoryClient, version: int) -> Any:
 
 def _offset_at(client: MemoryClient, timestamp_ms: int) -> Any:
     made = message_class("ListOffsetsRequest")
-    asked = made.ListOffsetsPartition(partition_index=0, timestamp=timestamp_ms)
-    topic = made.ListOffsetsTopic(name="t", partitions=[asked])
+    requested = made.ListOffsetsPartition(partition_index=0, timestamp=timestamp_ms)
+    topic = made.ListOffsetsTopic(name="t", partitions=[requested])
     return client.ask("ListOffsets", 7, replica_id=-1, topics=[topic]).topics[0].partitions[0]
 
 

@@ -137,7 +137,7 @@ def test_fetchers_are_shared_out_by_the_hash_and_end_with_their_last_partition(
     assert {} == fetchers.fetchers
 
 
-def test_another_number_of_fetchers_shares_out_anew(make: Callable[..., MemoryCluster]) -> None:
+def test_another_number_of_fetchers_shares_out_again(make: Callable[..., MemoryCluster]) -> None:
     cluster = make()
     cluster.create_topic("t", [(1, 2), (1, 2), (1, 2)])
     cluster.pass_time(1000)

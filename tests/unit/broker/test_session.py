@@ -59,7 +59,7 @@ class Stage:
         self.store.close()
 
 
-def test_a_broker_registers_anew_and_is_elected_again() -> None:
+def test_a_broker_registers_again_and_is_elected_again() -> None:
     stage = Stage()
     broker = stage.broker
     before, session = broker.epoch, broker.znodes.session_id

@@ -1,4 +1,4 @@
-"""Periodic work and work beside the loop."""
+"""Periodic work and work on a worker thread."""
 
 from __future__ import annotations
 

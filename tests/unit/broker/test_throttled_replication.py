@@ -83,7 +83,7 @@ def test_what_is_in_sync_goes_on_at_a_rate_of_nothing() -> None:
     assert cluster.content(1) == cluster.content(2)
 
 
-def test_replicas_that_the_list_does_not_name_are_not_held_back() -> None:
+def test_replicas_that_the_list_does_not_name_are_not_throttled() -> None:
     lists = {f"{LEADER}.replicas": "0:3", f"{FOLLOWER}.replicas": "1:2"}
     cluster = behind(is_one_process=True, **lists)
     cluster.start(2)

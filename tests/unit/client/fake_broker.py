@@ -33,7 +33,7 @@ class FakeCluster(FramedStreams):
         self.brokers = [1, 2]
         self.controller = 1
         self.leaders = {("t", 0): 1, ("t", 1): 2}
-        self.asked: list[tuple[str, int]] = []
+        self.requested: list[tuple[str, int]] = []
 
     def client(self, *bootstrap: int, **settings: Any) -> KafkaClient:
         return KafkaClient(
@@ -44,13 +44,13 @@ class FakeCluster(FramedStreams):
             settings=ClientSettings(**settings),
         )
 
-    def asked_apis(self) -> list[str]:
-        return [name for name, _ in self.asked if name != "ApiVersions"]
+    def requested_apis(self) -> list[str]:
+        return [name for name, _ in self.requested if name != "ApiVersions"]
 
     def answers(self, stream: FramedStream, request: bytes) -> Sequence[bytes]:
         header = read_request_header(request)
         name, version = api(header.api_key).name, header.api_version
-        self.asked.append((name, stream.address[1] - 9000))
+        self.requested.append((name, stream.address[1] - 9000))
         body = message_codec(f"{name}Request", version).decode(request[header.body_position :])
         answer = self.handlers[name](body, version, stream.address)
         if answer is None:

@@ -29,12 +29,12 @@ class ProduceLog(FakeCluster):
         self.size_bytes_max = size_bytes_max
         self.batches: list[tuple[TopicPartition, BatchView]] = []
         self.codes: list[int] = []
-        self.asked_codes: list[int] = []
+        self.requested_codes: list[int] = []
         self.on_batch: Callable[[], None] = lambda: None
         self._next: dict[tuple[TopicPartition, int], int] = {}
         self.handlers["Produce"] = self.produce
         self.handlers["InitProducerId"] = lambda *_: message_class("InitProducerIdResponse")(
-            producer_id=7 + self.asked_apis().count("InitProducerId"), producer_epoch=0
+            producer_id=7 + self.requested_apis().count("InitProducerId"), producer_epoch=0
         )
 
     def values(self, partition: TopicPartition) -> list[bytes | None]:
@@ -50,7 +50,7 @@ class ProduceLog(FakeCluster):
                 self.on_batch()
                 partition = TopicPartition(topic.name, data.index)
                 code = self._take(partition, bytes(data.records))
-                self.asked_codes.append(code)
+                self.requested_codes.append(code)
                 row.partition_responses.append(
                     response.PartitionProduceResponse(
                         index=data.index, error_code=code, base_offset=len(self.batches) * 10

@@ -32,7 +32,7 @@ LINES = [b"%d" % number for number in range(2_000)]
 def fed(log: ProduceLog, **options: Any) -> Producer:
     """Return a producer with lines for one partition, in batches of about 50."""
     producer = Producer(log.client(), ProducerOptions(**{"batch_bytes": 600, **options}))
-    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(1, len(LINES) + 1))
+    producer.add_fast(OutgoingValues("t", LINES, partition=0), range(1, len(LINES) + 1))
     return producer
 
 
@@ -57,10 +57,10 @@ def test_a_limit_that_was_learnt_is_kept_to() -> None:
     log = ProduceLog(size_bytes_max=700)
     producer = fed(log, batch_bytes=10_000)
     producer.flush()
-    refused = log.asked_codes.count(TOO_LARGE)
-    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
+    refused = log.requested_codes.count(TOO_LARGE)
+    producer.add_fast(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
     producer.flush()
-    assert refused == log.asked_codes.count(TOO_LARGE) > 0
+    assert refused == log.requested_codes.count(TOO_LARGE) > 0
     assert LINES * 2 == log.values(P0)
 
 
@@ -77,7 +77,7 @@ def test_a_record_that_is_too_large_fails_alone_and_is_named(is_idempotent: bool
     producer = Producer(log.client(), ProducerOptions(is_idempotent=is_idempotent))
     values = [b"x" * 50] * 20
     values[7] = b"y" * 400
-    producer.add_usual(OutgoingValues("t", values, partition=0), range(1, 21))
+    producer.add_fast(OutgoingValues("t", values, partition=0), range(1, 21))
     failed = [r for r in producer.flush() if r.error is not None]
     assert [([8], "MESSAGE_TOO_LARGE", False)] == [
         (list(r.batch.places), seen([r])[0][3], r.is_doubtful) for r in failed
@@ -136,7 +136,7 @@ def test_several_batches_of_a_partition_are_under_way_at_once() -> None:
     # Batches gather behind the first one until it is stored.
     log.codes = [NOT_LEADER] * 8
     producer = Producer(client, ProducerOptions(batch_bytes=600))
-    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
+    producer.add_fast(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
     producer.flush()
     assert 5 >= max(counts) > 1
 
@@ -153,17 +153,17 @@ def test_batches_behind_one_that_failed_wait_for_it(code: int) -> None:
 
 def test_errors_in_the_middle_of_the_window_keep_the_order() -> None:
     log = ProduceLog()
-    asked: list[int] = []
+    requested: list[int] = []
 
     def fail_some() -> None:
-        asked.append(0)
-        if len(asked) in (4, 5, 6, 7, 8, 11, 12, 20):
+        requested.append(0)
+        if len(requested) in (4, 5, 6, 7, 8, 11, 12, 20):
             log.codes = [NOT_LEADER]
 
     log.on_batch = fail_some
     fed(log).flush()
     assert LINES == log.values(P0)
-    assert OUT_OF_ORDER in log.asked_codes
+    assert OUT_OF_ORDER in log.requested_codes
 
 
 def test_without_an_id_one_batch_is_under_way() -> None:
@@ -203,7 +203,7 @@ def test_whatever_happens_on_the_way_each_record_is_stored_once_in_order(
     log.handlers["Produce"] = handler
     lines = LINES[:400]
     producer = Producer(log.client(), ProducerOptions(batch_bytes=700))
-    producer.add_usual(OutgoingValues("t", lines, partition=0), range(len(lines)))
+    producer.add_fast(OutgoingValues("t", lines, partition=0), range(len(lines)))
     results = producer.flush()
     failed = {place for r in results if r.error is not None for place in r.batch.places}
     # A record whose batch is "too large" by the script fails alone, and is left out.
@@ -287,14 +287,14 @@ def test_a_partition_in_trouble_is_told_once_and_asked_for_with_pauses() -> None
     producer.add(record(b"b", partition=1))
     producer.flush()
     log.leaders["t", 1] = -1
-    log.asked.clear()
+    log.requested.clear()
     began_ms = log.clock.now_ms
     producer.add(record(b"c", partition=1))
     while log.clock.now_ms < began_ms + 10_000:
         producer.add(record(b"d", partition=0))
         producer.poll(1)
     # Pauses grow to a second, although the other partition goes on.
-    assert 10 <= log.asked_apis().count("Metadata") <= 20
+    assert 10 <= log.requested_apis().count("Metadata") <= 20
     assert 1 == len(told)
     log.leaders["t", 1] = 2
     assert {None} == {result.error for result in producer.flush()}
@@ -308,11 +308,11 @@ def test_a_topic_that_is_known_may_be_unknown_for_a_while() -> None:
     producer.flush()
     leaders, log.leaders = log.leaders, {}
     log.codes = [NOT_LEADER]
-    asked: list[int] = []
+    requested: list[int] = []
 
     def metadata(body: Any, version: int, address: tuple[str, int]) -> Any:
-        asked.append(0)
-        if len(asked) == 8:
+        requested.append(0)
+        if len(requested) == 8:
             log.leaders = leaders
         return log.metadata(body, version, address)
 
@@ -345,11 +345,11 @@ def test_an_answer_that_leaves_a_partition_out_is_an_error() -> None:
 
 def test_batches_under_way_when_their_partition_fails_have_its_error_too() -> None:
     log = ProduceLog()
-    asked: list[int] = []
+    requested: list[int] = []
 
     def fail_all_from_the_fifth_on() -> None:
-        asked.append(0)
-        log.codes = [NOT_AUTHORIZED] if len(asked) >= 5 else []
+        requested.append(0)
+        log.codes = [NOT_AUTHORIZED] if len(requested) >= 5 else []
 
     log.on_batch = fail_all_from_the_fifth_on
     producer = fed(log)

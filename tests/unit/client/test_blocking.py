@@ -39,7 +39,7 @@ class TestBootstrap:
     def test_the_next_address_is_tried_when_one_does_not_answer(self) -> None:
         cluster = RefusingCluster({1})
         assert 1 == cluster.client(1, 2).view([]).controller_id
-        assert [("Metadata", 2)] == [a for a in cluster.asked if a[0] == "Metadata"]
+        assert [("Metadata", 2)] == [a for a in cluster.requested if a[0] == "Metadata"]
 
     def test_all_refused_names_all(self) -> None:
         with pytest.raises(Unreachable, match=r"9001: refused; 127\.0\.0\.1:9002: refused"):
@@ -95,7 +95,7 @@ class TestBootstrap:
         client.timeout_ms = 90_000
         with pytest.raises(TimedOut, match=r"CreateTopics .* no answer within 90 s"):
             create_topics(client, [NewTopic("t", 1, 1)])
-        assert 1 == cluster.asked_apis().count("CreateTopics")
+        assert 1 == cluster.requested_apis().count("CreateTopics")
 
 
 class RefusingCluster(FakeCluster):
@@ -119,7 +119,7 @@ class TestController:
         cluster.controller = 2
         cluster.handlers["CreateTopics"] = created
         create_topics(cluster.client(), [NewTopic("n", 1, 1)])
-        assert ("CreateTopics", 2) in cluster.asked
+        assert ("CreateTopics", 2) in cluster.requested
 
     def test_a_broker_that_is_no_controller_any_more_is_asked_once(self) -> None:
         cluster = FakeCluster()
@@ -131,7 +131,7 @@ class TestController:
         cluster.handlers["CreateTopics"] = moved
         found = create_topics(cluster.client(), [NewTopic("n", 1, 1)])
         assert not isinstance(found["n"], ApiError)
-        assert ["Metadata", "CreateTopics", "Metadata", "CreateTopics"] == cluster.asked_apis()
+        assert ["Metadata", "CreateTopics", "Metadata", "CreateTopics"] == cluster.requested_apis()
 
     def test_a_final_error_is_handed_out(self) -> None:
         cluster = FakeCluster()
@@ -142,17 +142,17 @@ class TestController:
 
     def test_a_change_is_not_asked_again_when_the_connection_breaks(self) -> None:
         cluster = FakeCluster()
-        asked = []
+        requested = []
 
         def breaks(body: Any, version: int, address: tuple[str, int]) -> Any:
-            asked.append(address)
+            requested.append(address)
             stream = cluster.opened[-1]
             cluster.events.append(StreamEvent(stream, "closed", reason="gone"))
 
         cluster.handlers["CreateTopics"] = breaks
         with pytest.raises(ConnectionLost, match="gone"):
             create_topics(cluster.client(), [NewTopic("n", 1, 1)])
-        assert 1 == len(asked)
+        assert 1 == len(requested)
 
     def test_a_listener_that_closes_at_the_first_request_may_want_sasl(self) -> None:
         cluster = FakeCluster()
@@ -219,14 +219,14 @@ class TestLeaders:
         cluster = FakeCluster()
         self.offsets(cluster, {})
         assert {P0: FoundOffset(1, -1, -1), P1: FoundOffset(2, -1, -1)} == self.ask(cluster, P0, P1)
-        assert ["Metadata", "ListOffsets", "ListOffsets"] == cluster.asked_apis()
+        assert ["Metadata", "ListOffsets", "ListOffsets"] == cluster.requested_apis()
 
     def test_a_leader_that_moved_is_looked_up_again(self) -> None:
         cluster = FakeCluster()
         self.offsets(cluster, {1: [6]})
         found = self.ask(cluster, P0, P1)
         assert 2 == found[P0].offset
-        assert 2 == cluster.asked_apis().count("Metadata")
+        assert 2 == cluster.requested_apis().count("Metadata")
 
     def test_a_lasting_error_is_the_partitions_own(self) -> None:
         cluster = FakeCluster()
@@ -285,7 +285,7 @@ class TestCoordinator:
             "g", "DescribeGroups", request, retriable_code=lambda m: int(m.groups[0].error_code)
         )
         assert 0 == reply.message.groups[0].error_code
-        assert [1, 2] == [broker for name, broker in cluster.asked if name == "DescribeGroups"]
+        assert [1, 2] == [broker for name, broker in cluster.requested if name == "DescribeGroups"]
 
 
 def coordinator_is(broker: int) -> Any:

@@ -26,7 +26,7 @@ class Peer:
     def __init__(self, connection: BrokerConnection) -> None:
         self.connection = connection
 
-    def asked(self) -> list[tuple[str, int, int, Any]]:
+    def requested(self) -> list[tuple[str, int, int, Any]]:
         found = []
         for frame in self.connection.take_output():
             (length,) = struct.unpack_from(">i", frame)
@@ -49,8 +49,8 @@ class Peer:
         return self.connection.receive(self.frame(*args, **fields))
 
     def say_versions(self, version: int = 4, **ranges: tuple[int, int]) -> None:
-        ((_, asked, correlation_id, _),) = self.asked()
-        assert asked == version
+        ((_, requested, correlation_id, _),) = self.requested()
+        assert requested == version
         self.say("ApiVersions", version, correlation_id, api_keys=rows(**ranges))
 
 
@@ -73,7 +73,7 @@ def opened(**ranges: tuple[int, int]) -> tuple[BrokerConnection, Peer]:
 def test_the_first_request_tells_our_software() -> None:
     connection = BrokerConnection("me")
     connection.opened()
-    ((name, version, _, message),) = Peer(connection).asked()
+    ((name, version, _, message),) = Peer(connection).requested()
     assert ("ApiVersions", 4, "kctl") == (name, version, message.client_software_name)
     assert NEGOTIATING == connection.state
 
@@ -87,7 +87,7 @@ def test_a_broker_that_names_its_versions_is_asked_in_them() -> None:
     connection = BrokerConnection("me")
     connection.opened()
     peer = Peer(connection)
-    ((_, _, correlation_id, _),) = peer.asked()
+    ((_, _, correlation_id, _),) = peer.requested()
     peer.say("ApiVersions", 0, correlation_id, error_code=35, api_keys=rows(ApiVersions=(0, 3)))
     peer.say_versions(version=3, Metadata=(0, 5))
     assert READY == connection.state
@@ -97,7 +97,7 @@ def test_a_broker_that_names_nothing_is_asked_in_version_0() -> None:
     connection = BrokerConnection("me")
     connection.opened()
     peer = Peer(connection)
-    ((_, _, correlation_id, _),) = peer.asked()
+    ((_, _, correlation_id, _),) = peer.requested()
     peer.say("ApiVersions", 0, correlation_id, error_code=35)
     peer.say_versions(version=0, Metadata=(0, 1))
     assert 1 == connection.version_of("Metadata")
@@ -128,7 +128,7 @@ def test_requests_are_pipelined_and_answers_matched_in_order() -> None:
     request = message_class("MetadataRequest")
     connection.send("Metadata", request(topics=[]), version=9, token="a")
     connection.send("Metadata", lambda version: request(topics=[]), version=5, token="b")
-    (_, _, first, _), (_, _, second, _) = peer.asked()
+    (_, _, first, _), (_, _, second, _) = peer.requested()
     assert 2 == connection.in_flight_count
     replies = connection.receive(
         peer.frame("Metadata", 9, first, cluster_id="one")
@@ -142,7 +142,7 @@ def test_requests_are_pipelined_and_answers_matched_in_order() -> None:
 def test_answers_may_come_byte_by_byte() -> None:
     connection, peer = opened()
     connection.send("Metadata", message_class("MetadataRequest")(), version=9, token="a")
-    ((_, _, correlation_id, _),) = peer.asked()
+    ((_, _, correlation_id, _),) = peer.requested()
     frame = peer.frame("Metadata", 9, correlation_id)
     replies = [connection.receive(frame[i : i + 1]) for i in range(len(frame))]
     assert [0] * (len(frame) - 1) + [1] == [len(found) for found in replies]
@@ -192,7 +192,7 @@ def test_a_request_without_a_reply_is_not_waited_for() -> None:
     request = message_class("ProduceRequest")(transactional_id=None, acks=0)
     connection.send("Produce", request, version=9, token="a", has_response=False)
     assert 0 == connection.in_flight_count
-    assert "Produce" == peer.asked()[0][0]
+    assert "Produce" == peer.requested()[0][0]
 
 
 class TestSasl:
@@ -206,17 +206,17 @@ class TestSasl:
 
     def test_handshake_then_token_then_ready(self) -> None:
         connection, peer = self.start()
-        ((name, version, correlation_id, message),) = peer.asked()
+        ((name, version, correlation_id, message),) = peer.requested()
         assert ("SaslHandshake", 1, "PLAIN") == (name, version, message.mechanism)
         peer.say("SaslHandshake", 1, correlation_id, mechanisms=["PLAIN"])
-        ((name, version, correlation_id, message),) = peer.asked()
+        ((name, version, correlation_id, message),) = peer.requested()
         assert ("SaslAuthenticate", b"\0bob\0secret") == (name, message.auth_bytes)
         peer.say("SaslAuthenticate", 2, correlation_id)
         assert READY == connection.state
 
     def test_a_mechanism_that_is_not_offered_names_those_that_are(self) -> None:
         _, peer = self.start()
-        ((_, _, correlation_id, _),) = peer.asked()
+        ((_, _, correlation_id, _),) = peer.requested()
         with pytest.raises(AuthenticationFailed, match="offers GSSAPI, SCRAM-SHA-256"):
             peer.say(
                 "SaslHandshake",
@@ -228,15 +228,15 @@ class TestSasl:
 
     def test_a_listener_that_asks_nobody_is_called_that(self) -> None:
         _, peer = self.start()
-        ((_, _, correlation_id, _),) = peer.asked()
+        ((_, _, correlation_id, _),) = peer.requested()
         with pytest.raises(SaslNotExpected, match="the listener does not use SASL"):
             peer.say("SaslHandshake", 1, correlation_id, error_code=34)
 
     def test_a_wrong_password_is_told_in_the_brokers_words(self) -> None:
         _, peer = self.start()
-        ((_, _, correlation_id, _),) = peer.asked()
+        ((_, _, correlation_id, _),) = peer.requested()
         peer.say("SaslHandshake", 1, correlation_id)
-        ((_, _, correlation_id, _),) = peer.asked()
+        ((_, _, correlation_id, _),) = peer.requested()
         with pytest.raises(AuthenticationFailed, match="Invalid username"):
             peer.say(
                 "SaslAuthenticate",

@@ -94,15 +94,15 @@ class Log(FakeCluster):
         for topic in body.topics:
             named = {"topic": "t"} if version <= 12 else {"topic_id": topic.topic_id}
             row = response.FetchableTopicResponse(**named)
-            for asked in topic.partitions:
-                partition = TopicPartition("t", asked.partition)
+            for requested in topic.partitions:
+                partition = TopicPartition("t", requested.partition)
                 code = self.codes[partition].pop(0) if self.codes.get(partition) else 0
                 end = self.ends[partition]
-                data = self.data[partition] if asked.fetch_offset < end and not code else b""
+                data = self.data[partition] if requested.fetch_offset < end and not code else b""
                 is_news = is_news or bool(data) or code != 0
                 row.partitions.append(
                     response.PartitionData(
-                        partition_index=asked.partition,
+                        partition_index=requested.partition,
                         error_code=code,
                         high_watermark=end,
                         last_stable_offset=end,
@@ -127,8 +127,8 @@ def test_records_come_from_all_leaders_in_every_version(version: int) -> None:
     log = Log(Fetch=(4, version))
     found = {f.partition: values(f) for f in poll_all(Fetcher(log.client(), {P0: 0, P1: 0}), 2)}
     assert {P0: [(0, b"a"), (1, b"b")], P1: [(0, b"c")]} == found
-    asked, body = log.fetched[0]
-    assert version == asked
+    requested, body = log.fetched[0]
+    assert version == requested
     assert (TOPIC_ID if version > 12 else bytes(16)) == body.topics[0].topic_id
 
 
@@ -157,7 +157,7 @@ def test_a_leader_that_moved_is_looked_up_again() -> None:
     log.codes[P0] = [6]
     (found,) = poll_all(Fetcher(log.client(), {P0: 0}), 1)
     assert [(0, b"a"), (1, b"b")] == values(found)
-    assert 2 == log.asked_apis().count("Metadata")
+    assert 2 == log.requested_apis().count("Metadata")
 
 
 def test_an_offset_out_of_range_stops_its_partition_alone() -> None:

@@ -42,7 +42,7 @@ class Stage:
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
         self.connections: list[ports.Connection] = []
-        self.asked: list[tuple[int, int]] = []
+        self.requested: list[tuple[int, int]] = []
         self.answers_versions = True
         if listens:
             self.listen()
@@ -65,7 +65,7 @@ class Stage:
     def _take(self, frame: memoryview) -> None:
         header = read_request_header(frame)
         if header.api_key != API_VERSIONS_KEY:
-            self.asked.append((header.api_version, header.correlation_id))
+            self.requested.append((header.api_version, header.correlation_id))
         elif self.answers_versions:
             response = message_class("ApiVersionsResponse")
             rows = [response.ApiVersion(api_key=METADATA, min_version=0, max_version=9)]
@@ -82,7 +82,7 @@ class Stage:
         return promise
 
     def answer(self, number: int = -1) -> None:
-        version, correlation_id = self.asked[number]
+        version, correlation_id = self.requested[number]
         body = message_codec("MetadataResponse", version).encode(
             message_class("MetadataResponse")(cluster_id="c")
         )
@@ -97,7 +97,7 @@ class Stage:
 def test_calls_wait_for_the_handshake_and_go_in_order_by_one_connection() -> None:
     stage = Stage()
     first, second = stage.ask(), stage.ask(highest=5)
-    assert [9, 5] == [version for version, _ in stage.asked]
+    assert [9, 5] == [version for version, _ in stage.requested]
     stage.answer(0)
     assert ("c", False) == (first.result().message.cluster_id, second.is_kept)
     stage.answer(1)
@@ -140,7 +140,7 @@ def test_a_slow_look_up_delays_the_call_alone() -> None:
     stage = Stage()
     stage.network.lookup_faults["there"] = LookupFault(TIMEOUT_MS - 1, fails=False)
     promise = stage.ask()
-    assert [] == stage.asked
+    assert [] == stage.requested
     stage.pass_time(TIMEOUT_MS - 1)
     stage.answer()
     assert promise.error is None
@@ -153,7 +153,7 @@ def test_a_look_up_that_never_ends_is_given_up_at_the_first_deadline() -> None:
     stage.pass_time(TIMEOUT_MS)
     assert isinstance(promise.error, TimedOut)
     stage.pass_time(100 * TIMEOUT_MS)
-    assert [] == stage.asked
+    assert [] == stage.requested
 
 
 @pytest.mark.parametrize("error", [socket.gaierror(-3, "try again"), UnicodeError("no label")])
@@ -234,7 +234,7 @@ def test_time_that_passes_between_calls_ends_nothing() -> None:
 def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
     stage = Stage()
     promise = stage.ask()
-    stage.asked.append((9, 99))
+    stage.requested.append((9, 99))
     stage.answer()
     assert isinstance(promise.error, NotKafka)
     stage.ask()
@@ -263,7 +263,7 @@ def test_frames_behind_the_end_of_a_connection_go_nowhere() -> None:
     assert again.error is None
 
 
-class Usual:
+class Fast:
     """Reads so many responses, and asks again behind each but the last."""
 
     def __init__(self, count: int) -> None:
@@ -282,31 +282,31 @@ class Usual:
         return request_header_bytes(METADATA, 9, correlation_id, "7") + b"\x00\x00\x00"
 
 
-def test_a_call_goes_on_by_itself_while_its_responses_are_usual() -> None:
-    stage, usual = Stage(), Usual(3)
-    usual.take = lambda read: Usual.take(usual, read) or True  # type: ignore[method-assign]
-    promise = stage.ask(usual=usual)
+def test_a_call_goes_on_by_itself_while_its_responses_are_fast() -> None:
+    stage, fast = Stage(), Fast(3)
+    fast.take = lambda read: Fast.take(fast, read) or True  # type: ignore[method-assign]
+    promise = stage.ask(fast=fast)
     for _ in range(3):
         stage.answer()
         assert not promise.is_kept
-    assert 4 == len(stage.asked)
+    assert 4 == len(stage.requested)
     stage.answer()
-    assert ([9, 9, 9], "c") == (usual.taken, promise.result().message.cluster_id)
+    assert ([9, 9, 9], "c") == (fast.taken, promise.result().message.cluster_id)
     assert 0 == stage.loop.owed_count
 
 
-def test_a_call_that_asks_for_nothing_behind_a_usual_response_is_kept_without_one() -> None:
-    stage, usual = Stage(), Usual(2)
-    promise = stage.ask(usual=usual)
+def test_a_call_that_asks_for_nothing_behind_a_fast_response_is_kept_without_one() -> None:
+    stage, fast = Stage(), Fast(2)
+    promise = stage.ask(fast=fast)
     stage.answer()
     assert not promise.is_kept
     stage.answer()
-    assert (None, 2, 0) == (promise.result().message, len(stage.asked), stage.loop.owed_count)
+    assert (None, 2, 0) == (promise.result().message, len(stage.requested), stage.loop.owed_count)
 
 
 def test_each_request_of_a_call_that_goes_on_has_its_own_time() -> None:
     stage = Stage()
-    promise = stage.ask(usual=Usual(9))
+    promise = stage.ask(fast=Fast(9))
     for _ in range(3):
         stage.pass_time(TIMEOUT_MS - 1)
         stage.answer()
@@ -316,17 +316,17 @@ def test_each_request_of_a_call_that_goes_on_has_its_own_time() -> None:
 
 
 def test_a_call_whose_response_ends_the_connection_fails() -> None:
-    stage, usual = Stage(), Usual(2)
-    usual.take = lambda _read: bool(stage.loop.close("enough"))  # type: ignore[method-assign, func-returns-value]
-    promise = stage.ask(usual=usual)
+    stage, fast = Stage(), Fast(2)
+    fast.take = lambda _read: bool(stage.loop.close("enough"))  # type: ignore[method-assign, func-returns-value]
+    promise = stage.ask(fast=fast)
     stage.answer()
     assert isinstance(promise.error, ConnectionLost)
     assert 0 == stage.loop.owed_count
 
 
-def test_a_response_to_something_else_is_not_taken_for_a_usual_one() -> None:
-    stage, usual = Stage(), Usual(2)
-    promise = stage.ask(usual=usual)
-    stage.asked.append((9, 4711))
+def test_a_response_to_something_else_is_not_taken_for_a_fast_one() -> None:
+    stage, fast = Stage(), Fast(2)
+    promise = stage.ask(fast=fast)
+    stage.requested.append((9, 4711))
     stage.answer()
-    assert ([], NotKafka) == (usual.taken, type(promise.error))
+    assert ([], NotKafka) == (fast.taken, type(promise.error))

@@ -74,7 +74,7 @@ def test_a_place_comes_back_with_its_batch() -> None:
     producer = Producer(log.client())
     for place in (3, 4, 9):
         producer.add(record(b"a", partition=0), place)
-    producer.add_usual(OutgoingValues("t", [b"b", b"c"], partition=0), range(10, 12))
+    producer.add_fast(OutgoingValues("t", [b"b", b"c"], partition=0), range(10, 12))
     (result,) = producer.flush()
     assert [3, 4, 9, 10, 11] == list(result.batch.places)
 
@@ -84,7 +84,7 @@ def test_lines_at_once_go_where_they_go_one_by_one() -> None:
     values = [b"v" * number for number in range(50)]
     at_once, one_by_one = ProduceLog(), ProduceLog()
     producer = Producer(at_once.client(), ProducerOptions(batch_bytes=300))
-    producer.add_usual(OutgoingValues("t", values, keys), range(1, 51))
+    producer.add_fast(OutgoingValues("t", values, keys), range(1, 51))
     assert not any(r.error for r in producer.flush())
     producer = Producer(one_by_one.client(), ProducerOptions(batch_bytes=300))
     for place, (key, value) in enumerate(zip(keys, values, strict=True), 1):
@@ -98,7 +98,7 @@ def test_a_first_record_is_taken_however_large_it_is() -> None:
     log = ProduceLog()
     producer = Producer(log.client(), ProducerOptions(batch_bytes=100))
     values = [b"x" * 500, b"y", b"z" * 500]
-    producer.add_usual(OutgoingValues("t", values, partition=0), range(3))
+    producer.add_fast(OutgoingValues("t", values, partition=0), range(3))
     producer.flush()
     assert values == log.values(P0)
 
@@ -117,7 +117,7 @@ def test_acks_0_ends_only_when_the_broker_has_taken_everything() -> None:
     producer.add(record(b"a", partition=1))
     producer.flush()
     # A response to a later request on the same connection tells it.
-    assert [("Produce", 2), ("Metadata", 2)] == log.asked[-2:]
+    assert [("Produce", 2), ("Metadata", 2)] == log.requested[-2:]
 
 
 def test_acks_0_says_when_the_connection_is_lost() -> None:
@@ -133,7 +133,7 @@ def test_without_records_nothing_is_asked() -> None:
     log = ProduceLog()
     producer = Producer(log.client())
     assert [] == producer.poll() == producer.flush()
-    assert [] == log.asked
+    assert [] == log.requested
 
 
 def test_a_partition_that_is_not_there_fails_soon() -> None:
@@ -189,7 +189,7 @@ def test_without_idempotence_no_id_is_asked_for(options: ProducerOptions) -> Non
     producer = Producer(log.client(), options)
     producer.add(record(b"a", partition=0))
     producer.flush()
-    assert "InitProducerId" not in log.asked_apis()
+    assert "InitProducerId" not in log.requested_apis()
 
 
 # -- lost brokers

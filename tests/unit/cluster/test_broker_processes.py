@@ -155,7 +155,7 @@ def test_what_a_process_left_is_removed_though_the_plan_does_not_know_it(
     assert [] == daemon.destroy(data, RealFiles())
 
 
-def test_a_plan_that_is_written_anew_knows_of_processes(data: DataDirectory, pid: int) -> None:
+def test_a_plan_that_is_written_again_knows_of_processes(data: DataDirectory, pid: int) -> None:
     broker_processes.kill_broker(data, PLAN, 2, pause)
     RealFiles().make_dir(data.broker_path(2))
     RealFiles().remove(data.plan_path)

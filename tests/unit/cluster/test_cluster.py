@@ -39,7 +39,7 @@ class Stage:
         self.memory = MemoryCluster(is_one_process=True)
         for broker_id in (3, 2, 1):
             self.memory.stop(broker_id)
-        self.asked: list[tuple[int, int | None]] = []
+        self.requested: list[tuple[int, int | None]] = []
         self.sessions: list[EmbeddedZnodeClient] = []
         self.network = TakenPorts(self.memory.timers)
         host = self.memory.host_of(1)._replace(network=self.network)
@@ -50,7 +50,7 @@ class Stage:
         return self.sessions[-1]
 
     def settings(self, broker_id: int, port: int | None) -> BrokerSettings:
-        self.asked.append((broker_id, port))
+        self.requested.append((broker_id, port))
         return BrokerSettings(
             {
                 "broker.id": str(broker_id),
@@ -81,7 +81,7 @@ def test_a_broker_that_is_started_again_listens_where_it_did(stage: Stage) -> No
     assert {1: before[1]} == stage.cluster.addresses()
     stage.finish(drive(stage.cluster.start_again(2)))
     assert before == stage.cluster.addresses()
-    assert (2, int(before[2].rpartition(":")[2])) == stage.asked[-1]
+    assert (2, int(before[2].rpartition(":")[2])) == stage.requested[-1]
 
 
 def test_a_port_that_others_took_meanwhile_is_left_to_them(stage: Stage) -> None:
@@ -89,7 +89,7 @@ def test_a_port_that_others_took_meanwhile_is_left_to_them(stage: Stage) -> None
     stage.finish(drive(stage.cluster.stop(2)))
     stage.network.taken = frozenset((port,))
     stage.finish(drive(stage.cluster.start_again(2)))
-    assert [(2, port), (2, None)] == stage.asked[-2:]
+    assert [(2, port), (2, None)] == stage.requested[-2:]
 
 
 def test_one_that_is_started_again_knows_the_cluster(stage: Stage) -> None:

@@ -32,8 +32,8 @@ def test_a_later_start_keeps_what_is_not_given(data: DataDirectory) -> None:
 
 def test_a_later_start_may_move_the_port_and_add_settings(data: DataDirectory) -> None:
     data.write_plan(MADE)
-    asked = ClusterPlan(port=9999, settings={"b": "3"})
-    found = daemon.plan_for(data, asked, frozenset(["port"]))
+    requested = ClusterPlan(port=9999, settings={"b": "3"})
+    found = daemon.plan_for(data, requested, frozenset(["port"]))
     assert found == MADE._replace(port=9999, settings={"a": "1", "b": "3"})
 
 

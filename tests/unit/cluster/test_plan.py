@@ -8,7 +8,7 @@ from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.errors import ConfigError
 
 
-def test_what_a_plan_sets_counts_before_what_is_usual() -> None:
+def test_what_a_plan_sets_counts_before_what_is_fast() -> None:
     plan = ClusterPlan(port=9100, settings={"offsets.topic.replication.factor": "2"})
     settings = broker_settings(plan, ["/data/broker-1"], 1)
     assert settings["listeners"] == "PLAINTEXT://127.0.0.1:9100"

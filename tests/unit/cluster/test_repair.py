@@ -1,4 +1,4 @@
-"""Metadata that is written anew from log directories alone."""
+"""Metadata that is written again from log directories alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _nodes(data: DataDirectory) -> dict[str, bytes | None]:
     return nodes
 
 
-def test_a_store_is_written_anew_with_ids_partitions_and_leaders(data: DataDirectory) -> None:
+def test_a_store_is_written_again_with_ids_partitions_and_leaders(data: DataDirectory) -> None:
     found = repair.examine(data, FILES)
     assert ({data.store_path: "missing or empty"}, None) == (found.reasons, found.plan)
     assert [] == repair.apply(data, FILES, CLOCK, found)
@@ -107,7 +107,7 @@ def test_a_store_of_another_cluster_is_replaced(data: DataDirectory) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_a_plan_is_written_anew_and_a_whole_store_stays(
+def test_a_plan_is_written_again_and_a_whole_store_stays(
     data: DataDirectory, content: str | None
 ) -> None:
     repair.apply(data, FILES, CLOCK, repair.examine(data, FILES))

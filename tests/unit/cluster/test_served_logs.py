@@ -44,10 +44,10 @@ class Stage:
         self.data = DataDirectory(self.files, str(folder / "cluster"))
 
     def serve(self, *sources: Path | str, is_writable: bool = False) -> Served:
-        asked = self.asked(*sources, is_writable=is_writable)
-        return serve_logs(self.data, self.files, ManualClock(), asked, ClusterPlan())
+        requested = self.requested(*sources, is_writable=is_writable)
+        return serve_logs(self.data, self.files, ManualClock(), requested, ClusterPlan())
 
-    def asked(self, *sources: Path | str, is_writable: bool = False) -> ServedLogs:
+    def requested(self, *sources: Path | str, is_writable: bool = False) -> ServedLogs:
         return ServedLogs(tuple(map(str, sources or (self.source,))), is_writable)
 
     @property
@@ -92,21 +92,21 @@ def test_a_folder_of_log_directories_stands_for_them(tmp_path: Path) -> None:
 
 def test_a_cluster_serves_the_same_again_and_nothing_else(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    asked = stage.asked()
-    assert not check_same(stage.data, stage.files, asked)
+    requested = stage.requested()
+    assert not check_same(stage.data, stage.files, requested)
     stage.serve()
-    assert check_same(stage.data, stage.files, asked)
-    for other in (stage.asked(is_writable=True), stage.asked(tmp_path)):
+    assert check_same(stage.data, stage.files, requested)
+    for other in (stage.requested(is_writable=True), stage.requested(tmp_path)):
         with pytest.raises(ServesOtherwise):
             check_same(stage.data, stage.files, other)
-    assert read_served(stage.data, stage.files) == asked
+    assert read_served(stage.data, stage.files) == requested
 
 
 def test_a_cluster_with_logs_of_its_own_serves_no_others(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.data.write_plan(ClusterPlan())
     with pytest.raises(ServesOtherwise, match="logs of its own"):
-        check_same(stage.data, stage.files, stage.asked())
+        check_same(stage.data, stage.files, stage.requested())
     assert read_served(stage.data, stage.files) is None
 
 
@@ -187,4 +187,4 @@ def test_what_fails_midway_leaves_nothing(tmp_path: Path, links_left: int) -> No
 def test_copied_logs_are_served_by_one_broker(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     with pytest.raises(TooManyBrokers, match="3 brokers"):
-        serve_logs(stage.data, stage.files, ManualClock(), stage.asked(), ClusterPlan(3))
+        serve_logs(stage.data, stage.files, ManualClock(), stage.requested(), ClusterPlan(3))

@@ -312,7 +312,7 @@ class Cluster:
         return state.leader, state.isr, state.leader_epoch
 
     def exists(self, path: str) -> bool:
-        """Tell whether a node is there."""
+        """Return whether a node is there."""
         return now(self.admin.exists(path)) is not None
 
     def children(self, path: str) -> list[str]:

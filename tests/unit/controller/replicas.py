@@ -84,13 +84,13 @@ class Replicas:
                 (self.told if is_order else self.metadata)[key] = told
 
     def _ask(self) -> bool:
-        """Let each leader ask for its live replicas to be in sync; tell whether one did."""
+        """Let each leader ask for its live replicas to be in sync; return whether one did."""
         active = [n for n in self.cluster.nodes.values() if n.controller.is_active]
         if not active:
             return False
         (node,) = active
         context = node.controller.context
-        asked = False
+        requested = False
         for (broker_id, partition), told in sorted(self.told.items()):
             is_leader = not isinstance(told, str) and told.leader == broker_id
             if not is_leader or not context.is_online(broker_id, partition):
@@ -103,10 +103,10 @@ class Replicas:
             late = [r for r in told.replicas if context.is_online(r, partition) and r not in isr]
             if late:
                 self.propose(partition, (*isr, *late))
-                asked = True
+                requested = True
                 if not node.controller.is_active:
                     break
-        return asked
+        return requested
 
     def propose(self, partition: TopicPartition, isr: tuple[int, ...]) -> int:
         """Let the leader of a partition ask for in-sync replicas; returns the error code."""

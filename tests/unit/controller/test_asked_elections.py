@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
+from engine.controller.requested_election import PartitionElection
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
@@ -22,8 +22,8 @@ def elect(
     controller: Controller | None = None,
 ) -> dict[TopicPartition, PartitionElection]:
     answers: list[dict[TopicPartition, PartitionElection]] = []
-    asked = controller or cluster.controller
-    asked.elect_leaders(partitions, is_unclean=is_unclean).then(answers.append)
+    requested = controller or cluster.controller
+    requested.elect_leaders(partitions, is_unclean=is_unclean).then(answers.append)
     assert [] == answers
     cluster.settle()
     (answer,) = answers
@@ -146,8 +146,8 @@ def test_another_broker_is_not_the_controller() -> None:
 
 def listed(cluster: Cluster, topics: Any = None, controller: Controller | None = None) -> Any:
     answers: list[Any] = []
-    asked = controller or cluster.controller
-    asked.list_reassignments(LIST(topics=topics)).then(answers.append)
+    requested = controller or cluster.controller
+    requested.list_reassignments(LIST(topics=topics)).then(answers.append)
     cluster.settle()
     (answer,) = answers
     return answer
@@ -183,8 +183,8 @@ def with_reassignment() -> Cluster:
 def test_no_reassignment_is_listed_where_none_is() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", (1,))
-    asked = [LIST.ListPartitionReassignmentsTopics(name="t", partition_indexes=[0, 7])]
-    for topics in (None, [], asked):
+    requested = [LIST.ListPartitionReassignmentsTopics(name="t", partition_indexes=[0, 7])]
+    for topics in (None, [], requested):
         reply = listed(cluster, topics)
         assert (0, []) == (reply.error_code, rows(reply))
 

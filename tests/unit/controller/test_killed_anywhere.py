@@ -75,7 +75,7 @@ def moving(world: MortalCluster, *targets: tuple[TopicPartition, tuple[int, ...]
     world.ask(lambda controller: controller.alter_reassignments(request), is_done)
 
 
-def held_back(world: MortalCluster, *targets: tuple[TopicPartition, tuple[int, ...]]) -> None:
+def throttled(world: MortalCluster, *targets: tuple[TopicPartition, tuple[int, ...]]) -> None:
     """Begin moves in which nobody catches up yet."""
     topics(world)
     world.settle()
@@ -201,7 +201,7 @@ def depose(world: MortalCluster) -> None:
 
 
 def much_is_under_way(world: MortalCluster) -> None:
-    held_back(world, (T0, (3, 2)), (T1, (1, 2)))
+    throttled(world, (T0, (3, 2)), (T1, (1, 2)))
     for node in world.cluster.nodes.values():
         node.channel.silent.add(3)
     delete(world, "u")
@@ -216,8 +216,8 @@ def lose_one(world: MortalCluster) -> None:
     world.kill(1)
 
 
-def two_held_back(world: MortalCluster) -> None:
-    held_back(world, (T0, (3, 2)), (T1, (1,)))
+def two_throttled(world: MortalCluster) -> None:
+    throttled(world, (T0, (3, 2)), (T1, (1,)))
 
 
 def cancel_two(world: MortalCluster) -> None:
@@ -231,7 +231,7 @@ def delete_and_catch_up(world: MortalCluster) -> None:
 
 def half_way(world: MortalCluster) -> None:
     """Begin a move to two replicas of which one is in sync and the other is not."""
-    held_back(world, (T0, (3, 4)))
+    throttled(world, (T0, (3, 4)))
     assert world.replicas.propose(T0, (1, 2, 3)) == NONE
 
 
@@ -250,23 +250,23 @@ STORIES = (
     Story("an unclean election", lambda w: elect(w, U2, is_unclean=True), lose_the_last),
     Story("leaders are balanced by the clock", wait_for_the_clock, away_and_back),
     Story("an old tool elects", write_old_election, away_and_back),
-    Story("a move begins", two_held_back),
-    Story("a move ends", let_catch_up, two_held_back),
+    Story("a move begins", two_throttled),
+    Story("a move ends", let_catch_up, two_throttled),
     Story("a whole move", lambda w: moving(w, (T0, (3,)), (T1, (1, 2))), topics),
     Story("a new order", lambda w: moving(w, (T0, (2, 1))), topics),
-    Story("a move is cancelled", cancel_two, two_held_back),
+    Story("a move is cancelled", cancel_two, two_throttled),
     Story("a move half in sync is cancelled", lambda w: moving(w, (T0, None)), half_way),
     Story("a move is replaced", lambda w: moving(w, (T0, (1, 3))), half_way),
     Story("an old tool moves", write_old_node, topics),
-    Story("a topic that moves is deleted", delete_and_catch_up, two_held_back),
+    Story("a topic that moves is deleted", delete_and_catch_up, two_throttled),
     Story("a log directory fails", fail_log_dir, topics),
     Story("an old leader changes its in-sync set", note_isr, topics),
-    Story("a failover amid all of it", depose, much_is_under_way),
+    Story("a failover during all of it", depose, much_is_under_way),
 )
 
 
 def tell(story: Story, death: Death | None) -> MortalCluster:
-    """Tell a story; the first controller may die amid it."""
+    """Tell a story; the first controller may die during it."""
     world = MortalCluster(death, absent=story.absent)
     story.prepare(world)
     world.settle()

@@ -220,31 +220,31 @@ def test_a_request_for_many_is_one_event_of_several_turns() -> None:
     request_class = message_class("AlterPartitionReassignmentsRequest")
     row = request_class.ReassignablePartition(partition_index=0, replicas=None)
     topics = [request_class.ReassignableTopic(name=f"t{n}", partitions=[row]) for n in range(5)]
-    asked = controller.alter_reassignments(request_class(topics=topics))
-    asked.then(lambda _: answered.append("first"))
+    requested = controller.alter_reassignments(request_class(topics=topics))
+    requested.then(lambda _: answered.append("first"))
     listing = message_class("ListPartitionReassignmentsRequest")(topics=None)
     controller.list_reassignments(listing).then(lambda _: answered.append("second"))
     turns: list[bool] = []
 
     def look() -> None:
-        turns.append(asked.is_kept)
-        if not asked.is_kept:
+        turns.append(requested.is_kept)
+        if not requested.is_kept:
             cluster.timers.call_soon(look)
 
     look()
     cluster.settle()
     assert len(turns) > len(topics)
     assert ["first", "second"] == answered
-    assert [f"t{n}" for n in range(5)] == [each.name for each in asked.result().responses]
+    assert [f"t{n}" for n in range(5)] == [each.name for each in requested.result().responses]
 
 
 def test_a_request_that_a_fault_ends_is_answered() -> None:
     cluster, _ = started((1, 2))
     request = message_class("AlterPartitionReassignmentsRequest")(topics=[None])
-    asked = cluster.controller.alter_reassignments(request)
+    requested = cluster.controller.alter_reassignments(request)
     with pytest.raises(AttributeError):
         cluster.settle()
-    assert -1 == asked.result().error_code
+    assert -1 == requested.result().error_code
     assert cluster.controller.is_idle
 
 
@@ -384,8 +384,8 @@ def test_a_topic_that_other_hands_remove_fails_its_own_move_alone() -> None:
     row = request_class.ReassignablePartition(partition_index=0, replicas=[3])
     topics = [request_class.ReassignableTopic(name=name, partitions=[row]) for name in "tu"]
     responses: list[Any] = []
-    asked = request_class(topics=topics)
-    cluster.controller.alter_reassignments(asked).then(responses.append)
+    requested = request_class(topics=topics)
+    cluster.controller.alter_reassignments(requested).then(responses.append)
     for path in (STATE, f"{TOPIC}/partitions/0", f"{TOPIC}/partitions", TOPIC):
         now(cluster.admin.delete(path))
     told.settle()
@@ -404,8 +404,8 @@ def test_partitions_added_a_moment_ago_are_kept() -> None:
     # The event of the request runs before that of the watch.
     request_class = message_class("AlterPartitionReassignmentsRequest")
     row = request_class.ReassignablePartition(partition_index=0, replicas=[3])
-    asked = request_class(topics=[request_class.ReassignableTopic(name="t", partitions=[row])])
-    cluster.controller.alter_reassignments(asked)
+    requested = request_class(topics=[request_class.ReassignableTopic(name="t", partitions=[row])])
+    cluster.controller.alter_reassignments(requested)
     now(cluster.admin.set(TOPIC, encode_topic(grown), stat.version))
     told.settle()
     assert PartitionAssignment((3,)) == stored(cluster)

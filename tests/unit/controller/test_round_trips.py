@@ -18,20 +18,20 @@ class Rounds:
     """Timers of a distant store: all that was asked before an answer comes is answered together."""
 
     def __init__(self) -> None:
-        self._asked: deque[Callable[[], None]] = deque()
+        self._requested: deque[Callable[[], None]] = deque()
         self.count = 0
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Take a request."""
-        self._asked.append(callback)
+        self._requested.append(callback)
 
     def play(self, cluster: Cluster) -> int:
         """Answer until nobody asks; return how many rounds it took."""
         self.count = 0
         cluster.settle()
-        while self._asked:
+        while self._requested:
             self.count += 1
-            answered, self._asked = self._asked, deque()
+            answered, self._requested = self._requested, deque()
             for callback in answered:
                 callback()
             cluster.settle()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.dump.batch_line import numbers_of, shallow_v2
-from engine.dump.fast_lines import Level, load_fast_lines
+from engine.dump.compiled_lines import Level, load_compiled_lines
 from engine.dump.log_dump import LogDump
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
@@ -28,7 +28,7 @@ from tests.golden_cases import case_dir
 @pytest.fixture(scope="module", params=[True, False], ids=["data", "no data"])
 def tiers(request: pytest.FixtureRequest) -> tuple[Any, PlainLines]:
     level = Level.DATA if request.param else Level.RECORDS
-    fast = load_fast_lines(level=level, check_first_gap=True, compile=True)
+    fast = load_compiled_lines(level=level, check_first_gap=True, compile=True)
     assert fast is not None
     return fast, PlainLines(print_data=request.param, check_first_gap=True)
 
@@ -134,7 +134,7 @@ class _Collected:
 @pytest.mark.parametrize("level", list(Level))
 @pytest.mark.parametrize("case", ["plain", "codecs", "compact", "txn", "stamps", "kraft-391"])
 def test_whole_logs_are_the_same_with_and_without_compiled_code(case: str, level: Level) -> None:
-    fast = load_fast_lines(level=level, check_first_gap=False, compile=True)
+    fast = load_compiled_lines(level=level, check_first_gap=False, compile=True)
     assert fast is not None
     options = DumpOptions(deep=level is not Level.BATCHES, print_data=level is Level.DATA)
     for path in sorted(case_dir(case).rglob("*.log")):
@@ -144,7 +144,7 @@ def test_whole_logs_are_the_same_with_and_without_compiled_code(case: str, level
 
 @pytest.mark.parametrize("level", list(Level))
 def test_whole_damaged_logs_are_the_same_too(level: Level) -> None:
-    fast = load_fast_lines(level=level, check_first_gap=False, compile=True)
+    fast = load_compiled_lines(level=level, check_first_gap=False, compile=True)
     assert fast is not None
     source = random.Random(11)
     options = DumpOptions(deep=level is not Level.BATCHES, print_data=level is Level.DATA)

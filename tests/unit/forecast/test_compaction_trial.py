@@ -66,7 +66,7 @@ def test_what_was_closed_in_order_is_not_recovered(directory: str, tmp_path: Pat
     marker.write_bytes(b'{"version":0,"brokerEpoch":1}')
     closed = links_kept(tmp_path / "closed")
     marker.unlink()
-    # A recovery writes indexes anew.
+    # A recovery writes indexes again.
     assert closed > links_kept(tmp_path / "crashed")
 
 

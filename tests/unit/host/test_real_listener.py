@@ -88,7 +88,7 @@ class Stage:
         self.loop.run()
 
     def is_served(self, client: socket.socket, content: bytes = b"?") -> bool:
-        """Tell whether a frame comes back; False if the connection has ended."""
+        """Return whether a frame comes back; False if the connection has ended."""
         try:
             client.sendall(struct.pack(">i", len(content)) + content)
             self.turn()

@@ -386,16 +386,16 @@ def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("asked", [-1, 40_000])
-def test_a_connection_has_the_receive_buffer_that_is_asked_for(asked: int) -> None:
+def test_a_connection_has_the_receive_buffer_that_is_asked_for(requested: int) -> None:
     loop = EventLoop()
     network = RealNetwork(loop, RealClock())
     with _server() as echo:
-        network.connect("127.0.0.1", echo.port, receive_buffer_bytes=asked)
+        network.connect("127.0.0.1", echo.port, receive_buffer_bytes=requested)
         (connection,) = network.connections
         _, size = connection.kernel_buffer_bytes
         network.close()
     loop.close()
-    assert (size in (40_000, 80_000)) is (asked == 40_000)
+    assert (size in (40_000, 80_000)) is (requested == 40_000)
 
 
 def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
@@ -850,7 +850,7 @@ def test_responses_of_one_turn_are_flushed_once_and_none_that_wait_for_the_socke
 
     def serve(connection: Connection) -> None:
         def answer(_frame: memoryview) -> None:
-            # Amid a read they leave with its end.
+            # During a read they leave with its end.
             connection.send([b"a"])
             connection.send([b"b"])
             counts.append(stage.network.flushes)

@@ -1,4 +1,4 @@
-"""Work beside the loop: on threads of the machine, and on turns of a memory one."""
+"""Work on a worker thread: on threads of the machine, and on turns of a memory one."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def partition_at(files: MemoryFiles, path: str) -> PartitionFolder:
 
 def repaired(recipe: LogRecipe, **options: Any) -> tuple[MemoryFiles, str]:
     files, path = disk_of(recipe)
-    asked = RepairOptions(recipe.interval_bytes, **options)
-    plan = plan_repair(files, partition_at(files, path), asked)
+    requested = RepairOptions(recipe.interval_bytes, **options)
+    plan = plan_repair(files, partition_at(files, path), requested)
     repair_in_place(files, plan, backup=False)
     return files, path
 

@@ -328,7 +328,7 @@ def test_bytes_that_decode_to_nothing_do_not_stop_a_repair() -> None:
     assert plan(files).end_offset == 2
 
 
-def test_a_log_written_anew_keeps_its_size() -> None:
+def test_a_log_written_again_keeps_its_size() -> None:
     found = plan(damaged())
     writes = [a for a in found.actions if isinstance(a, WriteFile)]
     assert {w.name for w in writes} == {

@@ -4,8 +4,8 @@ import pytest
 
 from engine.client.errors import ClientSettingRefused
 from engine.client.settings import CLIENT_KEYS, client_settings
+from kctl.arguments import UnreadableArgument
 from kctl.client_overrides import UnknownClientSetting, client_overrides
-from kctl.words import UnreadableWord
 
 EXAMPLES = {
     "security.protocol": "SASL_SSL",
@@ -32,7 +32,7 @@ def test_a_value_may_have_equals_signs() -> None:
 
 @pytest.mark.parametrize("word", ["", "client.id", "=x"])
 def test_what_is_no_setting_is_refused(word: str) -> None:
-    with pytest.raises(UnreadableWord):
+    with pytest.raises(UnreadableArgument):
         client_overrides([word])
 
 
@@ -49,7 +49,7 @@ def test_a_time_is_read_in_ms() -> None:
     assert (1.5, 30.0) == (found.seconds("delivery.timeout.ms", 30.0), found.seconds("x", 30.0))
     for text in ("0", "1s", "-1"):
         wrong = client_overrides([f"delivery.timeout.ms={text}"], ["delivery.timeout.ms"])
-        with pytest.raises(UnreadableWord):
+        with pytest.raises(UnreadableArgument):
             wrong.seconds("delivery.timeout.ms", 30.0)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from kctl.commands.cluster_app import app
-from kctl.commands.cluster_start import read_start
+from kctl.commands.cluster.start_arguments import read_start
+from kctl.commands.cluster.typer_app import app
 
 
 def _by_typer(args: list[str]) -> dict[str, Any]:

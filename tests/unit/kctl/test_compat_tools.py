@@ -21,7 +21,7 @@ from engine.kafka_errors import (
     REQUEST_TIMED_OUT,
 )
 from engine.model import TopicPartition
-from kctl.commands.compat import run
+from kctl.commands.compat.app import run
 from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 from kctl.compat.installing import CannotInstall, ScriptInTheWay, install_scripts
 from kctl.compat.java_failures import ToolFailure, java_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kctl.commands.configs_work import plain_text
+from kctl.commands.configs.settings import plain_text
 
 
 @pytest.mark.parametrize(

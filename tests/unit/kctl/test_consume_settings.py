@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from engine.client.fetching import FetchOptions
-from kctl.commands.consume_settings import CONSUMER_KEYS, fetch_options
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
+from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
 
 
 def test_without_settings_it_is_as_ever() -> None:
@@ -20,7 +20,7 @@ def test_every_setting_has_an_effect(key: str) -> None:
 @pytest.mark.parametrize("key", CONSUMER_KEYS)
 def test_what_is_no_value_is_refused(key: str) -> None:
     for text in ("0", "-1", "many", "99999999999"):
-        with pytest.raises(UnreadableWord, match=key):
+        with pytest.raises(UnreadableArgument, match=key):
             fetch_options({key: text}, read_committed=None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kctl.commands.counted_files import CountedFiles
+from kctl.counted_files import CountedFiles
 from tests.golden_cases import case_dir
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from engine.dump.rows import text_form
 from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
+from kctl.arguments import UnreadableArgument
 from kctl.escapes import unescaped
 from kctl.record_format import RecordFormat
-from kctl.words import UnreadableWord
 from tests.runs import run_of
 
 ESCAPES = "a\\tb\\n\\r\\0\\\\\\x00\\xfF é"
@@ -27,7 +27,7 @@ def test_templates_know_the_same_escapes() -> None:
 
 @pytest.mark.parametrize("text", ["\\", "\\y", "\\x", "\\x1", "\\xz1", "\\x 1", "\\x+1"])
 def test_what_is_no_escape_is_refused(text: str) -> None:
-    with pytest.raises(UnreadableWord, match="not a delimiter"):
+    with pytest.raises(UnreadableArgument, match="not a delimiter"):
         unescaped(text, "a delimiter")
 
 

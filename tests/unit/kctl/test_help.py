@@ -28,7 +28,7 @@ def _all() -> list[Any]:
         pytest.param(command, id=path)
         for name, noun in NOUNS.items()
         for path, command in _commands(
-            name, get_command(import_module(f"kctl.commands.{noun.module}").app)
+            name, get_command(import_module(f"kctl.commands.{noun.module}.app").app)
         )
     ]
 

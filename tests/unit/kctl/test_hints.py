@@ -6,8 +6,8 @@ import pytest
 
 from engine.errors import EngineError, api_error
 from engine.host.ports import FileMissing
-from kctl.commands.setting_words import hint_on_settings
 from kctl.hints import did_you_mean, hint_for
+from kctl.setting_arguments import hint_on_settings
 
 KEYS = ("retention.ms", "segment.bytes", "cleanup.policy")
 

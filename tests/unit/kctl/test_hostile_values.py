@@ -23,7 +23,7 @@ from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import Schema, SchemaKind
-from kctl.commands.consume_work import RowSink, Sink, TextSink
+from kctl.commands.consume.consuming import RowSink, Sink, TextSink
 from kctl.record_decoding import NOTHING, RecordDecoding
 from kctl.record_rows import RECORD_COLUMNS
 from kctl.render import MARKUPS, TABLES, RowWriter

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kctl.interrupts import Terminated, held_interrupts
+from kctl.interrupts import Terminated, deferred_interrupts
 
 
 def interrupt() -> None:
@@ -24,7 +24,7 @@ def as_it_was() -> Iterator[None]:
 
 def test_work_goes_on_to_the_next_wait() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts() as interrupts:
         interrupt()
         done.append("work")
         with interrupts.allowed():
@@ -34,7 +34,7 @@ def test_work_goes_on_to_the_next_wait() -> None:
 
 def test_a_wait_ends_at_once() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts() as interrupts:
         with interrupts.allowed():
             interrupt()
             done.append("wait")
@@ -44,7 +44,7 @@ def test_a_wait_ends_at_once() -> None:
 
 def test_asked_twice_work_ends() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), held_interrupts():
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         interrupt()
         done.append("work")
         interrupt()
@@ -54,7 +54,7 @@ def test_asked_twice_work_ends() -> None:
 
 def test_work_behind_an_interrupt_has_a_second_one_again() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts() as interrupts:
         interrupt()
         try:
             with interrupts.allowed():
@@ -67,22 +67,25 @@ def test_work_behind_an_interrupt_has_a_second_one_again() -> None:
 
 
 def test_what_is_held_at_the_end_is_told_there() -> None:
-    with pytest.raises(KeyboardInterrupt), held_interrupts():
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_the_shell_has_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with held_interrupts() as interrupts, interrupts.allowed():
+    with deferred_interrupts() as interrupts, interrupts.allowed():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_a_termination_is_held_back_too_where_it_is_asked_for() -> None:
+def test_a_termination_is_deferred_too_where_it_is_asked_for() -> None:
     before = signal.getsignal(signal.SIGTERM)
     done = []
-    with pytest.raises(Terminated), held_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
+    with (
+        pytest.raises(Terminated),
+        deferred_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts,
+    ):
         os.kill(os.getpid(), signal.SIGTERM)
         done.append("work")
         with interrupts.allowed():
@@ -94,7 +97,7 @@ def test_a_termination_is_held_back_too_where_it_is_asked_for() -> None:
 def test_the_last_signal_says_how_it_ended() -> None:
     with (
         pytest.raises(KeyboardInterrupt) as ended,
-        held_interrupts(signal.SIGINT, signal.SIGTERM),
+        deferred_interrupts(signal.SIGINT, signal.SIGTERM),
     ):
         os.kill(os.getpid(), signal.SIGTERM)
         interrupt()

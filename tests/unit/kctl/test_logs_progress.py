@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from engine.host.memory import ManualClock
-from kctl.commands.logs_progress import Progress
+from kctl.commands.logs.progress import Progress
 
 MB = 1_000_000
 

@@ -12,14 +12,14 @@ from typer.main import get_command
 from kctl import exits
 from kctl.__main__ import main
 from kctl.app import NOUNS
-from kctl.commands.offset_points import parse_point
-from kctl.commands.replay_work import parse_speed
-from kctl.commands.times import UnreadableTime, parse_time_ms
-from kctl.commands.topics_change import parse_assignment
+from kctl.arguments import UnreadableArgument
+from kctl.commands.replay.replaying import parse_speed
+from kctl.commands.topics.changes import parse_assignment
+from kctl.iso_times import UnreadableTime, parse_time_ms
 from kctl.numbers import INT64_MAX, read_whole, whole_number
+from kctl.offset_points import parse_point
 from kctl.selection import parse_numbers
 from kctl.sizes import parse_bytes
-from kctl.words import UnreadableWord
 
 HOSTILE = (
     "nan",
@@ -48,7 +48,7 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def _numbers() -> Iterator[Any]:
     for noun_name, noun in NOUNS.items():
-        app = import_module(f"kctl.commands.{noun.module}").app
+        app = import_module(f"kctl.commands.{noun.module}.app").app
         for path, command in _commands(noun_name, get_command(app)):
             for parameter in command.params:
                 if parameter.type.name.startswith(("int", "float")):
@@ -90,7 +90,7 @@ def test_texts_with_numbers_are_refused_too(text: str) -> None:
         lambda: parse_bytes(text),
         lambda: whole_number(text, "a number"),
     ):
-        with pytest.raises((UnreadableWord, UnreadableTime)):
+        with pytest.raises((UnreadableArgument, UnreadableTime)):
             read()
     with pytest.raises(UnreadableTime):
         parse_time_ms(f"-{text}")
@@ -119,14 +119,14 @@ def test_sizes_are_exact(text: str, expected: int) -> None:
     ["9" * 400, "9" * 5_000, f"{1 << 63}", "8388608TiB", "", "-1", "nan", "1e3", "0." + "1" * 99],
 )
 def test_a_size_beyond_64_bits_is_refused(text: str) -> None:
-    with pytest.raises(UnreadableWord) as refused:
+    with pytest.raises(UnreadableArgument) as refused:
         parse_bytes(text)
     assert len(str(refused.value)) < 200
 
 
 @pytest.mark.parametrize("text", ["1e-320", "1e400", "nan", "-1", "0", "", "0.0000001x", "inf"])
 def test_a_speed_that_no_clock_has_is_refused(text: str) -> None:
-    with pytest.raises(UnreadableWord):
+    with pytest.raises(UnreadableArgument):
         parse_speed(text)
     assert [1.0, 0.5, None] == [parse_speed(word) for word in ("1x", "0.5", "max")]
 

@@ -9,7 +9,7 @@ import pytest
 from engine.client.offsets import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
-from kctl.commands.offset_points import OffsetLookup, parse_point
+from kctl.offset_points import OffsetLookup, parse_point
 from tests.unit.client.fake_broker import FakeCluster
 
 P0 = TopicPartition("t", 0)

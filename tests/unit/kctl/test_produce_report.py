@@ -9,8 +9,8 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 from engine.records.builder import BatchSettings
-from kctl.commands.produce_report import ProduceReport
-from kctl.commands.produce_request import ProduceRequest
+from kctl.commands.produce.report import ProduceReport
+from kctl.commands.produce.request import ProduceRequest
 
 TOO_LARGE = api_error(MESSAGE_TOO_LARGE)
 REFUSED = api_error(TOPIC_AUTHORIZATION_FAILED)

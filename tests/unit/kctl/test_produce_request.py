@@ -8,9 +8,9 @@ from engine.client.produce_calls import ACKS_LEADER
 from engine.client.producing import Producer, ProducerOptions
 from engine.limits import PRODUCE_LINE_BYTES_MAX, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
-from kctl.commands.produce_input import FileRecords, FileTooLong, record_source
-from kctl.commands.produce_request import PRODUCER_KEYS, ProduceRequest, producer_options
-from kctl.words import UnreadableWord
+from kctl.arguments import UnreadableArgument
+from kctl.commands.produce.input import FileRecords, FileTooLong, record_source
+from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
 from tests.unit.client.produce_log import ProduceLog
 
 VALUES = {
@@ -36,7 +36,7 @@ def test_without_settings_it_is_safe_and_prompt() -> None:
 def test_every_setting_has_an_effect_and_wrong_values_none(key: str) -> None:
     assert options() != options(settings={key: VALUES[key]})
     for text in ("-2", "no such"):
-        with pytest.raises(UnreadableWord):
+        with pytest.raises(UnreadableArgument):
             options(settings={key: text})
 
 
@@ -48,7 +48,7 @@ def test_an_option_goes_before_its_setting() -> None:
 
 
 def test_idempotence_needs_all_acks() -> None:
-    with pytest.raises(UnreadableWord, match="idempotent"):
+    with pytest.raises(UnreadableArgument, match="idempotent"):
         options(acks="1", settings={"enable.idempotence": "true"})
 
 
@@ -70,7 +70,7 @@ def test_idempotence_needs_all_acks() -> None:
     ],
 )
 def test_options_without_an_effect_are_refused(fields: dict[str, object]) -> None:
-    with pytest.raises(UnreadableWord):
+    with pytest.raises(UnreadableArgument):
         record_source(ProduceRequest("t")._replace(**fields))
 
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from engine.reassign.looks import ChangeNow, ExecutionNow
+from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.phases import MovePhase
-from kctl.commands.reassign_progress import MoveProgress
+from kctl.commands.reassign.progress import MoveProgress
 from tests.unit.reassign.moved_cluster import change
 
 
@@ -21,11 +21,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def seen(now_ms: int, copied: int, *, pause: str | None = None, missed: int = 0) -> ExecutionNow:
+def seen(now_ms: int, copied: int, *, pause: str | None = None, missed: int = 0) -> ExecutionStatus:
     moving = change(0, (1, 2), (3, 2))
     phase = MovePhase.A2_COPYING
-    now = ChangeNow(moving, phase, copied, 10_000_000, (1, 2), 1)
-    return ExecutionNow([now], frozenset((1, 2)), pause, [missed] if missed else [], now_ms)
+    now = ChangeStatus(moving, phase, copied, 10_000_000, (1, 2), 1)
+    return ExecutionStatus([now], frozenset((1, 2)), pause, [missed] if missed else [], now_ms)
 
 
 def test_a_terminal_sees_bytes_rate_and_what_is_left_of_each_partition(

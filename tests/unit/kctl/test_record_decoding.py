@@ -8,8 +8,8 @@ from engine.errors import EngineError
 from engine.records.record import Record, TimestampType
 from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind
+from kctl.arguments import UnreadableArgument
 from kctl.record_decoding import NOTHING, RecordDecoding, schema_decoder
-from kctl.words import UnreadableWord
 from tests.runs import run_of
 
 KIND = TimestampType.CREATE_TIME
@@ -64,5 +64,5 @@ def test_without_schemas_nothing_is_decoded() -> None:
 
 
 def test_a_registry_and_files_are_not_both_asked() -> None:
-    with pytest.raises(UnreadableWord, match="schema-registry"):
+    with pytest.raises(UnreadableArgument, match="schema-registry"):
         schema_decoder("http://r", "folder", {}, 5)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from kctl.commands.offset_points import Point, PointKind, parse_point
-from kctl.commands.times import UnreadableTime, parse_time_ms
+from kctl.iso_times import UnreadableTime, parse_time_ms
+from kctl.offset_points import Point, PointKind, parse_point
 
 NOW_MS = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 HOUR_MS = 3_600_000

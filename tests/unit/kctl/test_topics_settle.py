@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kctl.commands.topics_settle import await_created, await_deleted, await_partitions
+from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from tests.unit.client.fake_broker import FakeCluster
 
 
@@ -33,31 +33,31 @@ ONE, GROWN = {("t", 0): 1}, {("t", 0): 1, ("t", 1): 2}
 def test_a_new_topic_is_waited_for(questions: int) -> None:
     cluster = LateCluster({}, ONE, questions)
     await_created(cluster.client(), ["t"])
-    assert ["Metadata"] * (questions + 1) == cluster.asked_apis()
+    assert ["Metadata"] * (questions + 1) == cluster.requested_apis()
 
 
 def test_a_new_topic_counts_once_it_has_leaders() -> None:
     cluster = LateCluster({("t", 0): -1}, ONE, 2)
     await_created(cluster.client(), ["t"])
-    assert 3 == len(cluster.asked_apis())
+    assert 3 == len(cluster.requested_apis())
 
 
 def test_new_partitions_are_waited_for() -> None:
     cluster = LateCluster(ONE, GROWN, 3)
     await_partitions(cluster.client(), {"t": 2})
-    assert 4 == len(cluster.asked_apis())
+    assert 4 == len(cluster.requested_apis())
 
 
 def test_a_deleted_topic_is_waited_for() -> None:
     cluster = LateCluster(ONE, {}, 3)
     await_deleted(cluster.client(), ["t"])
-    assert 4 == len(cluster.asked_apis())
+    assert 4 == len(cluster.requested_apis())
 
 
 def test_nothing_is_asked_when_nothing_was_changed() -> None:
     cluster = FakeCluster()
     await_created(cluster.client(), [])
-    assert not cluster.asked
+    assert not cluster.requested
 
 
 def test_a_change_that_does_not_show_is_said_and_no_error(

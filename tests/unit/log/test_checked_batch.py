@@ -53,7 +53,7 @@ def test_what_is_larger_than_that_is_walked_all_the_same(codec: Codec) -> None:
     assert walk(larger, OPENED_MEMORY_BYTES_MAX) is None
 
 
-def test_what_cannot_be_opened_is_unusual() -> None:
+def test_what_cannot_be_opened_is_unfast() -> None:
     data = sent(3, codec=Codec.GZIP)
     data[-1] ^= 0xFF
     assert walk(data) is None

@@ -43,8 +43,8 @@ def test_an_epoch_takes_the_place_of_what_it_contradicts(
     ("asked", "answer"),
     [(-1, (-1, -1)), (0, (0, 10)), (1, (0, 10)), (2, (2, 20)), (4, (4, 99)), (5, (-1, -1))],
 )
-def test_an_epoch_ends_where_the_next_one_starts(asked: int, answer: tuple[int, int]) -> None:
-    assert answer == cache((0, 0), (2, 10), (4, 20)).end_offset_for(asked, 99)
+def test_an_epoch_ends_where_the_next_one_starts(requested: int, answer: tuple[int, int]) -> None:
+    assert answer == cache((0, 0), (2, 10), (4, 20)).end_offset_for(requested, 99)
 
 
 def test_an_epoch_before_all_known_ones_ends_where_they_start() -> None:

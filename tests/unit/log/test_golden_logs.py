@@ -209,7 +209,7 @@ def _rebuilt_files(partition: PartitionFolder, plan: RepairPlan) -> dict[str, by
 
 
 def _recovered_by_a_broker(case: str, state: str, partition: PartitionFolder) -> set[int]:
-    """Return the base offsets of the segments that a broker reads and indexes anew at start.
+    """Return the base offsets of the segments that a broker reads and indexes again at start.
 
     After a crash those from its recovery point on; else those whose .index is missing.
     """

@@ -14,7 +14,7 @@ from engine.limits import OPENED_MEMORY_BYTES_MAX, SENDFILE_BYTES_MIN
 from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.log_lines import LogStartReason
+from engine.log.log_messages import LogStartReason
 from engine.log.log_reader import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -76,10 +76,10 @@ def test_offsets_follow_each_other() -> None:
     assert [0, 3] == [base for base, _ in batches_of(log)]
 
 
-def test_the_usual_way_and_the_other_write_the_same() -> None:
-    usual, other = new_log(), new_log()
+def test_the_fast_path_and_the_other_write_the_same() -> None:
+    fast, other = new_log(), new_log()
     # What is cut short behind a batch is left out, by the other way alone.
-    for log, behind in ((usual, b""), (other, bytes(9))):
+    for log, behind in ((fast, b""), (other, bytes(9))):
         for epoch, batch in enumerate(
             (
                 sent(3),
@@ -90,9 +90,9 @@ def test_the_usual_way_and_the_other_write_the_same() -> None:
         ):
             data = memoryview(bytearray(bytes(batch) + behind))
             log.append_as_leader(data, epoch, NOW_MS)
-    assert batches_of(usual) == batches_of(other)
-    assert usual.epochs.entries == other.epochs.entries
-    assert usual.producers.to_entries() == other.producers.to_entries()
+    assert batches_of(fast) == batches_of(other)
+    assert fast.epochs.entries == other.epochs.entries
+    assert fast.producers.to_entries() == other.producers.to_entries()
 
 
 def test_a_refused_batch_leaves_nothing_behind() -> None:
@@ -517,7 +517,7 @@ def test_a_cut_at_the_end_only_drops_an_epoch_without_records() -> None:
     assert (3, 1) == (log.log_end_offset, log.latest_epoch)
 
 
-def test_a_cut_below_the_first_segment_starts_the_log_anew_there() -> None:
+def test_a_cut_below_the_first_segment_starts_the_log_again_there() -> None:
     log = new_log()
     log.restart_at(50, NOW_MS)
     fill(log, [3])
@@ -525,7 +525,7 @@ def test_a_cut_below_the_first_segment_starts_the_log_anew_there() -> None:
     assert (20, 20, (20,)) == (log.log_start_offset, log.log_end_offset, log.segments.bases)
 
 
-def test_a_restart_at_the_active_segment_s_base_makes_it_anew() -> None:
+def test_a_restart_at_the_active_segment_s_base_makes_it_again() -> None:
     files, tasks, told = MemoryFiles(), InlineTasks(), []
     log, _ = open_log(files, SMALL, hooks_of(tasks, on_truncated=told.append))
     fill(log, [3])
@@ -623,9 +623,9 @@ def test_a_restart_leaves_no_snapshot_of_what_was_before() -> None:
 
 def test_a_producer_of_id_0_is_checked_on_the_fast_path_too() -> None:
     log, _ = open_log(MemoryFiles())
-    first = log.append_usual(sent_by(0, 0, 2), 0, NOW_MS)
+    first = log.append_fast(sent_by(0, 0, 2), 0, NOW_MS)
     assert isinstance(first, AppendInfo)
-    again = log.append_usual(sent_by(0, 0, 2), 0, NOW_MS)
+    again = log.append_fast(sent_by(0, 0, 2), 0, NOW_MS)
     # Either it says that it is a duplicate, or it leaves the batch to the general path.
     assert again is None or (isinstance(again, AppendInfo) and again.is_duplicate)
     assert 2 == log.log_end_offset

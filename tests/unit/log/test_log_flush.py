@@ -1,4 +1,4 @@
-"""How far a log is durable: segments, snapshots and names, now or beside the loop."""
+"""How far a log is durable: segments, snapshots and names, now or on a worker thread."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SyncedFiles(MemoryFiles):
 
 
 class RenamingFiles(MemoryFiles):
-    """A disk on which somebody else looks for a folder amid its renaming."""
+    """A disk on which somebody else looks for a folder during its renaming."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,8 +15,8 @@ from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
-from engine.log.log_lines import LogStartReason
 from engine.log.log_manager import LogManager
+from engine.log.log_messages import LogStartReason
 from engine.log.log_refusals import DuplicateLog, KafkaStorageError
 from engine.log.offset_checkpoint import (
     CLEANER_POINTS,
@@ -70,8 +70,8 @@ def test_new_logs_go_where_the_fewest_are() -> None:
     homes = [manager.directory_of(log) for log in manager.logs.values()]
     assert [A, B, A] == homes
     assert manager.get_or_create(T0) is manager.get(T0)
-    asked = manager.get_or_create(U0._replace(partition=1), is_new=True, directory=A)
-    assert manager.directory_of(asked) == A
+    requested = manager.get_or_create(U0._replace(partition=1), is_new=True, directory=A)
+    assert manager.directory_of(requested) == A
 
 
 def test_a_clean_stop_is_noted_and_the_next_start_reads_nothing_again() -> None:
@@ -472,17 +472,17 @@ def test_new_settings_reach_the_logs_of_their_topic() -> None:
 
 def test_new_settings_of_the_broker_reach_all_logs_and_are_worked_out_once_a_topic() -> None:
     host = Host()
-    asked: list[str] = []
+    requested: list[str] = []
 
     def config_of(topic: str) -> LogConfig:
-        asked.append(topic)
-        return SMALL._replace(segment_bytes=600 + len(asked))
+        requested.append(topic)
+        return SMALL._replace(segment_bytes=600 + len(requested))
 
     manager = host.started(config_of=config_of)
     logs = [manager.get_or_create(key, is_new=True) for key in (T0, T1, U0)]
-    asked.clear()
+    requested.clear()
     manager.reconfigure()
-    assert ["t", "u"] == asked
+    assert ["t", "u"] == requested
     assert [601, 601, 602] == [log.config.segment_bytes for log in logs]
 
 

@@ -1,4 +1,4 @@
-"""What a truncation owes the disk is paid beside the loop, once, before the next append."""
+"""What a truncation owes the disk is paid on a worker thread, once, before the next append."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
-from engine.log.log_lines import LogStartReason
+from engine.log.log_messages import LogStartReason
 from engine.log.log_types import AppendInfo
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
@@ -95,19 +95,19 @@ def test_the_next_change_of_the_log_waits_for_the_disk(
     assert [] == stage.failures
 
 
-def test_usual_appends_are_taken_again_afterwards() -> None:
+def test_fast_appends_are_taken_again_afterwards() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
-    assert stage.log.append_usual(sent(1), 0, NOW_MS) is None
+    assert stage.log.append_fast(sent(1), 0, NOW_MS) is None
     stage.run_held()
-    assert isinstance(stage.log.append_usual(sent(1), 0, NOW_MS), AppendInfo)
+    assert isinstance(stage.log.append_fast(sent(1), 0, NOW_MS), AppendInfo)
 
 
 def test_new_settings_do_not_hide_a_truncation_that_is_not_durable() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
     stage.log.configure(SMALL)
-    assert stage.log.append_usual(sent(1), 0, NOW_MS) is None
+    assert stage.log.append_fast(sent(1), 0, NOW_MS) is None
 
 
 def test_a_failed_sync_is_told_and_never_tried_again() -> None:

@@ -136,7 +136,7 @@ def test_a_marker_keeps_the_sequences_of_its_epoch() -> None:
     assert write(state, 1, 2, is_transactional=True) is None
 
 
-def test_a_marker_with_a_new_epoch_starts_sequences_anew() -> None:
+def test_a_marker_with_a_new_epoch_starts_sequences_again() -> None:
     state = ProducerState()
     write(state, 5, 0, is_transactional=True)
     state.append_marker(1, 1, ABORT, offset=1, timestamp_ms=1)

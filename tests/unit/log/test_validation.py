@@ -80,7 +80,7 @@ def test_append_time_is_set_in_place() -> None:
 
 
 @pytest.mark.parametrize("target", [codec for codec in Codec if codec is not Codec.GZIP])
-def test_another_codec_compresses_the_same_records_anew(target: Codec) -> None:
+def test_another_codec_compresses_the_same_records_again(target: Codec) -> None:
     data = sent_by(5, 8, 3, codec=Codec.GZIP, is_transactional=True)
     taken = accept(data, LogConfig(compression_type=target))
     found = taken.batch
@@ -298,7 +298,7 @@ def with_block(block: bytes, count: int, codec: Codec = Codec.NONE) -> memoryvie
 
 TWO = (one_record(), one_record(1))
 # What is behind a good checksum, and what becomes of it: uncompressed, compressed and kept so,
-# compressed and written anew. None is taken.
+# compressed and written again. None is taken.
 RECORD_RULES = {
     "as they should be": (TWO, None, None, None),
     "offsets again": ((one_record(), one_record()), None, UNREADABLE, None),
@@ -360,10 +360,10 @@ def test_times_that_wrap_round_have_no_bounds_by_default(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda c: c.label)
-def test_usual_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> None:
+def test_fast_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> None:
     bounds = LogConfig(message_timestamp_before_max_ms=5, message_timestamp_after_max_ms=5)
     keyless = with_block(one_record() + one_record(1, key=b"\x01"), 2, codec)
-    for config, data, is_usual in (
+    for config, data, is_fast_path in (
         (LogConfig(), keyless, True),
         (LogConfig(is_compacted=True), keyless, False),
         (LogConfig(is_compacted=True), sent(2, codec=codec), True),
@@ -376,8 +376,8 @@ def test_usual_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> No
     ):
         view, rules = BatchView(data), LeaderRules(config)
         walked = CheckedBatch(data).walk(rules.limit_bytes)
-        largest_ms = rules.largest_time_usual(walked, view.base_timestamp_ms, NOW_MS)
-        assert (largest_ms == view.max_timestamp_ms) is is_usual
+        largest_ms = rules.largest_time_fast(walked, view.base_timestamp_ms, NOW_MS)
+        assert (largest_ms == view.max_timestamp_ms) is is_fast_path
 
 
 def inner_message(size: int | None = None, key_size: int = -1) -> bytes:

@@ -34,7 +34,7 @@ SLOTS = 64
 @pytest.fixture(autouse=True)
 def own_tier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CleanerTier, "code", None)
-    monkeypatch.setattr(CleanerTier, "is_asked_for", False)
+    monkeypatch.setattr(CleanerTier, "is_requested", False)
 
 
 def compiled(slots: int = SLOTS) -> tuple[CompiledCleaner, MapMemory]:
@@ -80,7 +80,7 @@ def test_no_bytes_send_it_outside_of_them(data: bytes, count: int) -> None:
 
 
 @needs_code
-def test_an_empty_block_and_a_count_that_lies_are_unusual() -> None:
+def test_an_empty_block_and_a_count_that_lies_are_unfast() -> None:
     cleaner, _ = compiled()
     assert noted(cleaner, b"", 1) is None
     assert kept(cleaner, b"", 1) is None

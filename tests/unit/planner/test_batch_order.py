@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from engine.planner.batch_order import ChangeQueue, batch_changes
 from engine.planner.constraints import PlanConstraints
-from engine.planner.log_dir_levelling import batch_log_dir_moves
+from engine.planner.log_dir_balancing import batch_log_dir_moves
 from engine.planner.plan import PartitionChange
 from engine.planner.planner import drain
 from tests.unit.planner.clusters import cluster, moved

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from engine.planner.byte_balancing import expected_bytes
 from engine.planner.byte_bound import moves_for_bytes
-from engine.planner.byte_levelling import expected_bytes
 from engine.planner.constraints import PlanConstraints
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.placement_state import PlacementState

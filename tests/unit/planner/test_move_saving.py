@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.planner.byte_levelling import expected_bytes
+from engine.planner.byte_balancing import expected_bytes
 from engine.planner.constraints import PlanConstraints
 from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import PlacementState

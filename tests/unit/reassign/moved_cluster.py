@@ -17,11 +17,11 @@ from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import Execution, ExecutionEnd
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings, JournalState, read_journal
 from engine.reassign.live_cluster import LiveCluster, MovedCluster
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.throttles import LISTS, RATES, ThrottleRates, ThrottleSetting
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -60,7 +60,7 @@ class MovedTopic:
             change(2, (1, 2), (2, 1)),
             change(3, (2, 1), (2, 1, 3)),
         )
-        self.looks: list[ExecutionNow] = []
+        self.looks: list[ExecutionStatus] = []
 
     def produce(self, number: int) -> None:
         """Produce a record with acks=all, if there is a leader."""

@@ -15,11 +15,11 @@ from engine.client.topic_admin import delete_topics
 from engine.errors import api_error
 from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
 from engine.reassign.live_cluster import ClusterNow
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import MovePhase
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
@@ -97,7 +97,7 @@ def test_throttles_of_others_come_back_as_they_were(moved: MovedTopic) -> None:
 
 
 def test_what_others_change_meanwhile_is_left_alone(moved: MovedTopic) -> None:
-    def meddle(now: ExecutionNow) -> None:
+    def meddle(now: ExecutionStatus) -> None:
         if not moved.looks:
             moved.set(BROKER, "1", leader_replication_throttled_rate="5")
             moved.set(TOPIC, "t", follower_replication_throttled_replicas="0:3,1:3,3:3,8:8")
@@ -244,7 +244,7 @@ def test_a_change_that_somebody_replaces_ends(moved: MovedTopic) -> None:
 
 
 def test_a_topic_that_is_deleted_meanwhile_ends_its_changes(moved: MovedTopic) -> None:
-    def lose(now: ExecutionNow) -> None:
+    def lose(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if len(moved.looks) == 1:
             assert {"t": None} == delete_topics(moved.client, ["t"])
@@ -272,7 +272,7 @@ def test_a_plan_of_another_time_is_refused(
 
 
 def test_a_broker_that_dies_is_waited_for(moved: MovedTopic) -> None:
-    def lose(now: ExecutionNow) -> None:
+    def lose(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if len(moved.looks) == 1:
             moved.cluster.cut_power(3)
@@ -293,7 +293,7 @@ def test_a_throttle_on_a_dead_broker_is_left_and_told_of_until_it_is_back(
 ) -> None:
     moved.changes = (change(0, (1, 2), (3, 2)),)
 
-    def lose(now: ExecutionNow) -> None:
+    def lose(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if now.changes[0].phase is MovePhase.DONE:
             moved.cluster.cut_power(1)
@@ -334,7 +334,7 @@ def test_a_list_that_cannot_be_taken_away_is_left_and_named(moved: MovedTopic, c
         wrapped.append(Deaf(cluster, 0, is_made=False))
         return wrapped[0]
 
-    def deafen(_: ExecutionNow) -> None:
+    def deafen(_: ExecutionStatus) -> None:
         wrapped[0].is_deaf = True
 
     end = moved.execution(wrap).run(deafen)
@@ -356,7 +356,7 @@ def test_a_journal_of_another_cluster_is_refused(moved: MovedTopic) -> None:
 def test_nothing_begins_while_partitions_newly_are_under_min_isr() -> None:
     moved = MovedTopic(min_insync_replicas="2", replica_lag_time_max_ms="2000")
 
-    def lose(now: ExecutionNow) -> None:
+    def lose(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if len(moved.looks) == 1:
             moved.cluster.cut_power(1)

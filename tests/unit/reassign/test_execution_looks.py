@@ -11,8 +11,8 @@ from engine.host.memory import ManualClock
 from engine.kafka_errors import KAFKA_STORAGE_ERROR, LOG_DIR_NOT_FOUND, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import PATIENCE_MS
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import ReplicaNow
 from tests.unit.reassign.moved_cluster import T0, change
 from tests.unit.reassign.scripted_cluster import ScriptedCluster, execution_of, look
@@ -22,7 +22,7 @@ MOVE = change(0, (1, 2), (2, 3))
 LATE = api_error(REQUEST_TIMED_OUT, "late")
 
 
-def ignore(_: ExecutionNow) -> None: ...
+def ignore(_: ExecutionStatus) -> None: ...
 
 
 def test_a_cluster_out_of_reach_is_waited_for_and_left_in_the_end() -> None:

@@ -10,6 +10,7 @@ import pytest
 from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
+from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import CANCELLED
 from engine.reassign.journal import (
     JournalHeld,
@@ -19,7 +20,6 @@ from engine.reassign.journal import (
     request_change,
 )
 from engine.reassign.journal_state import ExecutionSettings, SettingsChange
-from engine.reassign.looks import ExecutionNow
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from tests.unit.reassign.moved_cluster import JOURNAL, T0, Died, Mortal, MovedTopic, change
@@ -62,10 +62,10 @@ def counting(moved: MovedTopic) -> tuple[Any, Callable[[], list[TopicPartition]]
     return moved.execution(wrap), lambda: clusters[0].submitted
 
 
-def take_back(moved: MovedTopic, *keys: TopicPartition) -> Callable[[ExecutionNow], None]:
+def take_back(moved: MovedTopic, *keys: TopicPartition) -> Callable[[ExecutionStatus], None]:
     """Return what takes back all that moves, or these, as Kafka's tool does, at the third look."""
 
-    def look(now: ExecutionNow) -> None:
+    def look(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if len(moved.looks) == 3:
             ongoing = list_reassignments(moved.client)
@@ -116,7 +116,7 @@ def test_a_resume_asks_for_what_was_taken_back(moved: MovedTopic) -> None:
 def test_a_move_that_a_resume_found_at_work_can_be_taken_back(moved: MovedTopic) -> None:
     moved.changes = (change(0, (1, 2), (3, 2)),)
 
-    def die(now: ExecutionNow) -> None:
+    def die(now: ExecutionStatus) -> None:
         if now.changes[0].phase in AT_WORK:
             raise Died
 
@@ -131,7 +131,7 @@ def test_a_move_that_a_resume_found_at_work_can_be_taken_back(moved: MovedTopic)
 def test_a_resume_without_a_throttle_takes_away_that_of_the_process_before(
     moved: MovedTopic,
 ) -> None:
-    def die(now: ExecutionNow) -> None:
+    def die(now: ExecutionStatus) -> None:
         if any(change.phase in AT_WORK for change in now.changes):
             raise Died
 
@@ -178,7 +178,7 @@ def test_metadata_that_is_late_is_no_move_taken_back(moved: MovedTopic) -> None:
 
 
 def test_a_cancel_that_another_process_asks_for_is_honoured(moved: MovedTopic) -> None:
-    def look(now: ExecutionNow) -> None:
+    def look(now: ExecutionStatus) -> None:
         moved.looks.append(now)
         if len(moved.looks) == 3:
             assert is_held(moved.files, JOURNAL)

@@ -36,9 +36,9 @@ def test_each_partition_gets_a_record_that_compacted_topics_take_too(moved: Move
 
 def test_a_replica_that_does_not_follow_is_waited_for(moved: MovedTopic) -> None:
     latency = ProducerLatency(moved.client, "canary")
-    usual_ms = latency.measure_ms()
+    typical_ms = latency.measure_ms()
     moved.cluster.cut_power(3)
-    assert latency.measure_ms() > usual_ms + 1000
+    assert latency.measure_ms() > typical_ms + 1000
 
 
 def test_a_topic_that_is_not_there_is_an_error(moved: MovedTopic) -> None:

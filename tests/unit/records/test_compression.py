@@ -11,7 +11,7 @@ from engine.records.compression import (
     decompress,
     decompress_into,
     decompress_prefix,
-    usual_decompressor,
+    fast_decompressor,
 )
 from tests.unit.records.samples import LONG_TEXT as TEXT
 
@@ -93,27 +93,27 @@ def test_zstd_came_with_magic_2() -> None:
         decompress(Codec.ZSTD, compress(Codec.ZSTD, b"x"), magic=1)
 
 
-USUAL = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
+FAST = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 
 
-@pytest.mark.parametrize("codec", USUAL, ids=lambda c: c.label)
+@pytest.mark.parametrize("codec", FAST, ids=lambda c: c.label)
 @pytest.mark.parametrize("size", [0, 1, 32_769, 65_536, 65_537, len(TEXT)])
-def test_usual_data_is_opened_into_an_arena(codec: Codec, size: int) -> None:
+def test_fast_data_is_opened_into_an_arena(codec: Codec, size: int) -> None:
     arena = memoryview(bytearray(len(TEXT) + 65_536))
     packed = memoryview(compress(codec, TEXT[:size]))
-    assert usual_decompressor(codec)(packed, arena) == size
+    assert fast_decompressor(codec)(packed, arena) == size
     assert arena[:size] == TEXT[:size]
 
 
-@pytest.mark.parametrize("codec", USUAL, ids=lambda c: c.label)
-def test_the_usual_decompressor_never_says_anything_else_than_the_other(codec: Codec) -> None:
+@pytest.mark.parametrize("codec", FAST, ids=lambda c: c.label)
+def test_the_fast_decompressor_never_says_anything_else_than_the_other(codec: Codec) -> None:
     packed = compress(codec, TEXT[:40_000])
     for at in range(0, len(packed), 7):
         for damaged in (packed[:at], packed[:at] + b"\xff" + packed[at + 1 :]):
             arena = memoryview(bytearray(131_072))
-            size = usual_decompressor(codec)(memoryview(damaged), arena)
+            size = fast_decompressor(codec)(memoryview(damaged), arena)
             assert size is None or arena[:size] == decompress(codec, damaged)
 
 
-def test_what_is_not_compressed_has_no_usual_decompressor() -> None:
-    assert usual_decompressor(Codec.NONE)(memoryview(TEXT), memoryview(bytearray())) is None
+def test_what_is_not_compressed_has_no_fast_decompressor() -> None:
+    assert fast_decompressor(Codec.NONE)(memoryview(TEXT), memoryview(bytearray())) is None

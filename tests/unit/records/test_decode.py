@@ -128,7 +128,7 @@ def test_records_come_before_the_one_at_fault() -> None:
         next(reader)
 
 
-def test_the_last_record_is_held_back_if_bytes_are_left() -> None:
+def test_the_last_record_is_kept_back_if_bytes_are_left() -> None:
     data = plain((0, 0, b"a", b"x"), (0, 1, b"b", b"x")) + b"\x00"
     reader = decode_records(data, origin(2))
     assert next(reader).key == b"a"

@@ -12,7 +12,7 @@ from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
-from engine.records.record_run import RecordRun, run_usual, runs
+from engine.records.record_run import RecordRun, record_run_fast, runs
 from engine.records.view import batches_in
 from tests.compiled_walk import compiled_fields_here
 from tests.runs import run_of
@@ -48,7 +48,7 @@ def test_both_ways_give_the_records(drawn: list[tuple], codec: Codec) -> None:  
             found = [record for run in runs(batch) for record in run.records()]
             assert [record[:6] for record in expected] == [record[:6] for record in found]
         if compiled_fields_here() is not None:
-            assert run_usual(batch, batch.opened()) is not None
+            assert record_run_fast(batch, batch.opened()) is not None
 
 
 def test_append_time_stands_for_all_records() -> None:

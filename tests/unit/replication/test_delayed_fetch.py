@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.errors import StorageError
 from engine.log.log_types import OffsetMetadata
 from engine.model import TopicPartition
-from engine.replication.delayed_fetch import DelayedFetch, UsualDelayedFetch, WaitingPartition
+from engine.replication.delayed_fetch import DelayedFetch, FastDelayedFetch, WaitingPartition
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -28,7 +28,7 @@ def waiting_on(
     start: OffsetMetadata | None = None,
     max_bytes: int = 1 << 20,
     count: int = 1,
-    is_held_back: bool = False,
+    is_throttled: bool = False,
     **more: int,
 ) -> DelayedFetch:
     """Return a fetch that waits at the log's end, or at `offset`."""
@@ -43,7 +43,7 @@ def waiting_on(
         start = start or partition.log.locate(offset)
     spec = FetchSpec(offset or 0, max_bytes, **more)
     waiting = [WaitingPartition(PARTITION, spec, start or OffsetMetadata(0, 0, 0))] * count
-    return DelayedFetch(100, params, waiting, find, lambda _partition, _id: is_held_back)
+    return DelayedFetch(100, params, waiting, find, lambda _partition, _id: is_throttled)
 
 
 def test_a_consumer_waits_for_the_watermark_and_a_follower_for_the_end() -> None:
@@ -80,7 +80,7 @@ def test_the_wait_of_a_consumer_ends_with_exactly_the_bytes_that_it_waits_for() 
     partition.append(sent(), 1)
     waiting = WaitingPartition(PARTITION, FetchSpec(1, 1 << 20), partition.log.locate(1))
     enough, more = (
-        UsualDelayedFetch(
+        FastDelayedFetch(
             100,
             CONSUMER._replace(min_bytes=min_bytes),
             waiting,
@@ -159,7 +159,7 @@ def test_a_partition_that_is_gone_or_broken_ends_the_wait() -> None:
 def test_what_a_throttle_holds_back_is_waited_for_on_a_new_segment_too() -> None:
     partition = leader_of((1, 2))
     held, free = (
-        waiting_on(partition, FOLLOWER, is_held_back=is_held_back) for is_held_back in (True, False)
+        waiting_on(partition, FOLLOWER, is_throttled=is_throttled) for is_throttled in (True, False)
     )
     partition.append(sent(), 1)
     assert (False, True) == (held.can_complete(), free.can_complete())
@@ -167,5 +167,5 @@ def test_what_a_throttle_holds_back_is_waited_for_on_a_new_segment_too() -> None
     partition.append(sent(), 1)
     assert (False, True) == (held.can_complete(), free.can_complete())
     partition.become_leader(state((1, 2), replicas=(1, 2, 3), epoch=1))
-    epoch = waiting_on(partition, FOLLOWER, is_held_back=True, current_leader_epoch=0)
+    epoch = waiting_on(partition, FOLLOWER, is_throttled=True, current_leader_epoch=0)
     assert epoch.can_complete()

@@ -31,7 +31,7 @@ def test_each_pair_of_ends_has_its_step(
     assert step == move_step(OwnLog(*log, 0), OwnLog(*future, 0), parted)
 
 
-def test_a_future_log_catches_up_with_one_that_is_cut_and_written_anew() -> None:
+def test_a_future_log_catches_up_with_one_that_is_cut_and_written_again() -> None:
     partition, future = leader_of(), new_log()
     move = DirectoryMove(partition, future)
     fill(partition.log, [1] * 10)
@@ -48,7 +48,7 @@ def test_a_future_log_catches_up_with_one_that_is_cut_and_written_anew() -> None
     assert (3, 7) == future.end_offset_for_epoch(3)
 
 
-def test_a_log_whose_records_were_deleted_meanwhile_is_begun_anew() -> None:
+def test_a_log_whose_records_were_deleted_meanwhile_is_begun_again() -> None:
     partition, future = leader_of(), new_log()
     move = DirectoryMove(partition, future)
     fill(partition.log, [1] * 3)

@@ -83,7 +83,7 @@ def test_out_of_range_is_one_of_three_cases(
     [
         (EpochEnd(3, 80), EpochEnd(3, 90), 80),
         (EpochEnd(3, 80), EpochEnd(3, 70), 70),
-        # The own log lacks the epoch: one of its own epochs goes, and the leader is asked again.
+        # The local log lacks the epoch: one of its own epochs goes, and the leader is asked again.
         (EpochEnd(3, 80), EpochEnd(2, 60), 60),
         (EpochEnd(3, 80), EpochEnd(2, 95), 95),
         (EpochEnd(3, 80), None, 80),

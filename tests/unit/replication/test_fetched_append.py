@@ -1,4 +1,4 @@
-"""What a leader sent, appended where it fits, and where the own log starts amid a batch."""
+"""What a leader sent, appended where it fits, and where the local log starts inside a batch."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ def test_a_cut_of_committed_records_is_warned_of(
     assert told == [(line.levelno, line.getMessage()) for line in caplog.records]
 
 
-def test_a_log_that_starts_anew_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_starts_again_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     follower = Follower()
     assert OwnLog(9, 9, None) == follower.logs.perform(PARTITION, EPOCH, RestartAt(9))
     lines = [line for line in caplog.records if line.levelno == logging.WARNING]
-    assert [f"{PARTITION} starts anew at its leader's start 9"] == [
+    assert [f"{PARTITION} starts again at its leader's start 9"] == [
         line.getMessage() for line in lines
     ]
 
@@ -75,7 +75,7 @@ def test_a_log_is_read_and_changed_as_a_follower_of_its_epoch_alone() -> None:
 
     def found(epoch: int) -> list[OwnLog | None]:
         return [
-            logs.own_log(PARTITION, epoch),
+            logs.local_replica_log(PARTITION, epoch),
             logs.begin(PARTITION, epoch),
             logs.perform(PARTITION, epoch, GoOn()),
         ]

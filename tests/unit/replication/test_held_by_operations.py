@@ -15,8 +15,8 @@ import pytest
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import WaitingPartition
+from engine.replication.parked_fetch import local_stand
 from engine.replication.partition_types import FetchSpec
-from engine.replication.standing_fetch import near_stand
 from tests.unit.log.writing import PARTITION, sent
 from tests.unit.replication.replicas import (
     CONSUMER,
@@ -54,13 +54,13 @@ def fetch_one(broker: Broker) -> Any:
     params = CONSUMER._replace(max_wait_ms=WAIT_MS)
     waiting = WaitingPartition(PARTITION, spec, broker.partition.log.locate(1))
     deadline_ms = broker.clock.monotonic_ms() + WAIT_MS
-    return broker.manager.wait_usual(deadline_ms, params, waiting, lambda: "read")
+    return broker.manager.wait_fast(deadline_ms, params, waiting, lambda: "read")
 
 
 def follow(broker: Broker) -> Any:
     params = FOLLOWER._replace(max_wait_ms=WAIT_MS)
     specs = [(key, FetchSpec(1, 1 << 20, 0, 0, 0)) for key in BOTH]
-    return broker.manager.fetch(params, specs, near_stand(lambda *_: None))
+    return broker.manager.fetch(params, specs, local_stand(lambda *_: None))
 
 
 def delete(broker: Broker) -> Any:

@@ -58,12 +58,12 @@ def test_what_is_told_again_behind_later_news_is_passed_over() -> None:
     offline = later._replace(offline_replicas=(1,))
     cache.update(1, [NODE], {key: offline}, {"t": ID})
     assert offline == cache.partition(key)
-    # Another topic of the same name begins anew.
+    # Another topic of the same name begins again.
     cache.update(1, [NODE], {key: STATE}, {"t": bytes(16)})
     assert STATE == cache.partition(key)
 
 
-def test_a_topic_that_is_made_anew_has_only_its_new_id() -> None:
+def test_a_topic_that_is_made_again_has_only_its_new_id() -> None:
     cache = filled()
     cache.update(1, [NODE], {}, {"t": bytes(16)})
     assert cache.topic_name(ID) is None

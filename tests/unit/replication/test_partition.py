@@ -89,7 +89,7 @@ def test_a_lone_leader_commits_what_it_has() -> None:
     assert HighWatermarkMoved(PARTITION, 2) in change.effects
 
 
-def test_a_follower_fetches_from_its_leader_anew_with_each_epoch() -> None:
+def test_a_follower_fetches_from_its_leader_again_with_each_epoch() -> None:
     partition = partition_of()
     change = partition.become_follower(state((2, 1), leader=2, epoch=3))
     assert (RoleChanged(PARTITION, 3), FetchFrom(PARTITION, 2, 3)) == change.effects
@@ -118,10 +118,10 @@ def test_the_checkpointed_watermark_is_brought_within_the_log() -> None:
 
 
 @pytest.mark.parametrize(("asked", "code"), [(4, 74), (6, 75)])
-def test_readers_with_another_epoch_are_fenced(asked: int, code: int) -> None:
+def test_readers_with_another_epoch_are_fenced(requested: int, code: int) -> None:
     partition = partition_of()
     partition.become_leader(state(epoch=5))
-    spec = FetchSpec(0, 100, current_leader_epoch=asked)
+    spec = FetchSpec(0, 100, current_leader_epoch=requested)
     with pytest.raises(ApiError) as error:
         partition.read(CONSUMER, spec, 100, at_least_one_batch=True)
     assert code == code_of(error)
@@ -169,7 +169,7 @@ def test_a_copied_log_takes_no_records() -> None:
     with pytest.raises(ApiError, match="read-only") as error:
         partition.append(sent(), 1)
     assert 44 == code_of(error)
-    assert partition.append_usual(sent()) is None
+    assert partition.append_fast(sent()) is None
     assert 0 == partition.log.log_end_offset
 
 
@@ -220,7 +220,7 @@ def test_consumers_read_to_the_watermark_and_followers_to_the_end() -> None:
 @pytest.mark.parametrize("isolation", Isolation)
 @pytest.mark.parametrize("leader_epoch", [None, 0])
 @pytest.mark.parametrize("offset", [1, 4, 5])
-def test_a_usual_read_finds_what_a_read_does(
+def test_a_fast_read_finds_what_a_read_does(
     offset: int, leader_epoch: int | None, isolation: Isolation
 ) -> None:
     partition = leader_of()
@@ -228,11 +228,11 @@ def test_a_usual_read_finds_what_a_read_does(
         partition.append(sent(count), 1)
     partition.delete_records_before(1)
     spec = FetchSpec(offset, 1 << 20, leader_epoch)
-    usual = partition.read_usual(spec, 1 << 20, isolation)
+    fast = partition.read_fast(spec, 1 << 20, isolation)
     read = partition.read(FetchParams(isolation=isolation), spec, 1 << 20, at_least_one_batch=True)
-    assert usual is not None
+    assert fast is not None
     assert read.records is not None
-    assert (read.records.read(), *read[1:4]) == usual
+    assert (read.records.read(), *read[1:4]) == fast
 
 
 @pytest.mark.parametrize(
@@ -244,16 +244,16 @@ def test_a_usual_read_finds_what_a_read_does(
         pytest.param(FetchSpec(1, 1 << 20, 0, 0), id="a log that may have parted"),
     ],
 )
-def test_a_usual_read_leaves_to_a_read_what_it_may_refuse(spec: FetchSpec) -> None:
+def test_a_fast_read_leaves_to_a_read_what_it_may_refuse(spec: FetchSpec) -> None:
     partition = leader_of()
     partition.append(sent(1), 1)
     partition.append(sent(4), 1)
     partition.delete_records_before(1)
-    assert partition.read_usual(spec, 1 << 20, Isolation.HIGH_WATERMARK) is None
-    usual = FetchSpec(1, 1 << 20)
-    assert partition.read_usual(usual, 1 << 20, Isolation.HIGH_WATERMARK) is not None
+    assert partition.read_fast(spec, 1 << 20, Isolation.HIGH_WATERMARK) is None
+    fast = FetchSpec(1, 1 << 20)
+    assert partition.read_fast(fast, 1 << 20, Isolation.HIGH_WATERMARK) is not None
     partition.become_follower(state((2, 1), leader=2, epoch=1))
-    assert partition.read_usual(usual, 1 << 20, Isolation.HIGH_WATERMARK) is None
+    assert partition.read_fast(fast, 1 << 20, Isolation.HIGH_WATERMARK) is None
 
 
 @pytest.mark.parametrize("offset", [-1, 5])

@@ -80,7 +80,7 @@ def test_consumers_are_neither_throttled_nor_counted() -> None:
     assert not reading.quota.is_exceeded
 
 
-def test_a_follower_in_sync_is_counted_and_not_held_back() -> None:
+def test_a_follower_in_sync_is_counted_and_not_throttled() -> None:
     reading = Reading(bound_per_s=1)
     reading.partition.become_leader(state((1, 3), replicas=(1, 0, 3), partition_epoch=1))
     follower = FOLLOWER._replace(replica_id=3)

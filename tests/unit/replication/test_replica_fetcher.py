@@ -63,17 +63,17 @@ class Pair:
     def round(self, count: int = 1) -> Pair:
         """Ask the leader, and take what it says."""
         for _ in range(count):
-            asked = self.fetcher.asked()
-            self.fetcher.taken(asked, answers_of(self.leader, 2, asked))
-            ends = self.fetcher.ends_asked()
+            requested = self.fetcher.requested()
+            self.fetcher.taken(requested, answers_of(self.leader, 2, requested))
+            ends = self.fetcher.requested_ends()
             self.fetcher.ends_taken(ends, ends_of(self.leader, ends))
-            epochs = self.fetcher.epochs_asked()
+            epochs = self.fetcher.requested_epoch_ends()
             self.fetcher.epochs_taken(epochs, epochs_of(self.leader, epochs))
         return self
 
     def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
         """Take an error in place of an answer."""
-        self.fetcher.taken(self.fetcher.asked(), [(key, LeaderAnswer(error_code))])
+        self.fetcher.taken(self.fetcher.requested(), [(key, LeaderAnswer(error_code))])
         return self
 
     def assert_same(self) -> None:
@@ -102,7 +102,7 @@ def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
 def test_the_request_tells_the_epochs_and_both_ends() -> None:
     pair = Pair(epoch=5)
     fill(pair.own.log, [3], epoch=4)
-    spec = pair.begin().fetcher.asked()[PARTITION]
+    spec = pair.begin().fetcher.requested()[PARTITION]
     assert (3, 5, 4, 0) == (
         spec.fetch_offset,
         spec.current_leader_epoch,
@@ -130,8 +130,8 @@ def test_the_watermark_of_a_leader_that_sends_back_to_the_fork_is_not_taken() ->
     pair = Pair(epoch=9)
     fill(pair.led.log, [2], epoch=1)
     fill(pair.own.log, [3], epoch=1)
-    asked = pair.begin().fetcher.asked()
-    assert not pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
+    requested = pair.begin().fetcher.requested()
+    assert not pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
     assert 2 == pair.own.log.log_end_offset
 
 
@@ -176,11 +176,11 @@ def test_a_disk_that_fails_as_a_log_is_cut_is_told_and_the_partition_not_followe
 
 def test_what_was_asked_is_not_all_that_is_followed_once_a_partition_goes() -> None:
     pair = Pair().begin()
-    pair.fetcher.asked()
+    pair.fetcher.requested()
     pair.fetcher.remove(OTHER)
-    assert pair.fetcher.is_as_asked
+    assert pair.fetcher.is_as_requested
     pair.fetcher.remove(PARTITION)
-    assert not pair.fetcher.is_as_asked
+    assert not pair.fetcher.is_as_requested
 
 
 def test_below_the_leaders_start_all_goes() -> None:
@@ -218,12 +218,12 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
     pair = Pair()
     fill(pair.own.log, [1, 1])
     pair.begin().answer(OFFSET_OUT_OF_RANGE)
-    assert {} == pair.fetcher.asked()
-    asked = pair.fetcher.ends_asked()
-    assert {PARTITION: 5} == asked
-    pair.fetcher.ends_taken(asked, {PARTITION: ends})
+    assert {} == pair.fetcher.requested()
+    requested = pair.fetcher.requested_ends()
+    assert {PARTITION: 5} == requested
+    pair.fetcher.ends_taken(requested, {PARTITION: ends})
     assert end == pair.own.log.log_end_offset
-    assert end == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert end == pair.fetcher.requested()[PARTITION].fetch_offset
     leader_range = f"its leader's range {ends.start_offset} to {ends.end_offset}"
     assert f"{PARTITION} ends at 2, out of {leader_range}" == caplog.messages[0]
 
@@ -231,13 +231,13 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
 def test_ends_that_come_late_are_passed_over() -> None:
     pair = Pair()
     fill(pair.own.log, [1, 1])
-    asked = pair.begin().answer(OFFSET_OUT_OF_RANGE).fetcher.ends_asked()
-    pair.fetcher.ends_taken(asked, {PARTITION: LeaderEnds(0, 0, 2)})
+    requested = pair.begin().answer(OFFSET_OUT_OF_RANGE).fetcher.requested_ends()
+    pair.fetcher.ends_taken(requested, {PARTITION: LeaderEnds(0, 0, 2)})
     shorter = {PARTITION: LeaderEnds(0, 0, 1)}
-    pair.fetcher.ends_taken(asked, shorter)
+    pair.fetcher.ends_taken(requested, shorter)
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.fetcher.add(PARTITION, 6)
-    pair.answer(OFFSET_OUT_OF_RANGE).fetcher.ends_taken(asked, shorter)
+    pair.answer(OFFSET_OUT_OF_RANGE).fetcher.ends_taken(requested, shorter)
     assert 2 == pair.own.log.log_end_offset
     assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
     pair.fetcher.remove(PARTITION)
@@ -248,16 +248,16 @@ def test_ends_that_come_late_are_passed_over() -> None:
 def test_ends_for_a_replica_that_is_here_no_more_drop_the_partition() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
     pair.replicas.remove(PARTITION)
-    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {PARTITION: LeaderEnds(0, 0, 1)})
+    pair.fetcher.ends_taken(pair.fetcher.requested_ends(), {PARTITION: LeaderEnds(0, 0, 1)})
     assert {} == pair.fetcher.states
 
 
 def test_partitions_whose_leader_gave_no_answer_rest() -> None:
     pair = Pair().begin()
     pair.fetcher.unreached([OTHER, PARTITION])
-    assert {} == pair.fetcher.asked()
+    assert {} == pair.fetcher.requested()
     pair.clock.advance(BACKOFF_MS)
-    assert [PARTITION] == list(pair.fetcher.asked())
+    assert [PARTITION] == list(pair.fetcher.requested())
 
 
 def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
@@ -269,14 +269,16 @@ def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
-    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {})
-    assert {} == pair.fetcher.ends_asked()
+    pair.fetcher.ends_taken(pair.fetcher.requested_ends(), {})
+    assert {} == pair.fetcher.requested_ends()
     pair.clock.advance(BACKOFF_MS)
-    asked = pair.fetcher.ends_asked()
-    pair.fetcher.ends_taken(asked, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
+    requested = pair.fetcher.requested_ends()
+    pair.fetcher.ends_taken(requested, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
     assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
-    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)})
+    pair.fetcher.ends_taken(
+        pair.fetcher.requested_ends(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)}
+    )
     assert {} == pair.fetcher.states
 
 
@@ -293,10 +295,10 @@ def test_a_partition_with_an_error_rests_and_holds_up_no_other(
     pair.answer(code)
     reason = kafka_error(code).name
     assert [f"{PARTITION} is not fetched for a while: {reason}"] == caplog.messages
-    assert [OTHER] == list(pair.fetcher.asked())
+    assert [OTHER] == list(pair.fetcher.requested())
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
     pair.clock.advance(BACKOFF_MS)
-    assert {PARTITION, OTHER} == set(pair.fetcher.asked())
+    assert {PARTITION, OTHER} == set(pair.fetcher.requested())
 
 
 def test_a_fenced_partition_is_dropped_until_the_next_order(
@@ -308,33 +310,33 @@ def test_a_fenced_partition_is_dropped_until_the_next_order(
     assert [f"{PARTITION} is fetched no more in epoch 5: there is a newer one"] == caplog.messages
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.fetcher.add(PARTITION, 6)
-    assert 6 == pair.fetcher.asked()[PARTITION].current_leader_epoch
+    assert 6 == pair.fetcher.requested()[PARTITION].current_leader_epoch
 
 
 def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair = Pair().begin()
-    asked = pair.fetcher.asked()
+    requested = pair.fetcher.requested()
     late = [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))]
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.fetcher.add(PARTITION, 6)
-    assert not pair.fetcher.taken(asked, late)
+    assert not pair.fetcher.taken(requested, late)
     assert 0 == pair.own.log.log_end_offset
     refusal = [(PARTITION, LeaderAnswer(FENCED_LEADER_EPOCH))]
-    assert pair.fetcher.taken(asked, refusal), "a late error tells nothing that has to be known"
-    asked = pair.fetcher.asked()
-    assert pair.fetcher.taken(asked, late)
+    assert pair.fetcher.taken(requested, refusal), "a late error tells nothing that has to be known"
+    requested = pair.fetcher.requested()
+    assert pair.fetcher.taken(requested, late)
     assert 3 == pair.own.log.log_end_offset
-    pair.fetcher.taken(asked, late)
+    pair.fetcher.taken(requested, late)
     assert 3 == pair.fetcher.states[PARTITION].fetch_offset
-    pair.fetcher.taken(pair.fetcher.asked(), [(OTHER, LeaderAnswer(0))])
+    pair.fetcher.taken(pair.fetcher.requested(), [(OTHER, LeaderAnswer(0))])
 
 
 def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behind_it() -> None:
     pair = Pair().begin()
-    spec = pair.fetcher.asked()[PARTITION]
+    spec = pair.fetcher.requested()[PARTITION]
     given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
     following = pair.fetcher.take_given(PARTITION, spec, given)
-    assert following == pair.fetcher.asked()[PARTITION]
+    assert following == pair.fetcher.requested()[PARTITION]
     assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
     assert pair.fetcher.take_given(PARTITION, spec, given) is None, "it was asked for before"
     assert pair.fetcher.take_given(OTHER, spec, given) is None
@@ -351,11 +353,11 @@ def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
     pair.begin()
     assert pair.fetcher.next_due_ms() is None
     given = LeaderAnswer(0, 9, 0, bytes(sent(3)))
-    assert pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, given)])
-    assert {} == pair.fetcher.asked()
+    assert pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, given)])
+    assert {} == pair.fetcher.requested()
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
     pair.clock.advance(11_000)
-    assert [PARTITION] == list(pair.fetcher.asked())
+    assert [PARTITION] == list(pair.fetcher.requested())
     assert pair.fetcher.next_due_ms() is None
 
 
@@ -368,7 +370,7 @@ def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
     pair = Pair()
     quota = quota_of(pair.clock, [PARTITION], bound_per_s)
     pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
-    spec = pair.begin().fetcher.asked()[PARTITION]
+    spec = pair.begin().fetcher.requested()[PARTITION]
     given = LeaderAnswer(0, watermark, 0, bytes(sent(3)))
     following = pair.fetcher.take_given(PARTITION, spec, given)
     assert 3 == pair.own.log.log_end_offset
@@ -377,21 +379,21 @@ def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
 
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
-    asked = pair.fetcher.asked()
+    requested = pair.fetcher.requested()
     pair.own.become_leader(state((2,), replicas=(1, 2), leader=2, epoch=6))
-    pair.fetcher.taken(asked, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    pair.fetcher.taken(requested, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert {} == pair.fetcher.asked()
+    assert {} == pair.fetcher.requested()
     assert {} == pair.fetcher.states
 
 
 def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
     pair = Pair().begin()
-    asked = pair.fetcher.asked()
-    assert asked
+    requested = pair.fetcher.requested()
+    assert requested
     pair.replicas.remove(PARTITION)
     assert {} == pair.fetcher.topic_ids([PARTITION])
-    pair.fetcher.taken(asked, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    pair.fetcher.taken(requested, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
     assert {} == pair.fetcher.states
     pair.fetcher.add(PARTITION, 5)
@@ -411,10 +413,10 @@ def test_records_with_a_wrong_checksum_are_asked_for_again(
     pair = Pair().begin()
     bad = bytearray(sent(1))
     bad[-1] ^= 1
-    pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
-    assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.asked())
+    pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
+    assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.requested())
     pair.clock.advance(BACKOFF_MS)
-    assert 0 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert 0 == pair.fetcher.requested()[PARTITION].fetch_offset
     assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
 
 
@@ -423,7 +425,7 @@ def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCapture
     fill(pair.own.log, [3])
     pair.begin()
     answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
-    pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, answer)])
+    pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, answer)])
     assert {} == pair.fetcher.states
     assert caplog.messages[0].startswith(f"{PARTITION} is fetched no more in this epoch: ")
     assert 3 == pair.own.log.log_end_offset
@@ -436,9 +438,9 @@ def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)
     pair.led.append(sent(2), 1)
-    asked = {PARTITION: pair.fetcher.asked()[PARTITION]}
-    pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
-    assert [OTHER, PARTITION] == list(pair.fetcher.asked())
+    requested = {PARTITION: pair.fetcher.requested()[PARTITION]}
+    pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
+    assert [OTHER, PARTITION] == list(pair.fetcher.requested())
 
 
 def test_limits_are_those_of_the_settings() -> None:
@@ -447,7 +449,7 @@ def test_limits_are_those_of_the_settings() -> None:
     pair.fetcher = ReplicaFetcher(
         FollowerLogs(pair.replicas), pair.clock, quota_of(pair.clock), config
     )
-    assert 77 == pair.begin().fetcher.asked()[PARTITION].max_bytes
+    assert 77 == pair.begin().fetcher.requested()[PARTITION].max_bytes
 
 
 # Epochs whose first batches are cleaned away
@@ -467,23 +469,23 @@ def cleaned(epoch: int = 6) -> Pair:
 
 
 def fetched_once(pair: Pair) -> Pair:
-    asked = pair.fetcher.asked()
-    assert pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
+    requested = pair.fetcher.requested()
+    assert pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
     return pair
 
 
 def test_an_epoch_behind_a_gap_starts_where_its_leader_says() -> None:
     pair = fetched_once(cleaned())
     assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
-    assert not pair.fetcher.is_as_asked
-    assert {} == pair.fetcher.asked(), "the leader does not hear of the records yet"
-    assert {} == pair.fetcher.ends_asked()
-    asked = pair.fetcher.epochs_asked()
-    assert {PARTITION: EpochQuestion(6, GAP)} == asked
+    assert not pair.fetcher.is_as_requested
+    assert {} == pair.fetcher.requested(), "the leader does not hear of the records yet"
+    assert {} == pair.fetcher.requested_ends()
+    requested = pair.fetcher.requested_epoch_ends()
+    assert {PARTITION: EpochQuestion(6, GAP)} == requested
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "from where the log ended, until then"
-    pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, EPOCH_END)) == pair.own.log.epochs.entries
-    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
     pair.round(2).assert_same()
 
 
@@ -501,40 +503,40 @@ def test_each_epoch_behind_a_gap_is_asked_for() -> None:
     log.append_as_follower(sent(base_offset=14, leader_epoch=6), 0)
     fetched_once(pair)
     before = []
-    while asked := pair.fetcher.epochs_asked():
-        before.append(asked[PARTITION].gap.epoch_before)
-        pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    while requested := pair.fetcher.requested_epoch_ends():
+        before.append(requested[PARTITION].gap.epoch_before)
+        pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert [2, 5] == before
     assert log.epochs.entries == pair.own.log.epochs.entries
-    assert 15 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert 15 == pair.fetcher.requested()[PARTITION].fetch_offset
 
 
 def test_of_a_leader_that_does_not_know_the_epoch_before_nothing_is_taken() -> None:
     pair = fetched_once(cleaned())
-    asked = pair.fetcher.epochs_asked()
-    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(0, 1, 8)})
+    requested = pair.fetcher.requested_epoch_ends()
+    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(0, 1, 8)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
-    assert {} == pair.fetcher.epochs_asked()
-    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert {} == pair.fetcher.requested_epoch_ends()
+    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
 
 
 def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
     pair = fetched_once(cleaned())
-    pair.fetcher.epochs_taken(pair.fetcher.epochs_asked(), {})
-    assert {} == pair.fetcher.epochs_asked()
+    pair.fetcher.epochs_taken(pair.fetcher.requested_epoch_ends(), {})
+    assert {} == pair.fetcher.requested_epoch_ends()
     pair.clock.advance(BACKOFF_MS)
-    asked = pair.fetcher.epochs_asked()
-    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
+    requested = pair.fetcher.requested_epoch_ends()
+    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
     assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
-    asked = pair.fetcher.epochs_asked()
-    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
+    requested = pair.fetcher.requested_epoch_ends()
+    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
     assert {} == pair.fetcher.states
 
 
 def test_an_epoch_that_was_not_told_is_asked_for_in_the_next_leader_epoch() -> None:
     pair = fetched_once(cleaned())
-    late = pair.fetcher.epochs_asked()
+    late = pair.fetcher.requested_epoch_ends()
     for partition in (pair.led, pair.own):
         order = state((1, 2), replicas=(1, 2), epoch=7, partition_epoch=1)
         become = partition.become_leader if partition.is_leader else partition.become_follower
@@ -542,37 +544,37 @@ def test_an_epoch_that_was_not_told_is_asked_for_in_the_next_leader_epoch() -> N
     pair.fetcher.add(PARTITION, 7)
     pair.fetcher.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "an answer that came late"
-    assert {PARTITION: EpochQuestion(7, GAP)} == pair.fetcher.epochs_asked()
+    assert {PARTITION: EpochQuestion(7, GAP)} == pair.fetcher.requested_epoch_ends()
     pair.round()
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1]
 
 
 def test_answers_for_what_is_followed_no_more_are_passed_over() -> None:
     pair = fetched_once(cleaned())
-    asked = pair.fetcher.epochs_asked()
-    answers = epochs_of(pair.leader, asked)
-    pair.fetcher.epochs_taken(asked, answers)
-    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(0, 2, 7)})
+    requested = pair.fetcher.requested_epoch_ends()
+    answers = epochs_of(pair.leader, requested)
+    pair.fetcher.epochs_taken(requested, answers)
+    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(0, 2, 7)})
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1], "the second is passed over"
     pair.fetcher.remove(PARTITION)
-    pair.fetcher.epochs_taken(asked, answers)
+    pair.fetcher.epochs_taken(requested, answers)
     assert {} == pair.fetcher.states
 
 
 def test_a_log_that_was_cut_meanwhile_has_nothing_to_ask_for() -> None:
     pair = fetched_once(cleaned())
-    asked = pair.fetcher.epochs_asked()
+    requested = pair.fetcher.requested_epoch_ends()
     pair.own.truncate_to(10)
-    pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
-    assert {} == pair.fetcher.epochs_asked()
-    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert {} == pair.fetcher.requested_epoch_ends()
+    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
 
 
 def test_what_a_leader_gives_amid_a_round_may_lead_to_a_question() -> None:
     pair = cleaned()
-    asked = pair.fetcher.asked()
-    ((_, answer),) = answers_of(pair.leader, 2, asked)
-    assert pair.fetcher.take_given(PARTITION, asked[PARTITION], answer) is None
-    assert not pair.fetcher.is_as_asked
-    assert [PARTITION] == list(pair.fetcher.epochs_asked())
+    requested = pair.fetcher.requested()
+    ((_, answer),) = answers_of(pair.leader, 2, requested)
+    assert pair.fetcher.take_given(PARTITION, requested[PARTITION], answer) is None
+    assert not pair.fetcher.is_as_requested
+    assert [PARTITION] == list(pair.fetcher.requested_epoch_ends())

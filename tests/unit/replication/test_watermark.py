@@ -30,7 +30,7 @@ def test_leader_watermark_stays_within_the_leaders_log() -> None:
     assert 10 == leader_high_watermark(5, 10, [12])
 
 
-def test_follower_watermark_is_the_leaders_within_its_own_log() -> None:
+def test_follower_watermark_is_the_leaders_within_its_local_log() -> None:
     assert 4 == follower_high_watermark(9, 4, 0)
     assert 9 == follower_high_watermark(9, 12, 0)
     assert 3 == follower_high_watermark(9, 1, 3)

@@ -37,10 +37,10 @@ MONEY = 'syntax = "proto3"; package shop; message Money { int32 cents = 1; }'
 class Schemas(dict[int, Schema]):
     """Schemas by id; each may be asked for once."""
 
-    asked = 0
+    requested = 0
 
     def schema(self, schema_id: int) -> Schema:
-        self.asked += 1
+        self.requested += 1
         if schema_id not in self:
             raise NoSuchSchema(schema_id, "here")
         return self[schema_id]
@@ -174,7 +174,7 @@ def test_a_schema_is_asked_for_once_also_when_it_cannot_be_used() -> None:
     for schema_id, error in ((3, UnusableSchema), (3, UnusableSchema), (9, NoSuchSchema)):
         with pytest.raises(error):
             decoder.value(enveloped(schema_id, b""))
-    assert 2 == schemas.asked
+    assert 2 == schemas.requested
 
 
 def test_bytes_without_an_envelope_have_no_schema() -> None:
@@ -256,7 +256,7 @@ class Failing(Schemas):
 
     def schema(self, schema_id: int) -> Schema:
         found = super().schema(schema_id)
-        if self.asked <= self.failures:
+        if self.requested <= self.failures:
             raise self.error
         return found
 
@@ -280,13 +280,13 @@ def test_a_registry_that_comes_back_is_heard_and_one_that_is_down_not_asked_each
         except RegistryRefused:
             failed += 1
     # Two tries each at the first, second and fourth value.
-    assert (7, 7) == (failed, source.asked)
+    assert (7, 7) == (failed, source.requested)
     down = Failing(10_000, BUSY)
     decoder = SchemaDecoder(down)
     for _ in range(1_000):
         with pytest.raises(RegistryRefused):
             decoder.value(enveloped(7, b"1"))
-    assert 20 == down.asked
+    assert 20 == down.requested
 
 
 def test_a_failure_that_lasts_is_asked_for_once() -> None:
@@ -296,4 +296,4 @@ def test_a_failure_that_lasts_is_asked_for_once() -> None:
         for _ in range(5):
             with pytest.raises(RegistryRefused):
                 decoder.value(enveloped(7, b"1"))
-        assert 1 == source.asked
+        assert 1 == source.requested

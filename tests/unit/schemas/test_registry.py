@@ -19,10 +19,10 @@ class Answers:
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
-        self.asked: list[tuple[str, Mapping[str, str]]] = []
+        self.requested: list[tuple[str, Mapping[str, str]]] = []
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        self.asked.append((url, headers))
+        self.requested.append((url, headers))
         answer = self.answers.get(url.rpartition("/r/")[2])
         if answer is None:
             return HttpResponse(404, b'{"error_code": 40403, "message": "Schema not found"}')
@@ -38,7 +38,7 @@ def registry(answers: Answers, url: str = "http://host/r", auth: str | None = No
 def test_a_schema_without_a_type_is_avro() -> None:
     answers = Answers(**{"schemas/ids/7": {"schema": '"string"'}})
     assert (SchemaKind.AVRO, '"string"', ()) == registry(answers).schema(7)[:3]
-    assert "http://host/r/schemas/ids/7" == answers.asked[0][0]
+    assert "http://host/r/schemas/ids/7" == answers.requested[0][0]
 
 
 def test_references_come_before_what_needs_them() -> None:
@@ -124,7 +124,7 @@ def test_a_registry_that_refuses_is_told(response: HttpResponse, told: str) -> N
 def test_credentials_are_sent_and_not_shown(url: str, auth: str | None, sent: str | None) -> None:
     answers = Answers(**{"schemas/ids/7": {"schema": "x"}})
     registry(answers, url, auth).schema(7)
-    asked, headers = answers.asked[0]
-    assert "http://host/r/schemas/ids/7" == asked
+    requested, headers = answers.requested[0]
+    assert "http://host/r/schemas/ids/7" == requested
     expected = None if sent is None else "Basic " + base64.b64encode(sent.encode()).decode()
     assert expected == headers.get("Authorization")

@@ -16,7 +16,7 @@ def _delays(events: list[int], bound_per_s: int) -> list[int]:
     return delays
 
 
-def test_a_burst_of_ten_windows_passes_and_the_next_event_is_held_back() -> None:
+def test_a_burst_of_ten_windows_passes_and_the_next_event_is_throttled() -> None:
     delays = _delays([0] * 21, 2)
     assert [0] * 20 == delays[:20]
     # 21 in 10 s are 2.1 a second: 5 % too many for 10 s.
@@ -36,12 +36,12 @@ def test_what_is_older_than_all_windows_does_not_count(quiet_ms: int, delay_ms: 
     assert delay_ms == _delays([0] * 40 + [quiet_ms], 2)[-1]
 
 
-def test_steady_events_below_the_bound_are_never_held_back() -> None:
+def test_steady_events_below_the_bound_are_never_throttled() -> None:
     # At its edges a span of ten windows has one event more than its share.
     assert [0] * 600 == _delays(list(range(0, 60_000, 100)), 11)
 
 
-def test_steady_events_above_the_bound_are_held_back_from_the_tenth_second_on() -> None:
+def test_steady_events_above_the_bound_are_throttled_from_the_tenth_second_on() -> None:
     delays = _delays(list(range(0, 30_000, 50)), 10)
     assert 0 == max(delays[:100])
     assert min(delays[250:]) > 0

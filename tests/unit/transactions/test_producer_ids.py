@@ -15,18 +15,18 @@ class Controller:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.asked: list[Promise[ProducerIdBlock | None]] = []
+        self.requested: list[Promise[ProducerIdBlock | None]] = []
         self.ids = ProducerIds(self.ask, self.clock)
 
     def ask(self) -> Promise[ProducerIdBlock | None]:
-        self.asked.append(Promise())
-        return self.asked[-1]
+        self.requested.append(Promise())
+        return self.requested[-1]
 
     def give(self, first_id: int, size: int = 1000) -> None:
-        self.asked.pop(0).keep(ProducerIdBlock(first_id, size))
+        self.requested.pop(0).keep(ProducerIdBlock(first_id, size))
 
     def refuse(self) -> None:
-        self.asked.pop(0).keep(None)
+        self.requested.pop(0).keep(None)
 
     def is_waiting(self) -> bool:
         with pytest.raises(ProducerIdsNotReady) as refused:
@@ -38,7 +38,7 @@ def test_ids_come_from_the_controllers_block() -> None:
     controller = Controller()
     assert controller.is_waiting()
     assert controller.is_waiting()
-    assert 1 == len(controller.asked)
+    assert 1 == len(controller.requested)
     controller.give(5000)
     assert [5000, 5001] == [controller.ids.generate() for _ in range(2)]
 
@@ -48,9 +48,9 @@ def test_the_next_block_is_asked_for_before_the_last_id() -> None:
     controller.ids.prefetch()
     controller.give(0, 10)
     assert list(range(9)) == [controller.ids.generate() for _ in range(9)]
-    assert 0 == len(controller.asked)
+    assert 0 == len(controller.requested)
     assert 9 == controller.ids.generate()
-    assert 1 == len(controller.asked)
+    assert 1 == len(controller.requested)
     controller.give(50, 10)
     assert list(range(50, 60)) == [controller.ids.generate() for _ in range(10)]
 
@@ -60,7 +60,7 @@ def test_a_refused_ask_is_repeated_after_a_pause() -> None:
     controller.ids.prefetch()
     controller.refuse()
     assert controller.is_waiting()
-    assert [] == controller.asked
+    assert [] == controller.requested
     controller.clock.advance(PRODUCER_ID_RETRY_MS)
     assert controller.is_waiting()
     controller.give(0)

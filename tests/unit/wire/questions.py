@@ -86,9 +86,9 @@ def damaged_messages(release: str, *, examples: int, seed: str) -> Iterator[str]
             rng = Random(f"{seed} damaged {release} {name} {version} {number}")
             message = drawn_message(rng, name, version, release)
             raw = message_codec(name, version, release).encode(message)
-            asked = version + rng.choice((-3, -1, 1, 2, 100)) if rng.random() < 0.3 else version
+            requested = version + rng.choice((-3, -1, 1, 2, 100)) if rng.random() < 0.3 else version
             raw = damaged(rng, raw) if rng.random() < 0.85 else raw
-            yield f"D {name} {asked} {hex_of(raw)}"
+            yield f"D {name} {requested} {hex_of(raw)}"
 
 
 def _body(rng: Random, name: str, version: int, release: str) -> bytes:

@@ -23,8 +23,10 @@ TOPIC_ID = bytes(range(16))
 def request_bytes(version: int, replica_id: int = -1) -> memoryview:
     made = message_class("FetchRequest")
     name: dict[str, Any] = {"topic_id": TOPIC_ID} if version >= 13 else {"topic": "clicks"}
-    asked = [made.FetchPartition(partition=3, fetch_offset=1 << 40, partition_max_bytes=99)]
-    request = made(max_wait_ms=1, min_bytes=2, topics=[made.FetchTopic(partitions=asked, **name)])
+    requested = [made.FetchPartition(partition=3, fetch_offset=1 << 40, partition_max_bytes=99)]
+    request = made(
+        max_wait_ms=1, min_bytes=2, topics=[made.FetchTopic(partitions=requested, **name)]
+    )
     if version >= 7:
         request.forgotten_topics_data = [made.ForgottenTopic(partitions=[4, 5], **name)]
     if version >= 15:

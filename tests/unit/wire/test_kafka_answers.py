@@ -40,8 +40,8 @@ def test_every_version_of_every_message_is_kafkas_byte_for_byte(release: str) ->
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_version_of_every_message_was_asked(release: str) -> None:
-    asked = {tuple(question.split(" ")[1:3]) for question, _ in kept("messages", release)}
-    assert asked == {(name, str(v)) for name, v, of in all_versions() if of == release}
+    requested = {tuple(question.split(" ")[1:3]) for question, _ in kept("messages", release)}
+    assert requested == {(name, str(v)) for name, v, of in all_versions() if of == release}
 
 
 @pytest.mark.parametrize("release", RELEASES)

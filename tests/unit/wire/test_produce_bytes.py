@@ -10,7 +10,7 @@ from engine.wire.produce_bytes import (
     ProducedPartition,
     decode_produce_request,
     encode_produce_response,
-    encode_produce_response_usual,
+    encode_produce_response_fast,
 )
 from engine.wire.structs import message_class
 
@@ -61,7 +61,7 @@ def test_the_answer_for_one_partition_is_the_same_by_its_short_way(
 ) -> None:
     index, *offsets = numbers
     answered = [(topic, [ProducedPartition(index, 0, *offsets)])]
-    short = encode_produce_response_usual(
+    short = encode_produce_response_fast(
         version, topic, index, (offsets[0], offsets[1], offsets[2])
     )
     assert encode_produce_response(version, answered) == short

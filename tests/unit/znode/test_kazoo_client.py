@@ -177,7 +177,7 @@ def test_a_lost_connection_keeps_session_and_watches_and_tells_what_was_missed(
     assert told.take() == [("/same", "DATA_CHANGED", "/same")]
 
 
-def test_an_expired_session_is_told_and_connect_begins_anew(
+def test_an_expired_session_is_told_and_connect_begins_again(
     server: LoopServer, client: KazooZnodeClient
 ) -> None:
     sessions, told = Sessions(client), Told()

@@ -30,14 +30,19 @@ def _shown(changes: list[NodeChange]) -> list[tuple[str, str]]:
 
 
 def test_changes_are_removals_and_then_all_else_by_transaction() -> None:
-    before = {"/gone": _stat(1, 1), "/same": _stat(2, 2), "/set": _stat(3, 3), "/anew": _stat(4, 4)}
-    after = {"/new": _stat(9, 9), "/same": _stat(2, 2), "/set": _stat(3, 7), "/anew": _stat(8, 8)}
+    before = {
+        "/gone": _stat(1, 1),
+        "/same": _stat(2, 2),
+        "/set": _stat(3, 3),
+        "/again": _stat(4, 4),
+    }
+    after = {"/new": _stat(9, 9), "/same": _stat(2, 2), "/set": _stat(3, 7), "/again": _stat(8, 8)}
     changes = changes_between(before, after)
     assert [
         ("deleted", "/gone"),
-        ("deleted", "/anew"),
+        ("deleted", "/again"),
         ("changed", "/set"),
-        ("created", "/anew"),
+        ("created", "/again"),
         ("created", "/new"),
     ] == _shown(changes)
     assert [None, None, 7, 8, 9] == [change.stat and change.stat.mzxid for change in changes]

@@ -295,7 +295,7 @@ def test_a_cleaning_of_a_log_that_is_deleted_ends_and_the_new_log_is_cleaned() -
 
 
 class LateTasks:
-    """Keeps the cleaner's work beside the loop waiting until told."""
+    """Keeps the cleaner's work on a worker thread waiting until told."""
 
     def __init__(self, stage: Stage) -> None:
         self._late: list[tuple[Any, Any]] = []

@@ -139,14 +139,14 @@ def test_a_process_that_dies_leaves_no_file_to_a_topic_that_takes_the_name_over(
 ) -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
-    asked, fresh = LocalProcess.ask, []
+    requested, fresh = LocalProcess.ask, []
 
     def ask(process: LocalProcess, message: bytes) -> bytes:
         if not fresh and isinstance(pickle.loads(message), SegmentGroup):
             stage.logs.delete([T0])
             fresh.append(stage.log(T0, b"5", b"6"))
             process.dies_before(3)
-        return asked(process, message)
+        return requested(process, message)
 
     monkeypatch.setattr(LocalProcess, "ask", ask)
     late = LateTasks(stage)

@@ -1,0 +1,300 @@
+"""The fast path of Fetch: one partition for a consumer, without the detours of `Fetch.answer`.
+
+```
+request ─ one partition, with or without a session? ─ read ─┬─ enough bytes ──────────> reply
+                                                            └─ at the end ─ waits ─> read again
+```
+
+What is not on the fast path is left to `Fetch.answer`, which then finds everything as it was:
+followers, new sessions, several partitions, all that is refused, records that are converted,
+aborted transactions, clients to whom something can be denied, or who may be sent to a nearer
+replica. What is answered here is byte for byte what `Fetch.answer` would answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import NamedTuple, TypeAlias
+
+from engine.api.exchange import EncodedResponse, Exchange
+from engine.api.fetch_session import (
+    FINAL_EPOCH,
+    FetchContext,
+    FetchSession,
+    FetchSessionCache,
+    SessionPartition,
+    spec_of,
+)
+from engine.errors import ApiError, StorageError
+from engine.host.ports import FileRegion
+from engine.host.promise import Promise
+from engine.limits import JOINED_FETCH_BYTES_MAX
+from engine.log.log_types import FetchSlice, OffsetMetadata
+from engine.model import new_tuple
+from engine.replication.delayed_fetch import WaitingPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import CONSUMER_ID, FastRead, FetchParams, FetchSpec
+from engine.replication.replica_manager import ReplicaManager
+from engine.replication.watermark import Isolation
+from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_news, head_of_answer
+from engine.wire.fetch_bytes import (
+    FIRST_FLEXIBLE,
+    FIRST_FROM_FOLLOWERS,
+    FIRST_WITH_TOPIC_IDS,
+    FetchRequest,
+    RequestedTopic,
+)
+
+#: Records of every codec leave as they are.
+_FIRST_FAST = 10
+#: By isolation level.
+_READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+_COMMITTED = Isolation.COMMITTED
+_NO_PARTITIONS: Container[int] = ()
+
+
+class Requested(NamedTuple):
+    """What one fetch asks for; `epoch` is that of its session's next request."""
+
+    partition: SessionPartition
+    spec: FetchSpec
+    params: FetchParams
+    session: FetchSession | None
+    epoch: int
+    exchange: Exchange
+
+
+FastResponse: TypeAlias = bytes | EncodedResponse
+#: Reads and answers what was asked and has waited, in every case.
+AnswerAfterWait: TypeAlias = Callable[[Requested, FetchContext], EncodedResponse]
+
+
+class FastFetch:
+    """Answers fetches of one partition.
+
+    `answer_after_wait` answers one that waited, with all that it finds.
+    """
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        sessions: FetchSessionCache,
+        max_bytes: int,
+        answer_after_wait: AnswerAfterWait,
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._partitions = replica_manager.partitions
+        self._metadata_cache = metadata_cache
+        self._sessions = sessions
+        self._max_bytes = max_bytes
+        self._answer_after_wait = answer_after_wait
+        self._sends_elsewhere = replica_manager.sends_elsewhere
+
+    def answer(
+        self, request: FetchRequest, exchange: Exchange
+    ) -> FastResponse | Promise[FastResponse] | None:
+        """Return the response, or a promise of it; None if nothing has been done."""
+        (
+            replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
+            forgotten, rack_id, _,
+        ) = request  # fmt: skip
+        version = exchange.api_version
+        if (
+            replica_id >= 0
+            or forgotten
+            or version < _FIRST_FAST
+            or not 0 <= isolation <= 1
+            or not exchange.session.may_take_fast_path
+            or (rack_id and self._sends_elsewhere)
+        ):
+            return None
+        session: FetchSession | None = None
+        if epoch > 0:
+            uses_ids = version >= FIRST_WITH_TOPIC_IDS
+            session = self._sessions.find_ongoing(session_id, epoch, uses_ids=uses_ids)
+            if session is None:
+                return None
+            only = _only_of(session, topics)
+        elif epoch == FINAL_EPOCH and not session_id:
+            only = self._only_in(topics)
+        else:
+            return None
+        if only is None:
+            return None
+        partition, spec = only
+        max_bytes = min(max_bytes, self._max_bytes)
+        reader = _READERS[isolation]
+        read = self._read(partition, spec, max_bytes, reader)
+        if read is None:
+            return None
+        records = read.records
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        if size < min_bytes and size < max_bytes and max_wait_ms > 0:
+            if size:
+                _release(records)
+                return None
+            params = new_tuple(
+                FetchParams,
+                (
+                    CONSUMER_ID,
+                    max_wait_ms,
+                    min(min_bytes, max_bytes),
+                    max_bytes,
+                    reader,
+                    version < FIRST_FROM_FOLLOWERS,
+                    False,
+                    None,
+                ),
+            )
+            return self._wait(partition, spec, params, session, exchange)
+        if session is not None:
+            self._sessions.go_on(session, exchange.received_ms)
+            partition.spec = spec
+        has_aborted = reader is _COMMITTED
+        return _encoded(partition, session, read, version, has_aborted=has_aborted)
+
+    def _only_in(self, topics: list[RequestedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
+        """Return the only partition that a request names."""
+        if len(topics) != 1:
+            return None
+        ((topic, partitions),) = topics
+        if len(partitions) != 1:
+            return None
+        (requested,) = partitions
+        partition = SessionPartition((topic, requested.partition), requested, self._metadata_cache)
+        return partition, partition.spec
+
+    def _read(
+        self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
+    ) -> FastRead | None:
+        topic_partition = partition.topic_partition
+        if topic_partition is None:
+            return None
+        topic, index = topic_partition
+        here = self._partitions.get(topic_partition)
+        if here is None or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+            return None
+        id_text = partition.topic_id_text
+        if id_text is not None and here.log.topic_id not in (None, id_text):
+            return None
+        try:
+            return here.read_fast(spec, max_bytes, isolation)
+        except (ApiError, StorageError):
+            # `Fetch.answer` meets it again, and tells it.
+            return None
+
+    def _wait(
+        self,
+        partition: SessionPartition,
+        spec: FetchSpec,
+        params: FetchParams,
+        session: FetchSession | None,
+        exchange: Exchange,
+    ) -> Promise[FastResponse] | None:
+        """Promise a response to a consumer that has read all that it may see."""
+        topic_partition = partition.topic_partition
+        assert topic_partition is not None
+        log = self._partitions[topic_partition].log
+        offset = spec.fetch_offset
+        if offset != log.log_end_offset:
+            return None
+        received_ms = exchange.received_ms
+        epoch = 0
+        if session is not None:
+            epoch = self._sessions.go_on(session, received_ms)
+            partition.spec = spec
+        active = log.active_segment
+        start = new_tuple(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
+        waiting = new_tuple(WaitingPartition, (topic_partition, spec, start))
+        requested = new_tuple(Requested, (partition, spec, params, session, epoch, exchange))
+        return self._replica_manager.wait_fast(
+            received_ms + params.max_wait_ms, params, waiting, lambda: self._after(requested)
+        )
+
+    def _after(self, requested: Requested) -> FastResponse:
+        """Return the response after a wait."""
+        partition, spec, params, session, epoch, exchange = requested
+        if session is None or session.epoch == epoch:
+            isolation = params.isolation
+            read = self._read(partition, spec, params.max_bytes, isolation)
+            if read is not None:
+                has_aborted = isolation is _COMMITTED
+                return _encoded(
+                    partition, session, read, exchange.api_version, has_aborted=has_aborted
+                )
+        if session is None:
+            return self._answer_after_wait(requested, FetchContext((partition,)))
+        return self._answer_after_wait(requested, self._sessions.context_of(session, epoch))
+
+
+def _only_of(
+    session: FetchSession, topics: list[RequestedTopic]
+) -> tuple[SessionPartition, FetchSpec] | None:
+    """Return the only partition of a session, with what a request newly asks of it."""
+    partitions = session.partitions
+    if len(partitions) != 1:
+        return None
+    (partition,) = partitions.values()
+    if not topics:
+        return partition, partition.spec
+    if len(topics) != 1:
+        return None
+    ((topic, requested_partitions),) = topics
+    if len(requested_partitions) != 1:
+        return None
+    (requested,) = requested_partitions
+    return (
+        (partition, spec_of(requested)) if partition.key == (topic, requested.partition) else None
+    )
+
+
+def _release(records: bytes | FetchSlice) -> None:
+    if isinstance(records, FetchSlice):
+        records.release()
+
+
+def _encoded(
+    partition: SessionPartition,
+    session: FetchSession | None,
+    read: FastRead,
+    version: int,
+    *,
+    has_aborted: bool,
+) -> FastResponse:
+    """Return a response of one partition, or of none if there is no news in it."""
+    records, watermark, stable, log_start = read
+    on_sent: Callable[[], None] | None = None
+    part: bytes | FileRegion
+    if isinstance(records, bytes):
+        part, size = records, len(records)
+    else:
+        part, size, on_sent = region_of(records)
+    session_id = 0
+    if session is not None:
+        session_id = session.id
+        is_news = partition.note_offsets(watermark, log_start)
+        if not (size or is_news):
+            return answer_without_news(version, session_id)
+    topic, index = partition.key
+    offsets = (index, watermark, stable, log_start)
+    head = head_of_answer(version, session_id, topic, offsets, size, has_aborted=has_aborted)
+    if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
+        return head + part + TAGS_BEHIND_RECORDS if version >= FIRST_FLEXIBLE else head + part
+    parts = [head, part, TAGS_BEHIND_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]
+    return new_tuple(EncodedResponse, (parts, on_sent))
+
+
+def region_of(
+    records: FetchSlice,
+) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
+    """Return a region of a file as it is sent, its size, and what lets the file go."""
+    size = records.size_bytes
+    descriptor = None if records.file is None else records.file.fileno()
+    if descriptor is None:
+        try:
+            data = records.read()
+        finally:
+            records.release()
+        return data, len(data), None
+    return new_tuple(FileRegion, (descriptor, records.position, size)), size, records.release

@@ -1,0 +1,327 @@
+"""Fetches of followers of other processes, whose sessions stand with the leader.
+
+```
+ request, of any form ─────── Fetch.answer ─ nothing to read ─> begin ─ stands ─┬─> whole response
+                                                                  ^             │
+ frame: one partition has moved ─ answer ─────────────────────────┘             └─> records of one
+   └ anything else: nothing has been done, and the dispatch table's row serves it
+```
+
+A follower that keeps up asks for one partition from further on, again and again. To read all that
+it follows for each record costs more than all the rest; what stands looks at what has changed.
+Its deadline stands: after the wait of the first request a whole one is made again, and with it is
+found what only shows when all partitions are looked at. What is as the session was told is not
+read even then.
+
+Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from typing import TypeAlias
+
+from engine.api.admission import Session
+from engine.api.exchange import EncodedResponse, Exchange
+from engine.api.fast_fetch import region_of
+from engine.api.fetch_session import (
+    FetchContext,
+    FetchSession,
+    FetchSessionCache,
+    SessionPartition,
+)
+from engine.host.ports import Clock, SendPart
+from engine.host.promise import Promise
+from engine.limits import JOINED_FETCH_BYTES_MAX
+from engine.log.log_types import FetchSlice
+from engine.model import TopicPartition, new_tuple
+from engine.replication.delayed_fetch import FetchResults, release_results
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.parked_fetch import LeaderSide, SessionParkedFetch
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS
+from engine.wire.fast_replica_bytes import (
+    FETCH_KEY,
+    LAST_VERSION,
+    RESPONSE_HEADER_BYTES,
+    ReplicaFetch,
+    ReplicaLimits,
+    head_of_replica_response,
+    read_replica_fetch_fast,
+)
+from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE, FetchRequest
+from engine.wire.headers import response_header_bytes
+
+_NO_PARTITIONS: Container[int] = ()
+
+#: A response as it is sent; of a fast-path request with its header.
+FollowerResponse: TypeAlias = bytes | EncodedResponse
+#: Answers a session's request, by its epoch, with what was read of all its partitions.
+AnswerAll: TypeAlias = Callable[
+    [FetchSession, int, list[SessionPartition], FetchResults], EncodedResponse
+]
+
+
+class FastFollowerFetch:
+    """The sessions of one broker's followers that have a parked fetch, by id."""
+
+    def __init__(
+        self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
+    ) -> None:
+        self._metadata_cache = metadata_cache
+        self._sessions = sessions
+        self._clock = clock
+        self._parked: dict[int, ParkedSession] = {}
+
+    @property
+    def parked_count(self) -> int:
+        """Return how many sessions stand."""
+        return len(self._parked)
+
+    def begin(
+        self,
+        context: FetchContext,
+        request: FetchRequest,
+        params: FetchParams,
+        exchange: Exchange,
+        answer_all: AnswerAll,
+    ) -> ParkedSession | None:
+        """Let the session of a request stand if its fetch has to wait; None if it may not."""
+        session, version = context.session, exchange.api_version
+        if (
+            session is None
+            or not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION
+            or request.replica_id < 0
+            or request.isolation_level
+            or params.min_bytes > 1
+            or exchange.throttle_ms
+            or not session.uses_ids
+            or not exchange.session.may_take_fast_path
+        ):
+            return None
+        earlier = self._parked.get(session.id)
+        if earlier is not None:
+            earlier.end()
+        limits = ReplicaLimits(
+            version,
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            session.id,
+            request.replica_id,
+            request.replica_epoch,
+        )
+        return ParkedSession(self._parked, session, limits, answer_all, exchange.session)
+
+    def answer(
+        self, frame: memoryview, client: Session
+    ) -> FollowerResponse | Promise[FollowerResponse] | None:
+        """Serve a request and return its response with its header; None with nothing done.
+
+        The session's client must be one to whom nothing can be denied.
+        """
+        request = read_replica_fetch_fast(frame)
+        if request is None:
+            return None
+        _, limits, epoch, topic_id, index, _, _, _, _, _ = request
+        _, _, _, _, session_id, _, _ = limits
+        parked = self._parked.get(session_id)
+        if parked is None or parked.limits != limits:
+            return None
+        sessions = self._sessions
+        session = sessions.find_ongoing(session_id, epoch, uses_ids=True)
+        if session is None or session is not parked.session or epoch != parked.epoch:
+            return None
+        partition = session.partitions.get((topic_id, index))
+        if partition is None or partition.topic_partition is None:
+            return None
+        topic, _ = partition.topic_partition
+        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+            return None
+        fetch = parked.fetch
+        if fetch is None or not fetch.may_ask(partition.topic_partition):
+            return None
+        sessions.go_on(session, self._clock.monotonic_ms())
+        return parked.go_on(fetch, partition, request)
+
+
+class ParkedSession:
+    """One follower's session whose fetch stands, and the request of it that has no response."""
+
+    __slots__ = (
+        "_answer_all",
+        "_client",
+        "_correlation_id",
+        "_parked",
+        "_response",
+        "epoch",
+        "fetch",
+        "first_response",
+        "limits",
+        "partitions",
+        "session",
+    )
+
+    def __init__(
+        self,
+        parked: dict[int, ParkedSession],
+        session: FetchSession,
+        limits: ReplicaLimits,
+        answer_all: AnswerAll,
+        client: Session,
+    ) -> None:
+        """`client` is the connection that it began on."""
+        self.session = session
+        self.limits = limits
+        #: That of the session behind its latest request here.
+        self.epoch = session.epoch
+        self.fetch: SessionParkedFetch | None = None
+        #: To the request that it began with: the server of that writes the header.
+        self.first_response: Promise[FollowerResponse] = Promise()
+        self._response: Promise[FollowerResponse] | None = self.first_response
+        self._client = client
+        self._correlation_id: int | None = None
+        self._parked = parked
+        self._answer_all = answer_all
+        #: What the session was told of each, among other things.
+        self.partitions = {
+            partition.topic_partition: partition
+            for partition in session.partitions.values()
+            if partition.topic_partition is not None
+        }
+
+    def stand(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> SessionParkedFetch:
+        """Return the fetch that stands, see `engine.replication.parked_fetch.Stand`."""
+        fetch = SessionParkedFetch(
+            deadline_ms, params, waiting, leader, self._respond, self.partitions
+        )
+        self.fetch = fetch
+        self._parked[self.session.id] = self
+        self._client.parked[self] = self.end
+        self.first_response.source = self
+        promise = fetch.promise
+        promise.watch(lambda: self._is_over(promise))
+        return fetch
+
+    def go_on(
+        self, fetch: SessionParkedFetch, partition: SessionPartition, request: ReplicaFetch
+    ) -> Promise[FollowerResponse]:
+        """Promise the response to the next request, behind which the session has gone on."""
+        correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
+        topic_partition = partition.topic_partition
+        assert topic_partition is not None
+        spec = partition.spec = new_tuple(
+            FetchSpec,
+            (
+                offset,
+                max_bytes,
+                leader_epoch if leader_epoch >= 0 else None,
+                fetched_epoch if fetched_epoch >= 0 else None,
+                start,
+            ),
+        )
+        self.epoch = self.session.epoch
+        self._correlation_id = correlation_id
+        response = self._response = Promise()
+        response.source = self
+        fetch.ask(topic_partition, spec)
+        return response
+
+    def end(self) -> None:
+        """Stand no more where no request waits: the session has gone on without this."""
+        fetch = self.fetch
+        if fetch is not None and not fetch.is_requested and fetch.abandon():
+            self._forget()
+
+    def abandon(self) -> None:
+        """Stand no more: the connection of the request that waits is gone."""
+        fetch = self.fetch
+        if fetch is not None and fetch.abandon():
+            self._response = None
+            self._forget()
+
+    def _respond(
+        self, _fetch: SessionParkedFetch, here: Partition, records: bytes | FetchSlice
+    ) -> bool:
+        """Respond with records of one partition; False if the session has gone on without this.
+
+        Raises StorageError where they cannot be read, with nothing done.
+        """
+        session = self.session
+        partition = self.partitions[here.topic_partition]
+        key = partition.key
+        topic_id, index = key
+        if session.epoch != self.epoch or session.partitions.get(key) is not partition:
+            return False
+        assert isinstance(topic_id, bytes)
+        sent = records if isinstance(records, bytes) else region_of(records)
+        # Those that had no bytes yet come first next time.
+        session.partitions[key] = session.partitions.pop(key)
+        log, watermark = here.log, here.high_watermark
+        start = log.log_start_offset
+        partition.note_offsets(watermark, start)
+        correlation_id = self._correlation_id
+        size = len(sent) if isinstance(sent, bytes) else sent[1]
+        head = head_of_replica_response(
+            correlation_id or 0,
+            session.id,
+            topic_id,
+            (index, watermark, log.last_stable_offset(watermark), start),
+            size,
+        )
+        if correlation_id is None:
+            head = head[RESPONSE_HEADER_BYTES:]
+        response, self._response = self._response, None
+        assert response is not None
+        response.source = None
+        response.keep(_joined(head, sent))
+        return True
+
+    def _is_over(self, read: Promise[FetchResults]) -> None:
+        """Respond with all of the session that was read, if there is a request to respond to."""
+        self._forget()
+        response, self._response = self._response, None
+        if response is None:
+            if read.error is None:
+                release_results(read.result())
+            return
+        response.source = None
+        response.keep_with(lambda: self._whole(read.result()))
+
+    def _whole(self, results: FetchResults) -> EncodedResponse:
+        partitions = self.named_by(results)
+        body = self._answer_all(self.session, self.epoch, partitions, results)
+        if self._correlation_id is None:
+            return body
+        version, *_ = self.limits
+        head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
+        return EncodedResponse([head, *body.parts], body.on_sent)
+
+    def named_by(self, results: FetchResults) -> list[SessionPartition]:
+        """Return the session's partitions that results are of."""
+        return [self.partitions[topic_partition] for topic_partition, _ in results]
+
+    def _forget(self) -> None:
+        self.fetch = None
+        self._client.parked.pop(self, None)
+        if self._parked.get(self.session.id) is self:
+            del self._parked[self.session.id]
+
+
+def _joined(
+    head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
+) -> FollowerResponse:
+    """Return a response as it is sent; a region of a file stays one."""
+    if isinstance(records, bytes):
+        if len(records) <= JOINED_FETCH_BYTES_MAX:
+            return head + records + TAGS_BEHIND_RECORDS
+        return EncodedResponse([head, records, TAGS_BEHIND_RECORDS])
+    part, _, release = records
+    return EncodedResponse([head, part, TAGS_BEHIND_RECORDS], release)

@@ -1,0 +1,109 @@
+"""The fast path of the most frequent requests: produces of one batch.
+
+```
+frame ─ read_produce_fast ─┬─ append_records_fast ────────────────── answer's frame
+  │                         └─ AwaitedAppend: acks=-1 ─ promise of it
+  └ anything else: nothing has been done, and the dispatch table's row serves it
+```
+
+Nothing is decided here that `Produce` would decide otherwise: what is taken is what needs no
+decision. For small requests the steps between the layers cost more than the append itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TypeAlias
+
+from engine.api.admission import Session
+from engine.api.dispatch import FastResponse
+from engine.api.exchange import Exchange
+from engine.api.produce import Produce
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.naming import ADMIN_CLIENT_ID
+from engine.replication.delayed_produce import ProduceResult
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import ACKS_ALL
+from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
+from engine.wire.headers import response_header_bytes
+
+_NO_PARTITIONS: Container[int] = ()
+#: Version, correlation id, what stands in front of the records, records.
+FastRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
+
+
+class FastProduce:
+    """Answers whole frames; see the module's head."""
+
+    def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
+        self._produce = produce
+        self._append_fast = produce.replica_manager.append_records_fast
+        self._append_awaited_fast = produce.replica_manager.awaited_append.append_fast
+        self._metadata_cache = metadata_cache
+        self._clock = clock
+
+    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
+        """Serve a request and return its response with its header; None with nothing done.
+
+        The session's client must be one to whom nothing can be denied.
+        """
+        request = read_produce_fast(frame)
+        if request is None:
+            return None
+        version, correlation_id, head, records = request
+        client_id, acks, _, topic_partition, _, _, _ = head
+        topic, index = topic_partition
+        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+            return None
+        result = self._append_fast(
+            topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
+        )
+        if result is None:
+            return self._await(request, session) if acks == ACKS_ALL else None
+        error, base_offset, append_time_ms, log_start = result
+        if error is None:
+            return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+        return self._refused(session, version, correlation_id, head, result)
+
+    def _await(
+        self, request: FastRequest, session: Session
+    ) -> bytes | Promise[FastResponse] | None:
+        """Serve a request that waits for followers."""
+        version, correlation_id, head, records = request
+        client_id, _, timeout_ms, topic_partition, _, _, _ = head
+        appended = self._append_awaited_fast(
+            topic_partition,
+            records,
+            timeout_ms,
+            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
+        )
+
+        def response(result: ProduceResult) -> bytes:
+            error, base_offset, append_time_ms, log_start = result
+            if error is None:
+                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+            return self._refused(session, version, correlation_id, head, result)
+
+        if isinstance(appended, Promise):
+            return appended.then(lambda results: response(results[topic_partition]))
+        return None if appended is None else response(appended)
+
+    def _refused(
+        self,
+        session: Session,
+        version: int,
+        correlation_id: int,
+        head: ProduceHead,
+        result: ProduceResult,
+    ) -> bytes:
+        exchange = Exchange(
+            session,
+            PRODUCE_KEY,
+            version,
+            correlation_id,
+            head.client_id,
+            self._clock.monotonic_ms(),
+        )
+        body = self._produce.encoded({head.topic_partition: result}, exchange)
+        return response_header_bytes(PRODUCE_KEY, version, correlation_id) + body

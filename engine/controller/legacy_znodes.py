@@ -1,0 +1,84 @@
+"""Nodes by which tools before 2.4 asked for reassignments and preferred elections.
+
+| node | work | then |
+|---|---|---|
+| `/admin/reassign_partitions` | each partition is reassigned, as if the API had asked for it, without a look at who is alive | a partition is taken out when it is done or cannot be, the node goes with the last one |
+| `/admin/preferred_replica_election` | the preferred leaders of its partitions are elected | the node goes |
+
+Both are watched, and read after a failover; both are empty of what cannot be understood.
+
+Source: ZN:reassign, ZN:preferred-election; KafkaController.processZkPartitionReassignment,
+processReplicaLeaderElection.
+Differs: a node that was changed by hand is read again; a list that cannot be one of replicas is
+refused, where Kafka 3.9.1 is left with a move that never ends.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+
+from engine.controller.machines import Machines
+from engine.controller.reassignment import Reassignment
+from engine.controller.reassignment_rules import (
+    is_reassigning,
+    list_refusal,
+    reassigned,
+    target_replicas,
+)
+from engine.controller.requested_election import RequestedElection
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+from engine.znode.errors import NoNode
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.paths import PREFERRED_REPLICA_ELECTION, REASSIGN_PARTITIONS
+from engine.znode.values import decode_partitions
+
+
+class LegacyZnodes:
+    """Work of events about the two nodes."""
+
+    def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._reassignment = reassignment
+
+    async def on_reassignment(self) -> None:
+        """Take up what is asked for and not on its way already."""
+        await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
+        plan = {}
+        failed = set()
+        for partition, target in (await self._reassignment.node.targets()).items():
+            if list_refusal(target) is not None:
+                failed.add(partition)
+            elif not self._is_under_way(partition, target):
+                plan[partition] = reassigned(self._context.assignment(partition), target)
+        results = await self._reassignment.begin(plan)
+        failed |= {partition for partition, result in results.items() if result.code != NONE}
+        if failed:
+            await self._reassignment.node.remove(lambda partition, _target: partition in failed)
+
+    async def on_preferred_election(self) -> None:
+        """Elect the preferred leaders that are asked for."""
+        await self._watch(
+            PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election
+        )
+        znodes = self._machines.parts.znodes
+        try:
+            data, _ = await znodes.client.get(PREFERRED_REPLICA_ELECTION)
+            partitions = decode_partitions(data, PREFERRED_REPLICA_ELECTION)
+        except NoNode:
+            return
+        except InvalidZnodeValue as error:
+            self._machines.parts.reporter.event_failed("ReplicaLeaderElection", error)
+            partitions = []
+        await RequestedElection(self._machines, partitions, is_unclean=False).handle()
+        await znodes.delete_all([PREFERRED_REPLICA_ELECTION])
+
+    def _is_under_way(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
+        assignment = self._context.assignment(partition)
+        return is_reassigning(assignment) and target_replicas(assignment) == target
+
+    async def _watch(
+        self, path: str, name: str, work: Callable[[], Coroutine[object, None, None]]
+    ) -> None:
+        await self._machines.watches.arm_node(path, lambda _event: self._machines.put(name, work))

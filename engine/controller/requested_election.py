@@ -1,0 +1,115 @@
+"""Elections that an admin asks for: give leadership back, or take what is left.
+
+| election | held where | leader | cannot be held |
+|---|---|---|---|
+| preferred | somebody else than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
+| unclean | nobody who is alive leads | as OFFLINE with unclean allowed, whatever the topic says | ELIGIBLE_LEADERS_NOT_AVAILABLE |
+
+Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
+
+Source: ZN:preferred-election, KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
+Differs: a partition that never had a leader is answered as one that cannot have one, and so is
+every partition if the store fails; Kafka answers neither.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.controller.context import PartitionLeadership
+from engine.controller.elections import ElectionReason
+from engine.controller.machines import Machines
+from engine.controller.states import PartitionPhase
+from engine.kafka_errors import (
+    ELECTION_NOT_NEEDED,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    INVALID_TOPIC_EXCEPTION,
+    NONE,
+    NOT_CONTROLLER,
+    PREFERRED_LEADER_NOT_AVAILABLE,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.model import TopicPartition
+from engine.znode.values import NO_LEADER
+
+_PREFERRED_RULE = "PreferredReplicaPartitionLeaderElectionStrategy"
+_UNCLEAN_RULE = "OfflinePartitionLeaderElectionStrategy(true)"
+
+
+class PartitionElection(NamedTuple):
+    """What became of one partition: the leader that was elected, or why there is none."""
+
+    code: int = NONE
+    message: str | None = None
+    leader_id: int = NO_LEADER
+
+
+_UNKNOWN = PartitionElection(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+_GOING = PartitionElection(INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
+_NOT_NEEDED = PartitionElection(
+    ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+)
+
+
+class RequestedElection:
+    """One request: its partitions, each once, and the kind of election."""
+
+    def __init__(
+        self, machines: Machines, partitions: Iterable[TopicPartition], *, is_unclean: bool
+    ) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._partitions = list(dict.fromkeys(partitions))
+        self._is_unclean = is_unclean
+
+    def refusal(self) -> dict[TopicPartition, PartitionElection]:
+        """Return the results of one that is not the controller."""
+        return dict.fromkeys(self._partitions, PartitionElection(NOT_CONTROLLER))
+
+    def failure(self) -> dict[TopicPartition, PartitionElection]:
+        """Return the results when the store failed."""
+        return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
+
+    async def handle(self) -> dict[TopicPartition, PartitionElection]:
+        """Hold the elections that are needed; the results are in the order asked for."""
+        results = {partition: self._without_election(partition) for partition in self._partitions}
+        elected = await self._machines.partitions.change(
+            [partition for partition, result in results.items() if result is None],
+            PartitionPhase.ONLINE,
+            ElectionReason.OFFLINE if self._is_unclean else ElectionReason.PREFERRED,
+            allow_unclean=self._is_unclean,
+        )
+        return {
+            partition: result or self._result(partition, elected.get(partition))
+            for partition, result in results.items()
+        }
+
+    def _without_election(self, partition: TopicPartition) -> PartitionElection | None:
+        """Return the result where no election is held, else None."""
+        context = self._context
+        if partition.partition not in context.topics.get(partition.topic, {}):
+            return _UNKNOWN
+        if partition.topic in context.to_delete:
+            return _GOING
+        leadership = context.leaderships.get(partition)
+        leader = NO_LEADER if leadership is None else leadership.state.leader
+        if self._is_unclean:
+            return _NOT_NEEDED if context.is_live(leader) else None
+        preferred = context.assignment(partition).replicas[:1]
+        return _NOT_NEEDED if (leader,) == preferred else None
+
+    def _result(
+        self, partition: TopicPartition, written: PartitionLeadership | str | None
+    ) -> PartitionElection:
+        if isinstance(written, PartitionLeadership):
+            return PartitionElection(leader_id=written.state.leader)
+        code, rule = (
+            (ELIGIBLE_LEADERS_NOT_AVAILABLE, _UNCLEAN_RULE)
+            if self._is_unclean
+            else (PREFERRED_LEADER_NOT_AVAILABLE, _PREFERRED_RULE)
+        )
+        return PartitionElection(
+            code, f"Failed to elect leader for partition {partition} under strategy {rule}"
+        )

@@ -1,0 +1,117 @@
+"""AlterPartitionReassignments: partitions are to have other replicas, or to keep those they had.
+
+What may be asked for is in `reassignment_rules`, what is done about it in `reassignment`. Of a
+partition that is named twice the last row counts.
+
+Source: RSN-6, RSN-7, REPL-7, KIP-455; KafkaApis.handleAlterPartitionReassignmentsRequest,
+KafkaController.processApiPartitionReassignment.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from engine.controller.machines import Machines
+from engine.controller.reassignment import Reassignment
+from engine.controller.reassignment_rules import (
+    NOTHING_TO_CANCEL,
+    ReassignmentResult,
+    planned,
+    replicas_refusal,
+)
+from engine.host.turns import LoopTurns, Share
+from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.znode.values import PartitionAssignment
+
+_NOT_THE_CONTROLLER = "This is not the correct controller for this cluster."
+
+_Row: TypeAlias = "messages.AlterPartitionReassignmentsResponse.ReassignablePartitionResponse"
+
+
+class RequestedReassignment:
+    """Answers AlterPartitionReassignments requests, one event each."""
+
+    def __init__(self, machines: Machines, reassignment: Reassignment, turns: LoopTurns) -> None:
+        self._context = machines.context
+        self._reassignment = reassignment
+        self._turns = turns
+
+    def refusal(self) -> messages.AlterPartitionReassignmentsResponse:
+        """Return the response of one that is not the controller."""
+        return messages.AlterPartitionReassignmentsResponse(
+            error_code=NOT_CONTROLLER, error_message=_NOT_THE_CONTROLLER
+        )
+
+    def failure(self) -> messages.AlterPartitionReassignmentsResponse:
+        """Return the response when the store failed."""
+        return messages.AlterPartitionReassignmentsResponse(
+            error_code=UNKNOWN_SERVER_ERROR, error_message=None
+        )
+
+    async def handle(
+        self, request: messages.AlterPartitionReassignmentsRequest
+    ) -> messages.AlterPartitionReassignmentsResponse:
+        """Take up what may be; the response does not wait for the replicas to move.
+
+        Several turns of the loop are one event: no other changes what was decided before.
+        """
+        share = self._turns.begin()
+        results: dict[TopicPartition, ReassignmentResult] = {}
+        plan: dict[TopicPartition, PartitionAssignment] = {}
+        for partition, target in _targets(request).items():
+            if share.is_over():
+                await share.next()
+            decision = self._decide(partition, target)
+            if isinstance(decision, ReassignmentResult):
+                results[partition] = decision
+            else:
+                plan[partition] = decision
+        # The latest request counts, whichever door it came by.
+        await self._reassignment.node.remove(lambda partition, _target: partition in plan)
+        results.update(await self._reassignment.begin(plan))
+        return await _response(results, share)
+
+    def _decide(
+        self, partition: TopicPartition, target: tuple[int, ...] | None
+    ) -> PartitionAssignment | ReassignmentResult:
+        assignment = self._context.assignment(partition)
+        if target is not None:
+            live = [id_ for id_ in self._context.live_ids() if self._context.is_live(id_)]
+            refusal = replicas_refusal(assignment, target, live)
+            if refusal is not None:
+                return refusal
+        return planned(assignment, target) or NOTHING_TO_CANCEL
+
+
+def _targets(
+    request: messages.AlterPartitionReassignmentsRequest,
+) -> dict[TopicPartition, tuple[int, ...] | None]:
+    return {
+        TopicPartition(topic.name, row.partition_index): (
+            None if row.replicas is None else tuple(row.replicas)
+        )
+        for topic in request.topics
+        for row in topic.partitions
+    }
+
+
+async def _response(
+    results: dict[TopicPartition, ReassignmentResult], share: Share
+) -> messages.AlterPartitionReassignmentsResponse:
+    response = messages.AlterPartitionReassignmentsResponse
+    by_topic: dict[str, list[_Row]] = {}
+    for (topic, index), (code, message) in results.items():
+        if share.is_over():
+            await share.next()
+        row = response.ReassignablePartitionResponse(
+            partition_index=index, error_code=code, error_message=message
+        )
+        by_topic.setdefault(topic, []).append(row)
+    return response(
+        responses=[
+            response.ReassignableTopicResponse(name=topic, partitions=rows)
+            for topic, rows in by_topic.items()
+        ]
+    )

@@ -1,0 +1,170 @@
+"""The lines of a whole version 2 batch by compiled code: the tier for large files.
+
+The contract is that of `plain_lines.py`, and a test holds the two tiers to the same bytes.
+The code is compiled by numba (extra `fast`) once per machine and kept; later runs load it without
+numba, which takes a tenth of the time and half the memory (see native/native_code.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from enum import IntEnum
+
+from engine.dump.output import Output
+from engine.dump.plain_lines import BatchNumbers, Lines, LineTier, PlainLines
+from engine.dump.window_batches import WindowBatches
+from engine.native import line_layout
+from engine.native.line_layout import SLOTS, WORDS
+from engine.native.native_code import load_native
+
+_LAST_OFFSET, _OUT_END, _GAP_COUNT, _BATCHES_DONE = 8, 10, 11, 16
+_FAST = 0
+
+# The longest a line gets beside names, key and value: five numbers of 20 digits and its words.
+_LINE_BYTES = 256
+# Invalid UTF-8 grows: one byte may become the three of U+FFFD.
+_GROWTH = 3
+# What a batch's own line takes at most: twelve numbers and its words.
+_BATCH_LINE_BYTES = 640
+
+_Kernel = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_char_p,
+)  # fmt: skip
+_WORDS = b"".join(WORDS)
+#: Parts of the source that the compiled code comes from: another text, another code.
+_SOURCES = ("line_kernel.py", "raw_memory.py", "line_layout.py")
+
+
+# One record: time 1, offset 0, key "k", value of three bytes that are no UTF-8, header "h".
+_SAMPLE = b"\x1a\x00\x02\x00\x02k\x06\xed\xa0A\x02\x02h\x01"
+
+
+class Level(IntEnum):
+    """How much of each batch is printed."""
+
+    BATCHES = -1
+    RECORDS = 0
+    DATA = 1
+
+
+class CompiledLines:
+    """Makes lines with compiled code, straight into the output's arena."""
+
+    def __init__(self, address: int, *, level: Level, check_first_gap: bool) -> None:
+        self._kernel = _Kernel(address)
+        self._level = level
+        self._check_first_gap = check_first_gap
+        self._gaps = array("q", bytes(16 * 1024))
+        self._numbers = array("q", [0] * len(SLOTS))
+        self._numbers_at, _ = self._numbers.buffer_info()
+        # The function's result, and the place for an exception that it never raises.
+        self._result = array("q", (0, 0))
+        self._result_at, _ = self._result.buffer_info()
+        self._arena: bytearray | None = None
+        self._arena_at = 0
+
+    def write(
+        self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
+    ) -> Lines | None:
+        """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
+        base_offset, base_ms, append_ms, base_sequence, count, _ = batch
+        end = len(raw)
+        # A record takes seven bytes, so a larger count is a lie and is not made room for.
+        if count < 0 or count * 7 > end - start:
+            return None
+        if base_sequence >= 0 and base_sequence + count > 0x7FFFFFFF:
+            return None
+        self._make_room(out, count, end - start)
+        numbers = self._numbers
+        numbers[:] = array("q", (
+            start, end, base_offset, base_ms, append_ms, base_sequence, count,
+            self._level, last, self._check_first_gap, 0, 0, 0, 0, 0, 0, 0,
+        ))  # fmt: skip
+        self._run(out, raw, self._numbers_at, b"")
+        if self._result[0] != _FAST:
+            return None
+        out.commit(numbers[_OUT_END])
+        return self._seen()
+
+    def write_batches(
+        self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
+    ) -> tuple[int, Lines]:
+        """Write batches from number `first` on; see WindowTier."""
+        self._make_room(out, batches.record_count_max, batches.size_bytes_max + _BATCH_LINE_BYTES)
+        positions, valid = batches.positions, bytes(batches.valid[first:])
+        self._numbers[:] = array("q", (
+            0, 0, 0, 0, 0, 0, 0, self._level, last, self._check_first_gap, 0, 0,
+            len(positions) - first, batches.base_position, len(out.arena) - out.end,
+            len(self._gaps) // 2, 0,
+        ))  # fmt: skip
+        positions_at, _ = positions.buffer_info()
+        self._run(out, raw, positions_at + positions.itemsize * first, valid)
+        out.commit(self._numbers[_OUT_END])
+        return self._numbers[_BATCHES_DONE], self._seen()
+
+    def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
+        gaps_at, _ = self._gaps.buffer_info()
+        self._kernel(
+            self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
+            _WORDS, self._numbers_at, gaps_at, positions_at, valid,
+        )  # fmt: skip
+
+    def _seen(self) -> Lines:
+        numbers = self._numbers
+        gap_count = numbers[_GAP_COUNT]
+        if not gap_count:
+            return Lines(numbers[_LAST_OFFSET], [])
+        pairs = self._gaps[: 2 * gap_count]
+        return Lines(numbers[_LAST_OFFSET], list(zip(pairs[::2], pairs[1::2], strict=True)))
+
+    def _make_room(self, out: Output, count: int, raw_bytes: int) -> None:
+        out.reserve(count * _LINE_BYTES + raw_bytes * _GROWTH)
+        if out.arena is not self._arena:
+            self._arena = out.arena
+            self._arena_at = _address_of(out.arena)
+        if 2 * count > len(self._gaps):
+            self._gaps = array("q", bytes(16 * count))
+
+
+def _address_of(buffer: bytes | bytearray | memoryview) -> int:
+    if isinstance(buffer, bytes):
+        return ctypes.cast(ctypes.c_char_p(buffer), ctypes.c_void_p).value or 0
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+def load_compiled_lines(
+    *,
+    level: Level,
+    check_first_gap: bool,
+    compile: bool,  # noqa: A002
+) -> CompiledLines | None:
+    """Return the tier; None where it cannot be had, or would have to be compiled first and
+    `compile` is false.
+    """
+    address = load_native(
+        "line_kernel", line_layout.__file__, _SOURCES, _compile if compile else None
+    )
+    if address is None:
+        return None
+    tier = CompiledLines(address, level=level, check_first_gap=check_first_gap)
+    plain = PlainLines(print_data=level is Level.DATA, check_first_gap=check_first_gap)
+    sample = BatchNumbers(7, 1_767_225_600_000, -1, 3, 1, b"CreateTime")
+    # Code that this machine does not run rightly is no code.
+    return tier if _sample_of(tier, sample) == _sample_of(plain, sample) else None
+
+
+def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
+    shown: list[bytes] = []
+    out = Output(lambda block: shown.append(bytes(block)))
+    lines = tier.write(out, sample, _SAMPLE, 0, -1)
+    out.flush()
+    return lines, b"".join(shown)
+
+
+def _compile() -> tuple[bytes, str]:
+    from engine.native.line_kernel import compile_kernel
+
+    return compile_kernel()

@@ -1,0 +1,60 @@
+"""Which part of a log that is known by estimate has left its active segment for sure. Pure.
+
+| closed for sure | because |
+|---|---|
+| all but the last segment.bytes | no segment is larger |
+| what is older than the newest record by segment.ms | a segment is rolled when that is over |
+
+What is younger than min.compaction.lag.ms is not cleaned even so. More may be closed: where
+segments begin is told by no request.
+
+Source: CMP-3, LOG-6.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.forecast.log_history import LogHistory
+from engine.log.compaction_wait import CompactionWait
+from engine.log.log_config import LogConfig
+
+
+class ClosedPart(NamedTuple):
+    """Up to where a log may be cleaned at least, and the bytes below; what keeps it from more."""
+
+    first_uncleanable_offset: int
+    size_bytes: int
+    waits_for: CompactionWait | None
+
+
+def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedPart:
+    """Return what of a log may be cleaned for sure, whether it was already or not."""
+    closed = _closed_count(log, config)
+    old = [
+        part.largest_timestamp_ms <= now_ms - config.min_compaction_lag_ms
+        or not config.min_compaction_lag_ms
+        for part in log.segments
+    ]
+    offset, size_bytes = log.log_start_offset, 0
+    for part, is_old in zip(log.segments[:closed], old, strict=False):
+        if not is_old:
+            return ClosedPart(offset, size_bytes, CompactionWait.LAG)
+        offset, size_bytes = part.end_offset, size_bytes + part.size_bytes
+    if offset < log.high_watermark and not size_bytes:
+        return ClosedPart(offset, size_bytes, CompactionWait.ACTIVE_SEGMENT)
+    return ClosedPart(offset, size_bytes, None)
+
+
+def _closed_count(log: LogHistory, config: LogConfig) -> int:
+    """Return how many parts from the oldest on are closed."""
+    newest_ms = log.last_timestamp_ms
+    closed, left = 0, log.size_bytes
+    for number, part in enumerate(log.segments, 1):
+        left -= part.size_bytes
+        is_old = newest_ms is not None and (
+            part.largest_timestamp_ms < newest_ms - config.segment_ms
+        )
+        if left >= config.segment_bytes or is_old:
+            closed = number
+    return closed

@@ -1,0 +1,130 @@
+"""What operators look for in a broker's log about its cleaner, at INFO and WARN.
+
+```
+Beginning cleaning of log <partition>: [<first dirty>, <first uncleanable>)
+Log cleaner thread cleaned log <partition> (dirty section = [<from>, <to>])
+    … of log processed, indexed, buffer utilization, start and end size, reduction
+The cleaning for partition <partition> is aborted
+Resetting first dirty offset of <partition> to log start offset <offset>: …
+Unexpected exception thrown when cleaning log <partition>. Marking its partition as uncleanable
+    … uncleanable-partitions-count, uncleanable-bytes of its log directory
+The cleaning for partition <partition> failed, and is tried again
+```
+
+The logger and the first words are Kafka's, which tools look for. Source: kafka.log.LogCleaner.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from engine.errors import EngineError
+from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
+from engine.log.cleaner.cleaning_facts import CleaningCounts
+from engine.log.cleaner.uncleanable import UncleanableCount
+from engine.model import TopicPartition
+
+_log = logging.getLogger("kafka.log.LogCleaner")
+_manager_log = logging.getLogger("kafka.log.LogCleanerManager")
+
+_MIB = 1 << 20
+
+
+def began(cleanable: CleanableRange) -> None:
+    """Return which log is cleaned now."""
+    _log.info(
+        "Beginning cleaning of log %s: [%d, %d), %.1f%% dirty",
+        cleanable.topic_partition,
+        cleanable.first_dirty_offset,
+        cleanable.first_uncleanable_offset,
+        100 * cleanable.dirty_ratio,
+    )
+
+
+def cleaned(
+    topic_partition: TopicPartition,
+    section: tuple[int, int],
+    counts: CleaningCounts,
+    elapsed_ms: int,
+) -> None:
+    """Tell what a cleaning has done; `section` is [from, to] of what was dirty."""
+    seconds = max(elapsed_ms, 1) / 1000
+    processed = (counts.read_bytes + counts.kept_bytes + counts.map_bytes) / _MIB
+    size_reduction = _reduction(counts.read_bytes, counts.kept_bytes)
+    record_reduction = _reduction(counts.read_records, counts.kept_records)
+    _log.info(
+        "Log cleaner thread cleaned log %s (dirty section = [%d, %d])\n"
+        "\t%.1f MB of log processed in %.1f seconds (%.1f MB/sec).\n"
+        "\tIndexed %.1f MB, %d messages\n"
+        "\tBuffer utilization: %.1f%%\n"
+        "\tStart size: %.1f MB (%d messages)\n"
+        "\tEnd size: %.1f MB (%d messages)\n"
+        "\t%.1f%% size reduction (%.1f%% fewer messages)",
+        topic_partition,
+        *section,
+        processed,
+        seconds,
+        processed / seconds,
+        counts.map_bytes / _MIB,
+        counts.map_records,
+        100 * counts.map_utilization,
+        counts.read_bytes / _MIB,
+        counts.read_records,
+        counts.kept_bytes / _MIB,
+        counts.kept_records,
+        100 * size_reduction,
+        100 * record_reduction,
+    )
+
+
+def aborted(topic_partition: TopicPartition, reason: object) -> None:
+    """Tell that a cleaning ended because its log changed."""
+    _manager_log.info("The cleaning for partition %s is aborted: %s", topic_partition, reason)
+
+
+def reset(cleanable: CleanableRange) -> None:
+    """Tell that a checkpoint does not count."""
+    fault = cleanable.checkpoint_fault
+    if fault is CheckpointFault.ABOVE_END or fault is CheckpointFault.BELOW_START:
+        _manager_log.warning(
+            "Resetting first dirty offset of %s to log start offset %d: the checkpoint is %s",
+            cleanable.topic_partition,
+            cleanable.first_dirty_offset,
+            fault.value,
+        )
+
+
+def uncleanable(
+    topic_partition: TopicPartition, error: Exception, directory: str, count: UncleanableCount
+) -> None:
+    """Report a log that is left alone until the broker starts again.
+
+    `count` is of its log directory now, under the names of Kafka's metrics. A fault of our own has
+    its traceback.
+    """
+    _log.warning(
+        "Unexpected exception thrown when cleaning log %s. "
+        "Marking its partition as uncleanable: %s "
+        "(uncleanable-partitions-count=%d, uncleanable-bytes=%d in %s)",
+        topic_partition,
+        error if isinstance(error, EngineError) else repr(error),
+        *count,
+        directory,
+        exc_info=None if isinstance(error, EngineError) else error,
+    )
+
+
+def process_gone(topic_partition: TopicPartition, reason: object) -> None:
+    """Tell that the worker is gone; a later cleaning begins again."""
+    _log.error(
+        "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
+    )
+
+
+def not_started(reason: object) -> None:
+    """Tell that there is no process for a cleaning: a thread of the broker does its work."""
+    _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
+
+
+def _reduction(before: int, after: int) -> float:
+    return 1 - after / before if before else 0.0

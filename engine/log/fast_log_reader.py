@@ -1,0 +1,52 @@
+"""The fast path of a log read: records of one segment, from the batch that holds an offset on.
+
+`log_reader.read_slice` is the judge of all others: offsets outside of the log, damage, batches that
+are cut or compacted away, transactions that were aborted.
+"""
+
+from __future__ import annotations
+
+from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.local_log import LocalLog
+from engine.log.log_reader import ReadBounds, limit_in
+from engine.log.log_types import FetchSlice, OffsetMetadata
+from engine.model import new_tuple
+
+
+def read_slice_fast(
+    log: LocalLog, start_offset: int, max_bytes: int, upper_bound: int
+) -> bytes | FetchSlice | None:
+    """Return what a read finds below `upper_bound` with at least one batch: bytes, or a region.
+
+    None where there is more to it. Raises CorruptRecord at damage.
+    """
+    if start_offset < log.log_start_offset or max_bytes < 0:
+        return None
+    segment = log.active_segment
+    if start_offset < segment.base_offset:
+        older = log.segments.floor(start_offset)
+        if older is None:
+            return None
+        segment = older
+    limit = segment.size_bytes
+    if upper_bound < log.log_end_offset:
+        bounds = ReadBounds(log.log_start_offset, log.log_end_offset, upper_bound)
+        limit = limit_in(log.segments, segment, bounds)
+    span = segment.span_from(start_offset, max_bytes, limit)
+    if span is None:
+        return None
+    position, size = span
+    if size < SENDFILE_BYTES_MIN:
+        return segment.file.read_at(position, size)
+    place = new_tuple(OffsetMetadata, (start_offset, segment.base_offset, position))
+    fetch_slice = FetchSlice(place)
+    fetch_slice.use_region(segment, size)
+    return fetch_slice
+
+
+def has_aborted_behind(log: LocalLog, offset: int) -> bool:
+    """Return whether some transaction may have been aborted at or behind an offset."""
+    active = log.active_segment
+    if offset >= active.base_offset:
+        return bool(active.aborted)
+    return any(segment.aborted for segment in log.segments.between(offset, log.log_end_offset))

@@ -1,0 +1,119 @@
+"""What operators look for in a broker's log about one partition's log, at INFO.
+
+```
+Rolled new log segment at offset <base>
+Truncating to offset <offset>            Truncate and start at offset <offset>
+Incremented log start offset to <offset> due to <reason>
+Deleting segment LogSegment(…) due to log retention time <ms>ms breach …
+Deleting segment LogSegment(…) due to log retention size <bytes> breach …
+Deleting segments due to log start offset <offset> breach: …
+```
+
+The loggers, the head in brackets and the first words are Kafka's, which tools look for.
+Source: kafka.log.UnifiedLog, LocalLog. Differs: a roll does not say how long it took.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import Enum
+
+from engine.log.log_config import LogConfig
+from engine.log.retention import LogFacts, RetainedSegment, RetentionReason, RetentionStep
+from engine.model import TopicPartition
+
+_local_log = logging.getLogger("kafka.log.LocalLog")
+_unified_log = logging.getLogger("kafka.log.UnifiedLog")
+
+
+class LogStartReason(Enum):
+    """Why a log's start moves up."""
+
+    SEGMENT_DELETION = "segment deletion"
+    LEADER_START = "leader offset increment"
+    DELETE_RECORDS = "client delete records request"
+
+
+class LogMessages:
+    """Writes the lines of one log."""
+
+    __slots__ = ("directory", "topic_partition")
+
+    def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
+        self.topic_partition = topic_partition
+        #: The partition's own folder; lines name the one it lies in.
+        self.directory = directory
+
+    def rolled(self, base_offset: int) -> None:
+        """Tell of a new segment."""
+        _local_log.info(
+            "%s Rolled new log segment at offset %d", self._head("LocalLog"), base_offset
+        )
+
+    def truncated(self, offset: int) -> None:
+        """Tell of a cut."""
+        _unified_log.info("%s Truncating to offset %d", self._head("UnifiedLog"), offset)
+
+    def restarted(self, offset: int) -> None:
+        """Tell that all records went."""
+        head = self._head("UnifiedLog")
+        _unified_log.info("%s Truncate and start at offset %d", head, offset)
+
+    def start_moved(self, log_start_offset: int, reason: LogStartReason) -> None:
+        """Return where the log starts now."""
+        _unified_log.info(
+            "%s Incremented log start offset to %d due to %s",
+            self._head("UnifiedLog"),
+            log_start_offset,
+            reason.value,
+        )
+
+    def deleting(self, log: LogFacts, steps: Sequence[RetentionStep], config: LogConfig) -> None:
+        """Return which segments retention takes by which rule, before they go."""
+        first, left_bytes = 0, sum(segment.size_bytes for segment in log.segments)
+        for reason, segment_count in steps:
+            segments = log.segments[first : first + segment_count]
+            first += segment_count
+            if reason is RetentionReason.START_OFFSET:
+                left_bytes -= sum(segment.size_bytes for segment in segments)
+                self._below_start(log.log_start_offset, segments)
+                continue
+            for segment in segments:
+                left_bytes -= segment.size_bytes
+                self._deleting_one(segment, reason, left_bytes, config)
+
+    def _below_start(self, log_start_offset: int, segments: Sequence[RetainedSegment]) -> None:
+        _unified_log.info(
+            "%s Deleting segments due to log start offset %d breach: %s",
+            self._head("UnifiedLog"),
+            log_start_offset,
+            ",".join(map(_shown, segments)),
+        )
+
+    def _deleting_one(
+        self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
+    ) -> None:
+        if reason is RetentionReason.TIME:
+            why = (
+                f"log retention time {config.retention_ms}ms breach based on the largest record"
+                " timestamp in the segment"
+            )
+        else:
+            why = (
+                f"log retention size {config.retention_bytes} breach."
+                f" Log size after deletion will be {left_bytes}."
+            )
+        head = self._head("UnifiedLog")
+        _unified_log.info("%s Deleting segment %s due to %s", head, _shown(segment), why)
+
+    def _head(self, part: str) -> str:
+        folder = self.directory.rpartition("/")[0]
+        return f"[{part} partition={self.topic_partition}, dir={folder}]"
+
+
+def _shown(segment: RetainedSegment) -> str:
+    return (
+        f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes},"
+        f" largestRecordTimestamp={segment.largest_timestamp_ms})"
+    )

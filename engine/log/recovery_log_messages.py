@@ -1,0 +1,145 @@
+"""What a broker says about the opening of one partition's log after a crash.
+
+```
+INFO   Recovering unflushed segment <base>. <done>/<all> recovered for <partition>.
+WARN   Found invalid messages in log segment <path> at byte offset <position>: <why>
+WARN   Found invalid offset during recovery. Deleting the corrupt segment and creating an empty
+       one with starting offset <base>: <why>
+WARN   Corruption found in segment <base>, truncating to offset <offset>: <bytes> of <path> …
+INFO   Deleting segments as part of log truncation: <segments>
+ERROR  Could not find offset index file corresponding to log file <path>, …
+WARN   Found a corrupted index file corresponding to log file <path> due to <why>, …
+INFO   Rebuilt the indexes of segment <base>: …
+INFO   Removed <path>: <why>            Renamed <path> to <name>
+```
+
+Loggers, heads and first words are Kafka's, which tools look for; what is cut is told behind them.
+Source: kafka.log.LogLoader; Kafka's LogSegment.recover.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+
+_loader_log = logging.getLogger("kafka.log.LogLoader")
+_segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
+
+
+class SegmentCut(NamedTuple):
+    """What a recovery took from the end of one segment; the size is in bytes."""
+
+    base_offset: int
+    path: str
+    cut_bytes: int
+    left_bytes: int
+    next_offset: int
+
+
+class RecoveryLogMessages:
+    """Writes the lines of one log's opening."""
+
+    __slots__ = ("_head", "_partition")
+
+    def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
+        self._partition = topic_partition
+        folder = directory.rpartition("/")[0]
+        self._head = f"[LogLoader partition={topic_partition}, dir={folder}]"
+
+    def recovering(self, base_offset: int, done: int, count: int) -> None:
+        """Return which segment is read through."""
+        _loader_log.info(
+            "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
+            self._head,
+            base_offset,
+            done,
+            count,
+            self._partition,
+        )
+
+    def damaged(self, path: str, position: int, reason: str) -> None:
+        """Return where the first bad batch is."""
+        line = "Found invalid messages in log segment %s at byte offset %d: %s."
+        _segment_log.warning(line, path, position, reason)
+
+    def disordered(self, base_offset: int, path: str, position: int, reason: str) -> None:
+        """Return why a whole segment goes."""
+        _loader_log.warning(
+            "%s Found invalid offset during recovery. Deleting the corrupt segment and creating"
+            " an empty one with starting offset %d: %s at position %d, %s",
+            self._head,
+            base_offset,
+            path,
+            position,
+            reason,
+        )
+
+    def cut(self, cut: SegmentCut) -> None:
+        """Tell what a log has lost."""
+        _loader_log.warning(
+            "%s Corruption found in segment %d, truncating to offset %d: cut %d bytes of %s,"
+            " %d are left",
+            self._head,
+            cut.base_offset,
+            cut.next_offset,
+            cut.cut_bytes,
+            cut.path,
+            cut.left_bytes,
+        )
+
+    def dropped(self, segments: Sequence[tuple[int, int]], reason: str) -> None:
+        """Return which segments go, as (base offset, size in bytes)."""
+        shown = ",".join(f"LogSegment(baseOffset={base}, size={size})" for base, size in segments)
+        _loader_log.info(
+            "%s Deleting segments as part of log truncation: %s, %s", self._head, shown, reason
+        )
+
+    def index_missing(self, path: str) -> None:
+        """Tell that a segment has no offset index."""
+        _loader_log.error(
+            "%s Could not find offset index file corresponding to log file %s, recovering segment"
+            " and rebuilding index files...",
+            self._head,
+            path,
+        )
+
+    def index_corrupt(self, path: str, reason: str) -> None:
+        """Tell that an index of a segment is no good."""
+        _loader_log.warning(
+            "%s Found a corrupted index file corresponding to log file %s due to %s, recovering"
+            " segment and rebuilding index files...",
+            self._head,
+            path,
+            reason,
+        )
+
+    def indexed(self, base_offset: int, offset_count: int, time_count: int) -> None:
+        """Tell that a segment has new indexes, of so many entries."""
+        _loader_log.info(
+            "%s Rebuilt the indexes of segment %d: %d entries by offset, %d by time",
+            self._head,
+            base_offset,
+            offset_count,
+            time_count,
+        )
+
+    def ended_below_start(self, log_end_offset: int, log_start_offset: int) -> None:
+        """Tell that a whole log goes."""
+        _loader_log.warning(
+            "%s Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
+            " This could happen if segment files were deleted from the file system.",
+            self._head,
+            log_end_offset,
+            log_start_offset,
+        )
+
+    def removed(self, path: str, reason: str) -> None:
+        """Tell of a leftover that goes."""
+        _loader_log.info("%s Removed %s: %s", self._head, path, reason)
+
+    def renamed(self, path: str, name: str) -> None:
+        """Tell of a finished change."""
+        _loader_log.info("%s Renamed %s to %s", self._head, path, name)

@@ -1,0 +1,322 @@
+"""Replicas that change places so that bytes are level too, and counts stay.
+
+```
+broker x holds too much, y too little, both as many replicas as they should
+p on x is larger than q on y by about what x should lose:   p goes to y, q to x
+```
+
+Most of that is free: of two replicas that move anyway one may take the other's place, and one may
+stay where it was while another of its broker moves in its stead. Only what remains is paid for by
+further moves, and only when bytes are asked to be level.
+
+What a broker should hold is the level that racks leave: where each rack must hold a copy of
+everything, small racks hold more on each broker, whatever is moved.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from engine.planner.placement_state import PlacementState
+
+#: Replicas of a broker from which the search for a partner sets out, evenly over the sizes.
+_ANCHORS: Final = 24
+#: Neighbours by size that are tried on either side of the best one.
+_NEIGHBOURS: Final = 4
+#: Of so many moved replicas those are looked for that came from one broker.
+_LOOKED_AT_MAX: Final = 800
+#: Free exchanges go on until nobody holds more than this times what he should.
+_FREE_TOLERANCE: Final = 1.002
+#: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.
+_PARTNERS: Final = 16
+#: Paid exchanges of which a broker would need more than this are not worth it: one partition that
+#: is larger than what a broker should hold would have everything else driven away.
+_EXCHANGES_MAX: Final = 200
+#: How often all heavy brokers are looked at again.
+_PASSES_MAX: Final = 12
+
+
+class ReplicaExchange(NamedTuple):
+    """Two replicas that change places; without `back` one only goes."""
+
+    there: int
+    heavy: int
+    light: int
+    back: int | None
+    cost: int
+    #: How far it is from what was wanted, in bytes.
+    miss: int
+
+    def worth(self, wanted: int) -> float:
+        """Return how much of what was wanted each move brings; what costs none counts tenfold."""
+        return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
+
+
+def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> list[float]:
+    """Return what each broker in play should hold, as far as racks allow it to be level.
+
+    `held` is what brokers hold, what they do in the search by default.
+    """
+    playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
+    total = float(sum((held or state.held_bytes)[b] for b in playing))
+    expected = [0.0] * len(state.brokers)
+    groups = {state.group_of[b]: 0 for b in playing}
+    for broker in playing:
+        groups[state.group_of[broker]] += 1
+    bounds = _group_bytes(state) if state.has_racks else {}
+    open_groups = dict(groups)
+    left = total
+    # Racks that cannot be level take what they must or may; the others share the rest.
+    while open_groups:
+        level = left / sum(open_groups.values())
+        outside = {
+            group: bound
+            for group, count in open_groups.items()
+            if group in bounds
+            and (bound := min(max(level * count, bounds[group][0]), bounds[group][1]))
+            != level * count
+        }
+        if not outside:
+            break
+        worst = max(outside, key=lambda g: (abs(outside[g] - level * open_groups[g]), -g))
+        for broker in playing:
+            if state.group_of[broker] == worst:
+                expected[broker] = outside[worst] / groups[worst]
+        left -= outside[worst]
+        del open_groups[worst]
+    for broker in playing:
+        if state.group_of[broker] in open_groups:
+            expected[broker] = left / sum(open_groups.values())
+    return expected
+
+
+def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
+    """Return the fewest and the most bytes that a rack's brokers in play can hold."""
+    by_factor: dict[int, int] = {}
+    for replicas, size in zip(state.replicas, state.sizes, strict=True):
+        by_factor[len(replicas)] = by_factor.get(len(replicas), 0) + size
+    bounds = dict.fromkeys(range(len(state.members)), (0.0, 0.0))
+    for factor, size in by_factor.items():
+        for group, (fewest, most) in enumerate(state.limits.bounds(factor)):
+            low, high = bounds[group]
+            bounds[group] = (low + fewest * size, high + most * size)
+    return bounds
+
+
+class ByteBalancing:
+    """The search for exchanges, heaviest broker first."""
+
+    def __init__(
+        self, state: PlacementState, *, max_moves: int | None = None, max_bytes: int | None = None
+    ) -> None:
+        self._state = state
+        #: What each broker should hold.
+        self.expected = expected_bytes(state)
+        self._max_moves = max_moves
+        self._max_bytes = max_bytes
+        self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
+
+    def level_free(self) -> None:
+        """Exchange what moves anyway until bytes are level, or nothing helps."""
+        self._level(_FREE_TOLERANCE, max_cost=0)
+
+    def level_paid(self, tolerance: float) -> None:
+        """Exchange anything until nobody holds more than `tolerance` times what he should."""
+        self._level(tolerance, max_cost=2)
+
+    def _excess(self, broker: int) -> float:
+        return self._state.held_bytes[broker] - self.expected[broker]
+
+    def highest(self) -> float:
+        """Return the most that a broker holds by what it should; 0 where none should hold any."""
+        held = self._state.held_bytes
+        return max(
+            (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
+        )
+
+    def _level(self, tolerance: float, max_cost: int) -> None:
+        """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
+        highest = self.highest()
+        for _ in range(_PASSES_MAX):
+            self._pass(tolerance, max_cost)
+            before, highest = highest, self.highest()
+            if highest <= tolerance or before - highest < (before - 1) / 50:
+                return
+
+    def _pass(self, tolerance: float, max_cost: int) -> None:
+        done: set[int] = set()
+        while True:
+            heavy = max(
+                (b for b in self._playing if b not in done),
+                key=lambda b: (self._excess(b), -b),
+                default=None,
+            )
+            if heavy is None or self._excess(heavy) <= self.expected[heavy] * (tolerance - 1):
+                return
+            exchange = self._relieve(heavy, max_cost)
+            if exchange is None:
+                done.add(heavy)
+            else:
+                self._apply(exchange)
+
+    def _relieve(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
+        """Return the exchange that helps a broker most; a free one is the lightest partner's."""
+        excess = self._excess(heavy)
+        best, best_worth = None, 0.0
+        for light in self._partners(heavy, max_cost):
+            room = excess - self._excess(light)
+            if room < 2:
+                continue
+            lack = -self._excess(light)
+            wanted = int(min(excess, lack) if lack >= excess / 4 else room / 2)
+            exchange = self._best(heavy, light, wanted, int(room), max_cost)
+            if exchange is None:
+                continue
+            if max_cost == 0:
+                return exchange
+            if exchange.worth(wanted) > best_worth:
+                best, best_worth = exchange, exchange.worth(wanted)
+        return best
+
+    def _partners(self, heavy: int, max_cost: int) -> list[int]:
+        """Return the lightest brokers that may have something to exchange, of its rack first."""
+        state = self._state
+        moved = bool(state.arrived[heavy])
+        possible = [
+            b for b in self._playing if b != heavy and (max_cost > 0 or moved or state.arrived[b])
+        ]
+        possible.sort(key=lambda b: (self._excess(b), b))
+        group_of = state.group_of
+        near = [b for b in possible if group_of[b] == group_of[heavy]]
+        far = [b for b in possible if group_of[b] != group_of[heavy]]
+        return near[:_PARTNERS] + far[:_PARTNERS]
+
+    def _best(
+        self, heavy: int, light: int, wanted: int, room: int, max_cost: int
+    ) -> ReplicaExchange | None:
+        best: ReplicaExchange | None = None
+        wanted = max(wanted, 1)
+        excess = self._excess(heavy)
+        for there, back in self._pairs(heavy, light, wanted, max_cost):
+            exchange = self._exchange(heavy, light, there, back, wanted, room)
+            if exchange is None or exchange.cost > max_cost or not self._affords(exchange):
+                continue
+            if exchange.cost > 0 and (wanted - exchange.miss) * _EXCHANGES_MAX < excess:
+                continue
+            if best is None or exchange.worth(wanted) > best.worth(wanted):
+                best = exchange
+                if best.cost <= 0 and best.miss * 50 < wanted:
+                    break
+        return best
+
+    def _pairs(
+        self, heavy: int, light: int, wanted: int, max_cost: int
+    ) -> Iterator[tuple[int, int | None]]:
+        """Yield replicas that might change places, those that move anyway first."""
+        state = self._state
+        moved_there, moved_here = state.arrived[heavy], state.arrived[light]
+        for there in _anchors(moved_there):
+            for back in self._of_size(moved_here, state.sizes[there] - wanted):
+                yield there, back
+        for back in _anchors(self._went_between(heavy, light)):
+            for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
+                yield there, back
+        for there in _anchors(self._went_between(light, heavy)):
+            for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
+                yield there, back
+        if max_cost > 0:
+            yield from self._paid_pairs(heavy, light, wanted)
+
+    def _went_between(self, source: int, target: int) -> list[int]:
+        """Return replicas that a broker had and another one has instead, of very many a part."""
+        departed = self._state.departed[source]
+        replicas, original = self._state.replicas, self._state.original
+        stride = 1 + len(departed) // _LOOKED_AT_MAX
+        return [
+            partition
+            for partition in departed[::stride]
+            if target in replicas[partition] and target not in original[partition]
+        ]
+
+    def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
+        state = self._state
+        # One that holds more than another of its rack may give it one: counts stay as level.
+        same_rack = state.group_of[heavy] == state.group_of[light]
+        if same_rack and state.counts[heavy] > state.counts[light]:
+            for there in self._of_size(state.on_broker[heavy], wanted):
+                yield there, None
+        for there in _anchors(state.on_broker[heavy]):
+            for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
+                yield there, back
+
+    def _of_size(self, held: Sequence[int], size: int) -> Iterator[int]:
+        """Yield replicas of about a size, the nearest first."""
+        at = bisect_left(held, bisect_left(self._state.sizes, size))
+        low, high = at - 1, at
+        for _ in range(_NEIGHBOURS):
+            if high < len(held):
+                yield held[high]
+                high += 1
+            if low >= 0:
+                yield held[low]
+                low -= 1
+
+    def _exchange(
+        self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
+    ) -> ReplicaExchange | None:
+        """Return an exchange if it helps and is allowed."""
+        state = self._state
+        relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
+        burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, light))
+        if relief <= 0 or relief >= room or there == back:
+            return None
+        if not self._helps(heavy, light, relief, burden):
+            return None
+        if not self._is_allowed(heavy, light, there, back):
+            return None
+        cost = state.cost(there, heavy, light)
+        if back is not None:
+            cost += state.cost(back, light, heavy)
+        return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
+
+    def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
+        """Return whether both together are nearer to what they should hold: so the search ends."""
+        above, below = self._excess(heavy), self._excess(light)
+        return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
+
+    def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
+        """Return whether each may go on its own: there is room for both before either has gone."""
+        state = self._state
+        return state.may_move(there, heavy, light) and (
+            back is None or state.may_move(back, light, heavy)
+        )
+
+    def _affords(self, exchange: ReplicaExchange) -> bool:
+        state = self._state
+        if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
+            return False
+        if self._max_bytes is None:
+            return True
+        there, back = exchange.there, exchange.back
+        added = state.copied_bytes(there) * state.cost(there, exchange.heavy, exchange.light)
+        if back is not None:
+            added += state.copied_bytes(back) * state.cost(back, exchange.light, exchange.heavy)
+        return added <= 0 or state.bytes_moved + added <= self._max_bytes
+
+    def _apply(self, exchange: ReplicaExchange) -> None:
+        state = self._state
+        state.move(exchange.there, exchange.heavy, exchange.light)
+        if exchange.back is not None:
+            state.move(exchange.back, exchange.light, exchange.heavy)
+
+
+def _anchors(held: Sequence[int]) -> Iterator[int]:
+    """Yield replicas evenly over the sizes, the largest first, the smallest among them."""
+    count = len(held)
+    if count <= _ANCHORS:
+        yield from reversed(held)
+        return
+    for number in range(_ANCHORS):
+        yield held[count - 1 - number * (count - 1) // (_ANCHORS - 1)]

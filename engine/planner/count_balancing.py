@@ -1,0 +1,190 @@
+"""Moves from brokers that hold too many replicas to those that hold too few.
+
+Brokers of one rack settle among themselves first, then racks among each other: a move within a
+rack is always allowed by racks. What a broker gives away is picked evenly from its smallest to
+its largest replica, so that what it keeps is like what it had; `byte_balancing` does the rest.
+What no direct move reaches goes by way of other brokers: the cheapest path of moves, where one
+that only sends a replica elsewhere, which moves anyway, costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final, NamedTuple
+
+from engine.planner.placement_state import PlacementState
+
+#: How many replicas, times where they may go, a path looks at on each broker.
+_LOOKED_AT_MAX: Final = 20_000
+#: Brokers without a path to anyone, after which no more are tried.
+_STUCK_MAX: Final = 16
+
+
+class _Step(NamedTuple):
+    partition: int
+    source: int
+    target: int
+
+
+def level_by_moves(
+    state: PlacementState, targets: Mapping[int, int], *, smallest_first: bool = False
+) -> None:
+    """Move replicas until each broker holds its target, as far as direct moves go."""
+    for members in state.members:
+        _between(state, targets, members, members, smallest_first)
+    everyone = [broker for members in state.members for broker in members]
+    if state.has_racks:
+        _between(state, targets, everyone, everyone, smallest_first)
+
+
+def _between(
+    state: PlacementState,
+    targets: Mapping[int, int],
+    givers: list[int],
+    takers: list[int],
+    smallest_first: bool,
+) -> None:
+    lacking = {b: targets[b] - state.counts[b] for b in takers if b in targets}
+    lacking = {b: lack for b, lack in lacking.items() if lack > 0 and state.receives[b]}
+    came: dict[int, list[int]] = {b: [] for b in lacking}
+    for giver in sorted(givers, key=lambda b: (-state.counts[b], b)):
+        surplus = state.counts[giver] - targets.get(giver, state.counts[giver])
+        if surplus <= 0 or not lacking:
+            continue
+        went = _give(state, giver, surplus, lacking, came, smallest_first)
+        if went:
+            state.settle([(giver, went)], ())
+    state.settle((), came.items())
+
+
+def _give(
+    state: PlacementState,
+    giver: int,
+    surplus: int,
+    lacking: dict[int, int],
+    came: dict[int, list[int]],
+    smallest_first: bool,
+) -> set[int]:
+    """Move `surplus` replicas off a broker; returns them."""
+    queue = deque(sorted(lacking, key=lambda b: (-lacking[b], b)))
+    went: set[int] = set()
+    for partition in _picks(state.on_broker[giver], surplus, smallest_first):
+        if len(went) == surplus or not queue:
+            break
+        if partition in went:
+            continue
+        for _ in range(len(queue)):
+            taker = queue[0]
+            queue.rotate(-1)
+            if state.may_move(partition, giver, taker):
+                state.shift(partition, giver, taker)
+                went.add(partition)
+                came[taker].append(partition)
+                lacking[taker] -= 1
+                if not lacking[taker]:
+                    del lacking[taker]
+                    queue.remove(taker)
+                break
+    return went
+
+
+def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
+    """Yield what to give away: evenly over the sizes, then whatever is left."""
+    if not smallest_first:
+        stride = len(held) / max(wanted, 1)
+        for number in range(wanted):
+            yield held[int((number + 0.5) * stride)]
+    yield from held
+
+
+def level_by_paths(
+    state: PlacementState, targets: Mapping[int, int], *, max_cost: int, max_moves: int | None
+) -> None:
+    """Move what direct moves did not reach, by paths that cost at most `max_cost` moves each."""
+    stuck: set[int] = set()
+    while True:
+        givers = [b for b, t in targets.items() if state.counts[b] > t and b not in stuck]
+        takers = {b for b, t in targets.items() if state.counts[b] < t}
+        if not givers or not takers or len(stuck) > _STUCK_MAX:
+            return
+        giver = max(givers, key=lambda b: (state.counts[b] - targets[b], -b))
+        allowed = max_cost if max_moves is None else min(max_cost, max_moves - state.moves)
+        path = _cheapest_path(state, giver, takers, allowed)
+        if path is None:
+            stuck.add(giver)
+            continue
+        for step in path:
+            state.move(step.partition, step.source, step.target)
+
+
+def _cheapest_path(
+    state: PlacementState, giver: int, takers: set[int], max_cost: int
+) -> list[_Step] | None:
+    """Return moves that take one replica off a broker and bring one to a taker, cheapest first."""
+    best: dict[int, tuple[int, _Step | None]] = {giver: (0, None)}
+    waiting = deque([giver])
+    reached: dict[int, tuple[int, _Step | None]] = {}
+    while waiting:
+        broker = waiting.popleft()
+        so_far = best[broker][0]
+        for step, cost in _steps_from(state, broker):
+            total = so_far + cost
+            known = best.get(step.target)
+            if total > max_cost or (known is not None and known[0] <= total):
+                continue
+            if _is_on_path(best, broker, step):
+                continue
+            best[step.target] = (total, step)
+            if step.target in takers:
+                reached[step.target] = best[step.target]
+            else:
+                waiting.append(step.target)
+    if not reached:
+        return None
+    end = min(reached, key=lambda b: (best[b][0], state.counts[b], b))
+    return _walk_back(best, giver, end)
+
+
+def _is_on_path(best: Mapping[int, tuple[int, _Step | None]], broker: int, step: _Step) -> bool:
+    """Return whether a path already goes through a broker, or moves the same partition."""
+    at: _Step | None = best[broker][1]
+    while at is not None:
+        if step.target in (at.source, at.target) or at.partition == step.partition:
+            return True
+        at = best[at.source][1]
+    return False
+
+
+def _walk_back(
+    best: Mapping[int, tuple[int, _Step | None]], giver: int, end: int
+) -> list[_Step] | None:
+    path: list[_Step] = []
+    step = best[end][1]
+    while step is not None:
+        path.append(step)
+        if len(path) > len(best) or step.source == giver:
+            break
+        step = best[step.source][1]
+    path.reverse()
+    partitions = {step.partition for step in path}
+    return path if path[0].source == giver and len(partitions) == len(path) else None
+
+
+def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
+    """Return a replica that may go from a broker to each other one, one that moves anyway first."""
+    found: dict[int, _Step] = {}
+    targets = [b for b in range(len(state.brokers)) if state.in_play[b] and b != source]
+    held = state.on_broker[source]
+    stride = max(1, len(held) * len(targets) // _LOOKED_AT_MAX)
+    for partition in chain(state.arrived[source][::stride], held[::stride]):
+        if not targets:
+            break
+        if not state.movable[partition]:
+            continue
+        for target in targets:
+            if state.may_move(partition, source, target):
+                found[target] = _Step(partition, source, target)
+        targets = [target for target in targets if target not in found]
+    return [(step, state.cost(*step)) for step in found.values()]

@@ -1,0 +1,119 @@
+"""Balancing of the bytes that brokers take in: the search of `byte_balancing`, by rates.
+
+Each replica takes in the bytes that producers write to its partition, the leader's from them, a
+follower's from the leader. So rates are placed as sizes are, and one search does for both. What it
+may not do is undo the levels that come before: an exchange leaves counts as they are, and leaves no
+broker more bytes than it may hold, or than it holds already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.planner.byte_balancing import ByteBalancing
+from engine.planner.byte_bound import moves_for_bytes
+from engine.planner.cluster_model import ClusterModel
+from engine.planner.placement_state import PlacementState
+
+
+class RateState(PlacementState):
+    """A search's placement, where sizes are rates; it has room for bytes as the search has.
+
+    Partitions are numbered by rate. `stored_bytes` are the bytes that each broker holds.
+    """
+
+    def __init__(self, state: PlacementState) -> None:
+        rated = [p._replace(size_bytes=p.write_rate, replica_sizes=()) for p in state.partitions]
+        super().__init__(ClusterModel(state.brokers, rated), state.constraints)
+        numbers = {(p.topic, p.partition): number for number, p in enumerate(state.partitions)}
+        #: The search's number of each partition.
+        self._numbers = [numbers[p.topic, p.partition] for p in self.partitions]
+        self._state = state
+        if state.barred:
+            # Earlier searches may know of some that the partitions tell no longer.
+            number_of = {of_search: number for number, of_search in enumerate(self._numbers)}
+            self.barred.update((number_of[p], broker) for p, broker in state.barred)
+        self.stored_bytes = [0] * len(self.brokers)
+        self.follow()
+
+    def follow(self) -> None:
+        """Place replicas as the search has placed them by now."""
+        for number, of_search in enumerate(self._numbers):
+            put(self, number, self._state.replicas[of_search])
+        self.stored_bytes = list(self._state.held_bytes)
+
+    def bytes_at(self, partition: int, broker: int) -> int:
+        """Return the bytes of a replica there, or of one that would be made."""
+        return self._state.size_at(self._numbers[partition], broker)
+
+    def copied_bytes(self, partition: int) -> int:
+        """Return the bytes that one more replica copies."""
+        return self._state.copied_bytes(self._numbers[partition])
+
+    def fits(self, partition: int, broker: int) -> bool:
+        """Return True if a broker has room for a replica."""
+        stored = self.stored_bytes[broker] + self.bytes_at(partition, broker)
+        return stored <= self.capacity[broker]
+
+    def hand_back(self) -> None:
+        """Have the search place its replicas as they are here."""
+        for number, of_search in enumerate(self._numbers):
+            put(self._state, of_search, self.replicas[number])
+
+    def _entered(self, partition: int, broker: int) -> None:
+        super()._entered(partition, broker)
+        self.stored_bytes[broker] += self.bytes_at(partition, broker)
+
+    def _left(self, partition: int, broker: int) -> None:
+        super()._left(partition, broker)
+        self.stored_bytes[broker] -= self.bytes_at(partition, broker)
+
+
+def put(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
+    """Have a partition's replicas stand on these brokers, in this order."""
+    held = state.replicas[partition]
+    if held == replicas:
+        return
+    for broker in [b for b in held if b not in replicas]:
+        state.remove(partition, broker)
+    for broker in [b for b in replicas if b not in held]:
+        state.place(partition, broker)
+    held[:] = replicas
+
+
+class RateBalancing(ByteBalancing):
+    """The search for exchanges by rates; `most_bytes` bounds the bytes of each broker."""
+
+    def __init__(self, state: RateState, most_bytes: Sequence[float]) -> None:
+        constraints = state.constraints
+        super().__init__(
+            state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
+        )
+        self._rates = state
+        self._most_bytes = most_bytes
+
+    def level(self) -> float:
+        """Exchange replicas until rates are level; returns the highest by what it should be."""
+        if sum(self._rates.held_bytes):
+            self.level_paid(self._rates.constraints.rate_tolerance)
+        return self.highest()
+
+    def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
+        return super()._is_allowed(heavy, light, there, back) and (
+            self._keeps_bytes(heavy, there, back) and self._keeps_bytes(light, back, there)
+        )
+
+    def _keeps_bytes(self, broker: int, gone: int | None, come: int | None) -> bool:
+        """Return True if a broker then holds no more bytes than it may, or than it does now."""
+        rates = self._rates
+        more = 0 if come is None else rates.bytes_at(come, broker)
+        less = 0 if gone is None else rates.bytes_at(gone, broker)
+        stored = rates.stored_bytes[broker]
+        return more <= less or stored + more - less <= self._most_bytes[broker]
+
+
+def moves_for_rates(rates: RateState, targets: Mapping[int, int]) -> int:
+    """Return the fewest moves by which bytes in become level, given where counts should end."""
+    if not sum(rates.held_bytes):
+        return 0
+    return moves_for_bytes(rates, targets, rates.constraints.rate_tolerance)

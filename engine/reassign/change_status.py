@@ -1,0 +1,38 @@
+"""What an execution sees of its plan at one time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.planner.plan import PartitionChange
+from engine.reassign.phases import ENDED, MovePhase
+
+
+class ChangeStatus(NamedTuple):
+    """Where one change stands."""
+
+    change: PartitionChange
+    phase: MovePhase
+    copied_bytes: int
+    total_bytes: int
+    isr: tuple[int, ...]
+    leader: int | None
+
+
+class ExecutionStatus(NamedTuple):
+    """One look at an execution; `pause` says why nothing begins, None if it may.
+
+    Changes that add replicas to a broker of `missed`, or that change directories there, wait until
+    it is alive and tells of its replicas.
+    """
+
+    changes: list[ChangeStatus]
+    brokers: frozenset[int]
+    pause: str | None
+    missed: list[int]
+    now_ms: int
+
+    @property
+    def ended_count(self) -> int:
+        """Count the changes that are over."""
+        return sum(change.phase in ENDED for change in self.changes)

@@ -1,0 +1,180 @@
+"""Many records at once, as bytes: those of one time, with values, and with the same headers.
+
+What stands between the contents of two records depends on a few sizes only, so it is made once for
+each size and looked up; the rest is one `join`.
+
+```
+… value │ headers │ length attributes timestampDelta │ offsetDelta │ key, value's length │ value …
+        ╰──────── a head, by the contents' size ─────╯   by number   ╰─── by the sizes ───╯
+```
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import add
+from typing import NamedTuple, TypeVar
+
+from engine.limits import RECORD_HEADS_KEPT
+from engine.records.varint import size_of_varint, write_varint
+
+T = TypeVar("T")
+
+#: Offset deltas below these take 1, 2, 3 and 4 bytes.
+_DELTA_BOUNDS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
+#: What a record takes beside key, value and headers: length, attributes, timestamp delta, offset
+#: delta, and the sizes of key (if it is not the same for all) and value.
+_LEAST_BYTES = 1 + 1 + 1 + 1 + 1
+_MOST_BYTES = 5 + 1 + 10 + 5 + 5 + 5
+#: Estimates of how many records fit are too high by this many, so that one estimate is enough.
+_SPARE_RECORDS = 16
+
+
+def varint_bytes(value: int) -> bytes:
+    """Return the form of an integer."""
+    out = bytearray()
+    write_varint(out, value)
+    return bytes(out)
+
+
+class _BySize(dict[int, T]):
+    """What belongs to a size, made when first asked for; only so many are kept."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make = make
+
+    def __missing__(self, size: int) -> T:
+        made = self._make(size)
+        if len(self) < RECORD_HEADS_KEPT:
+            self[size] = made
+        return made
+
+
+@lru_cache(maxsize=64)
+def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
+    """Return what stands between the contents of two records, by the size of the second's."""
+    rest = b"\0" + time
+    fixed_size = len(rest) + delta_size + len(headers)
+    return _BySize(lambda size: headers + varint_bytes(fixed_size + size) + rest)
+
+
+@lru_cache(maxsize=8)
+def _sized(key: bytes) -> _BySize[bytes]:
+    """Return what stands before a value, by its size: the key, and the size."""
+    return _BySize(lambda size: key + varint_bytes(size))
+
+
+_SIZES = _sized(b"")
+#: How many bytes contents take with their size in front.
+_SIZED_BYTES = _BySize(lambda size: size_of_varint(size) + size)
+_DELTAS: list[bytes] = []
+
+
+def _deltas(start: int, stop: int) -> list[bytes]:
+    """Return the forms of consecutive offset deltas."""
+    if len(_DELTAS) < stop:
+        _DELTAS.extend(map(varint_bytes, range(len(_DELTAS), max(stop, 2 * len(_DELTAS)))))
+    return _DELTAS[start:stop]
+
+
+class FastRun(NamedTuple):
+    """Records of one time: `key` for all of them, or one each in `keys`; `headers` as bytes.
+
+    `headers` are their count and all that follows, as a record ends with them.
+    """
+
+    values: Sequence[bytes]
+    keys: Sequence[bytes] | None
+    key: bytes
+    headers: bytes
+
+
+def encode_fast(
+    run: FastRun, start: int, *, timestamp_delta: int, first_delta: int, room_bytes: int
+) -> tuple[int, bytes]:
+    """Return how many records from `start` on fit into the room, and their bytes."""
+    values = run.values[start:]
+    keys = None if run.keys is None else run.keys[start:]
+    fixed_size = len(run.key) + len(run.headers)
+    bounds = _bounds(values, keys, fixed_size)
+    if bounds.least_bytes > room_bytes:
+        count = max(room_bytes, 0) * len(values) // bounds.least_bytes + _SPARE_RECORDS
+        values, keys = values[:count], None if keys is None else keys[:count]
+    pieces: list[bytes] = []
+    time = varint_bytes(timestamp_delta)
+    for part, delta_size, deltas in _by_delta_size(first_delta, len(values)):
+        heads = _heads(run.headers, time, delta_size)
+        if keys is None:
+            pieces += _with_one_key(values[part], run.key, heads, deltas)
+        else:
+            pieces += _with_keys(values[part], keys[part], heads, deltas)
+    if not pieces:
+        return 0, b""
+    # The first head starts with the headers of the record before it, which are there.
+    pieces[0] = pieces[0][len(run.headers) :]
+    fitting = len(values)
+    if bounds.most_bytes > room_bytes:
+        width = 4 if keys is None else 6
+        ends = list(accumulate(map(len, pieces)))
+        fitting = bisect_right(ends, room_bytes - len(run.headers)) // width
+        del pieces[fitting * width :]
+    pieces.append(run.headers if fitting else b"")
+    return fitting, b"".join(pieces)
+
+
+class _Bounds(NamedTuple):
+    """How many bytes records take at least and at most."""
+
+    least_bytes: int
+    most_bytes: int
+
+
+def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int) -> _Bounds:
+    size = sum(map(len, values)) + (0 if keys is None else sum(map(len, keys)))
+    size += fixed_size * len(values)
+    return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))
+
+
+def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, list[bytes]]]:
+    """Yield runs of records whose offset deltas take as many bytes."""
+    done = 0
+    for size, bound in enumerate(_DELTA_BOUNDS, 1):
+        taken = min(count - done, bound - first_delta - done)
+        if taken > 0:
+            deltas = _deltas(first_delta + done, first_delta + done + taken)
+            yield slice(done, done + taken), size, deltas
+            done += taken
+
+
+def _with_one_key(
+    values: Sequence[bytes], key: bytes, heads: _BySize[bytes], deltas: list[bytes]
+) -> list[bytes]:
+    lengths = list(map(len, values))
+    pieces = [b""] * (4 * len(values))
+    key_size = len(key)
+    contents = map(key_size.__add__, map(_SIZED_BYTES.__getitem__, lengths))
+    pieces[0::4] = map(heads.__getitem__, contents)
+    pieces[1::4] = deltas
+    pieces[2::4] = map(_sized(key).__getitem__, lengths)
+    pieces[3::4] = values
+    return pieces
+
+
+def _with_keys(
+    values: Sequence[bytes], keys: Sequence[bytes], heads: _BySize[bytes], deltas: list[bytes]
+) -> list[bytes]:
+    value_lengths = list(map(len, values))
+    key_lengths = list(map(len, keys))
+    pieces = [b""] * (6 * len(values))
+    key_sizes = map(_SIZED_BYTES.__getitem__, key_lengths)
+    contents = map(add, key_sizes, map(_SIZED_BYTES.__getitem__, value_lengths))
+    pieces[0::6] = map(heads.__getitem__, contents)
+    pieces[1::6] = deltas
+    pieces[2::6] = map(_SIZES.__getitem__, key_lengths)
+    pieces[3::6] = keys
+    pieces[4::6] = map(_SIZES.__getitem__, value_lengths)
+    pieces[5::6] = values
+    return pieces

@@ -1,0 +1,160 @@
+"""What can happen to a cluster: kinds of faults and of an operator's work, and how long each lasts.
+
+Some kinds find what they can find only together, and one after the other within a few seconds.
+`THEMES` has those; the other seeds draw their kinds one by one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class FaultKind(Enum):
+    """What can happen to a cluster."""
+
+    KILL = "kill"
+    POWER_CUT = "power-cut"
+    CUT_AMID = "cut-amid"
+    STOP = "stop"
+    PAUSE = "pause"
+    BOUNCE = "bounce"
+    ISOLATE = "isolate"
+    CUT = "cut"
+    DEAF = "deaf"
+    RESET = "reset"
+    SLOW = "slow"
+    LOOKUP_FAILS = "lookup-fails"
+    LOOKUP_SLOW = "lookup-slow"
+    CUT_STORE = "cut-store"
+    RESET_STORE = "reset-store"
+    LOSE_WATCH = "lose-watch"
+    EXPIRE = "expire"
+    DISK_FULL = "disk-full"
+    SYNC_ERROR = "sync-error"
+    READ_ERROR = "read-error"
+    DIRECTORY_FAILED = "directory-failed"
+    LATE_WORK = "late-work"
+    CLOCK_JUMP = "clock-jump"
+    STORE_RESTART = "store-restart"
+    DEPOSE = "depose"
+    # An operator at work.
+    ELECT_PREFERRED = "elect-preferred"
+    ELECT_UNCLEAN = "elect-unclean"
+    HAND_OVER = "hand-over"
+    MOVE = "move"
+    CANCEL_MOVE = "cancel-move"
+    CREATE_TOPIC = "create-topic"
+    DELETE_TOPIC = "delete-topic"
+    GROW_TOPIC = "grow-topic"
+    CONFIGURE_TOPIC = "configure-topic"
+    DELETE_RECORDS = "delete-records"
+
+
+class Direction(Enum):
+    """Which way of a link is cut."""
+
+    BOTH = "both ways"
+    IN = "inwards"
+    OUT = "outwards"
+
+
+#: What an operator does, with leave of the cluster.
+WORK = (
+    FaultKind.ELECT_PREFERRED,
+    FaultKind.ELECT_UNCLEAN,
+    FaultKind.HAND_OVER,
+    FaultKind.MOVE,
+    FaultKind.CANCEL_MOVE,
+    FaultKind.CREATE_TOPIC,
+    FaultKind.DELETE_TOPIC,
+    FaultKind.GROW_TOPIC,
+    FaultKind.CONFIGURE_TOPIC,
+    FaultKind.DELETE_RECORDS,
+)
+#: What goes wrong by itself.
+HARM = tuple(kind for kind in FaultKind if kind not in WORK)
+
+#: Kinds that never come without another: there would be nothing to take back or to delete.
+COMPANIONS = {
+    FaultKind.CANCEL_MOVE: FaultKind.MOVE,
+    FaultKind.DELETE_TOPIC: FaultKind.CREATE_TOPIC,
+}
+
+#: How long each kind lasts, in ms, from and to; instants last 0.
+DURATIONS = {
+    FaultKind.KILL: (0, 15_000),
+    FaultKind.POWER_CUT: (0, 15_000),
+    FaultKind.CUT_AMID: (1_000, 10_000),
+    FaultKind.STOP: (0, 10_000),
+    FaultKind.PAUSE: (100, 14_000),
+    FaultKind.BOUNCE: (0, 1),
+    FaultKind.ISOLATE: (500, 15_000),
+    FaultKind.CUT: (500, 15_000),
+    FaultKind.DEAF: (500, 12_000),
+    FaultKind.RESET: (0, 1),
+    FaultKind.SLOW: (1_000, 10_000),
+    FaultKind.LOOKUP_FAILS: (500, 12_000),
+    FaultKind.LOOKUP_SLOW: (500, 12_000),
+    FaultKind.CUT_STORE: (500, 12_000),
+    FaultKind.RESET_STORE: (0, 1),
+    FaultKind.LOSE_WATCH: (0, 1),
+    FaultKind.EXPIRE: (0, 1),
+    FaultKind.DISK_FULL: (1_000, 10_000),
+    FaultKind.SYNC_ERROR: (0, 1),
+    FaultKind.READ_ERROR: (500, 5_000),
+    FaultKind.DIRECTORY_FAILED: (500, 8_000),
+    FaultKind.LATE_WORK: (1_000, 8_000),
+    FaultKind.CLOCK_JUMP: (0, 3_600_000),
+    FaultKind.STORE_RESTART: (100, 4_000),
+    FaultKind.DEPOSE: (0, 1),
+    FaultKind.ELECT_PREFERRED: (0, 1),
+    FaultKind.ELECT_UNCLEAN: (0, 1),
+    FaultKind.HAND_OVER: (0, 1),
+    FaultKind.MOVE: (0, 1),
+    FaultKind.CANCEL_MOVE: (0, 1),
+    FaultKind.CREATE_TOPIC: (0, 1),
+    FaultKind.DELETE_TOPIC: (0, 1),
+    FaultKind.GROW_TOPIC: (0, 1),
+    FaultKind.CONFIGURE_TOPIC: (0, 1),
+    FaultKind.DELETE_RECORDS: (0, 1),
+}
+
+#: Kinds that are drawn together, each for the stories that need them.
+THEMES = (
+    # Two elections that somebody hears of late: unfenced fetch, fast double fail-over.
+    (FaultKind.DEAF, FaultKind.HAND_OVER),
+    (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.SLOW),
+    # A new leader whose watermark lags, a follower that was away: early ISR growth.
+    (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.CUT),
+    # Orders of two controllers at once: zombie controller.
+    (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
+    (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
+    # One that goes on writing when the next has begun.
+    (FaultKind.DEPOSE, FaultKind.PAUSE, FaultKind.HAND_OVER),
+    # Orders that come again, and answers that come late, during elections and smaller sets.
+    (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
+    (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
+    # Connections that cannot be made again when they have to be: orders, grants, fetches.
+    (FaultKind.LOOKUP_FAILS, FaultKind.LOOKUP_SLOW, FaultKind.HAND_OVER, FaultKind.RESET),
+    # Logs that are made and removed while disks fail.
+    (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
+    (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
+    # Files that are written, synced and renamed in an order that has a reason.
+    (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
+    # Syncs that fail as the power goes, disks that write in any order.
+    (FaultKind.SYNC_ERROR, FaultKind.POWER_CUT, FaultKind.READ_ERROR),
+    # One directory that fails beside another that works.
+    (FaultKind.DIRECTORY_FAILED, FaultKind.HAND_OVER, FaultKind.MOVE),
+    (
+        FaultKind.DIRECTORY_FAILED,
+        FaultKind.DELETE_TOPIC,
+        FaultKind.CREATE_TOPIC,
+        FaultKind.LATE_WORK,
+    ),
+    # Flushes whose end is heard of late: truncations, rolls, deletions, power cuts meanwhile.
+    (FaultKind.LATE_WORK, FaultKind.POWER_CUT, FaultKind.CUT, FaultKind.HAND_OVER),
+    (FaultKind.LATE_WORK, FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.POWER_CUT),
+    # Reassignments that their controller does not live to see the end of.
+    (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
+    (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),
+)

@@ -1,0 +1,226 @@
+"""Whether a cluster is at rest: everybody up and of one mind, every replica in sync and equal.
+
+| who | says the same as the store about |
+|---|---|
+| each replica | who leads it in which epoch |
+| each broker's metadata cache | leader, epoch and in-sync set of each partition; which there are |
+| each replica's settings | how many are to be in sync, for how long records stay |
+| the controller | assignments, leaders, in-sync sets; every phase is online (C4, C7) |
+
+No reassignment is under way and no topic is to be deleted (C6, C8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from engine.broker.broker import Broker
+from engine.controller.context import ControllerContext
+from engine.controller.states import PartitionPhase, ReplicaPhase
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.sim.histories import History
+from engine.sim.invariants import MIN_ISR, Invariants
+from engine.sim.node import SimulatedBroker
+
+
+def unrest(
+    nodes: Mapping[int, SimulatedBroker],
+    invariants: Invariants,
+    wanted: Iterable[TopicPartition],
+    *,
+    is_last_look: bool = False,
+) -> list[str]:
+    """Return what keeps a cluster from rest, in words; empty at rest.
+
+    `wanted` are partitions that have to be there; all that are there are looked at. At the last
+    look a controller may know a state as its own that the one before it has written.
+    """
+    causes = [f"{node.name} is down" for node in nodes.values() if not node.is_up]
+    active = [n.broker for n in nodes.values() if n.broker and n.broker.controller.is_active]
+    if len(active) != 1:
+        causes.append(f"controllers: {[broker.broker_id for broker in active]}")
+    topics = invariants.topics
+    causes += [f"{key} is not there" for key in wanted if key not in topics.rows]
+    stuck = {key for key in topics.rows if _is_stuck(key, nodes, invariants)}
+    stuck_topics = {key.topic for key in stuck}
+    causes += [f"{name} is to be deleted" for name in topics.doomed() if name not in stuck_topics]
+    causes += [f"{key} is being reassigned" for key in topics.moving() if key not in stuck]
+    for key in topics.rows:
+        causes += _partition_unrest(key, nodes, invariants)
+    if not causes:
+        for node in nodes.values():
+            if node.broker is not None:
+                causes += _metadata_unrest(node.broker, invariants)
+                causes += _settings_unrest(node.broker, invariants)
+        context = active[0].controller.context
+        causes += _controller_unrest(context, invariants, stuck, is_last_look=is_last_look)
+    return causes
+
+
+def _partition_unrest(
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
+) -> list[str]:
+    history = invariants.histories.get(key)
+    if history is None or history.state is None:
+        return [f"{key} has no state"]
+    state, assigned = history.state, invariants.topics.replicas(key)
+    following = [i for i in assigned if not _stays_behind(key, history, nodes[i], nodes)]
+    if state.leader < 0 or set(state.isr) != set(following):
+        return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
+    ends, is_held = set(), False
+    for broker_id in following:
+        if nodes[broker_id].broker is None:
+            return [f"{key} has a replica on a broker that is down"]
+        partition = _replica_on(nodes[broker_id], key)
+        if partition is None or partition.leader_epoch != state.leader_epoch:
+            return [f"{key}: {broker_id} does not follow epoch {state.leader_epoch}"]
+        ends.add((partition.log.log_end_offset, partition.high_watermark))
+        is_held = is_held or (partition.is_under_min_isr and len(following) < len(assigned))
+    return [] if are_even(ends, is_held) else [f"{key}: ends and watermarks {sorted(ends)}"]
+
+
+def are_even(ends: Collection[tuple[int, int]], is_held: bool) -> bool:
+    """Return whether replicas, by log end and watermark, have the same and all of it is committed.
+
+    Where so many have given up that too few are in sync (`is_held`), no watermark has to rise.
+    Source: HW-7.
+    """
+    log_ends = {end for end, _ in ends}
+    return len(log_ends) == 1 and (is_held or all(end == watermark for end, watermark in ends))
+
+
+def _is_stuck(
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
+) -> bool:
+    """Return whether a replica stays behind for good, so that a move of it has no end."""
+    history = invariants.histories.get(key)
+    return history is not None and any(
+        _stays_behind(key, history, nodes[broker_id], nodes)
+        for broker_id in invariants.topics.replicas(key)
+    )
+
+
+def _stays_behind(
+    key: TopicPartition,
+    history: History,
+    node: SimulatedBroker,
+    nodes: Mapping[int, SimulatedBroker],
+) -> bool:
+    """Return whether a replica does not come into the set until more is written, as in Kafka."""
+    return _has_given_up(key, history, node) or _has_all_that_is_left(key, history, node, nodes)
+
+
+def _has_all_that_is_left(
+    key: TopicPartition,
+    history: History,
+    node: SimulatedBroker,
+    nodes: Mapping[int, SimulatedBroker],
+) -> bool:
+    """Return whether a follower has every record of its leader, whose log ends behind them.
+
+    That is so after a loss: what a cleaning has superseded is gone, and so is by what. No fetch
+    tells that the offsets up to the end are empty before a batch comes behind them.
+    """
+    if not history.losses or history.state is None:
+        return False
+    follower = _replica_on(node, key)
+    leader = _replica_on(nodes.get(history.state.leader), key)
+    if follower is None or leader is None or follower is leader or not leader.is_leader:
+        return False
+    return lacks_offsets_alone(leader.log, follower.log.log_end_offset)
+
+
+def lacks_offsets_alone(log: LocalLog, end_offset: int) -> bool:
+    """Return whether a log goes on behind an offset without a batch there."""
+    return log.log_start_offset <= end_offset < log.log_end_offset == log.locate(end_offset).offset
+
+
+def _replica_on(node: SimulatedBroker | None, key: TopicPartition) -> Partition | None:
+    broker = None if node is None else node.broker
+    return None if broker is None else broker.storage.replica_manager.partitions.get(key)
+
+
+def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) -> bool:
+    """Return whether a replica is fetched no more in its epoch, and may be in Kafka.
+
+    What a leader that lost writes has written in their place may not fit behind the log of a
+    follower that still has them: batches that begin below its end. Source: UnifiedLog.append
+    throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
+    """
+    partition = _replica_on(node, key)
+    if not history.forks or node.broker is None or partition is None or partition.is_leader:
+        return False
+    fetchers = node.broker.storage.fetchers.fetchers.values()
+    return all(key not in each.fetcher.states for each in fetchers)
+
+
+def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+    """Return where the metadata cache of a broker is not what is stored."""
+    cache, who = broker.metadata_cache, f"broker {broker.broker_id}"
+    causes = []
+    for key in invariants.topics.rows:
+        state, cached = invariants.history(key).state, cache.partition(key)
+        if state is None or cached is None:
+            causes.append(f"{who} does not know {key}")
+        elif (cached.leader_id, cached.leader_epoch, set(cached.isr)) != (
+            state.leader,
+            state.leader_epoch,
+            set(state.isr),
+        ):
+            causes.append(f"{who} takes {key} for {cached}, stored {state}")
+    unknown = sorted(set(cache.topics) - set(invariants.topics.by_name))
+    return causes + [f"{who} believes in {name}" for name in unknown]
+
+
+def _settings_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+    """Return where a replica goes by other settings of its topic than are stored."""
+    causes = []
+    for key, partition in broker.storage.replica_manager.partitions.items():
+        stored = invariants.configs.get(key.topic, {})
+        believed = {
+            MIN_ISR: partition.config.min_insync_replicas,
+            "retention.ms": partition.log.config.retention_ms,
+            "retention.bytes": partition.log.config.retention_bytes,
+        }
+        for name, value in believed.items():
+            if name in stored and int(stored[name]) != value:
+                causes.append(f"broker {broker.broker_id} takes {name} of {key} for {value}")
+    return causes
+
+
+def _controller_unrest(
+    context: ControllerContext,
+    invariants: Invariants,
+    stuck: set[TopicPartition],
+    *,
+    is_last_look: bool,
+) -> list[str]:
+    """Return where the controller's memory is not what is stored.
+
+    A controller takes the state of a partition for its own when a replica out of the set ends, and
+    writes nothing: the store has its epoch with the next change, which may not come any more.
+    Source: ReplicaStateMachine.doRemoveReplicasFromIsr.
+    """
+    topics, causes = invariants.topics, []
+    if sorted(context.partitions()) != sorted(topics.rows):
+        causes.append(f"the controller knows {sorted(context.partitions())}")
+    for key, row in topics.rows.items():
+        leadership, state = context.leaderships.get(key), invariants.history(key).state
+        expected = [state]
+        if is_last_look and state is not None:
+            expected.append(state._replace(controller_epoch=context.epoch))
+        if leadership is None or leadership.state not in expected:
+            causes.append(f"the controller takes {key} for {leadership}")
+        if context.assignment(key) != row:
+            causes.append(f"the controller assigns {key} to {context.assignment(key)}, not {row}")
+    waiting: list[object] = [*(context.reassigning - stuck)]
+    waiting += context.to_delete - {key.topic for key in stuck}
+    waiting += [p for p, at in context.partition_phases.items() if at is not PartitionPhase.ONLINE]
+    waiting += [
+        replica
+        for replica, phase in context.replica_phases.items()
+        if phase is not ReplicaPhase.ONLINE and replica.partition not in stuck
+    ]
+    return causes + [f"the controller is not done with {what}" for what in waiting]

@@ -1,0 +1,177 @@
+"""The fast path of Fetch: one partition, or none in a session; read and written as one struct each.
+
+```
+request   version 11    what librdkafka sends: one topic by name, nothing to forget, any rack
+          15 … 17       what Java's clients send: one topic by id or none, no rack, no tags
+answer    from 7 on     one partition without an error, or none: no news in a session
+```
+
+Whatever else there is goes to `fetch_bytes`, which says how the bytes are laid out and stays the
+judge of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from struct import Struct as Format
+from typing import Final
+
+from engine.limits import FETCHED_TOPICS_KEPT
+from engine.model import new_tuple
+from engine.wire.fetch_bytes import (
+    FIRST_FLEXIBLE,
+    FIRST_WITH_REPLICA_STATE,
+    FetchRequest,
+    RequestedPartition,
+    RequestedTopic,
+    bytes_before_partition,
+    decode_fetch_request,
+)
+
+_VERSION_WITH_RACK: Final = 11
+#: Head, count of topics, length of the first one's name.
+_HEAD_11: Final = Format(">iiiibiiih").unpack_from
+_HEAD_11_BYTES: Final = 31
+#: Count of partitions, what is asked of the first, count of forgotten topics, length of the rack.
+_REST_11: Final = Format(">iiiqqiih").unpack_from
+_REST_11_BYTES: Final = 38
+#: Head without a replica id, topics, forgotten topics, rack, tags.
+_NOTHING_REQUESTED_15: Final = Format(">iiibiiBBBB")
+_NOTHING_COUNTED_15: Final = (1, 1, 1, 0)
+#: Head without a replica id; count of topics, id, count of partitions, what is asked, tags of it
+#: and of the topic; forgotten topics, rack, tags.
+_ONE_REQUESTED_15: Final = Format(">iiibiiB16sBiiqiqiBBBBB")
+_NOTHING_BEHIND_ONE_15: Final = (0, 0, 1, 1, 0)
+
+#: Throttle time, error, session.
+_HEAD_OF_ANSWER: Final = Format(">ihi").pack
+#: Partition, error, three offsets, count of aborted transactions, and behind the preferred replica
+#: the size of the records.
+_ONE_7: Final = Format(">ihqqqii").pack
+_ONE_11: Final = Format(">ihqqqiii").pack
+_ONE_12: Final = Format(">ihqqqBi").pack
+#: The tags of partition, topic and response.
+TAGS_BEHIND_RECORDS: Final = b"\0\0\0"
+
+
+def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
+    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
+    request = None
+    if version >= FIRST_WITH_REPLICA_STATE:
+        size = len(body)
+        if size == _NOTHING_REQUESTED_15.size:
+            request = _nothing_requested_15(body)
+        elif size == _ONE_REQUESTED_15.size:
+            request = _one_requested_15(body)
+    elif version == _VERSION_WITH_RACK:
+        request = _one_requested_11(body)
+    return decode_fetch_request(body, version) if request is None else request
+
+
+def _one_requested_11(body: memoryview) -> FetchRequest | None:
+    try:
+        (
+            replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
+            size,
+        ) = _HEAD_11(body)  # fmt: skip
+        stop = _HEAD_11_BYTES + size
+        count, index, leader_epoch, offset, log_start, partition_bytes, forgotten, rack_size = (
+            _REST_11(body, stop)
+        )
+        end = stop + _REST_11_BYTES + rack_size
+        if topics != 1 or size < 0 or count != 1 or forgotten or rack_size < 0 or end > len(body):
+            return None
+        topic = str(body[_HEAD_11_BYTES:stop], "utf-8")
+        rack_id = str(body[end - rack_size : end], "utf-8") if rack_size else ""
+    except (struct.error, UnicodeDecodeError):
+        return None
+    requested = new_tuple(
+        RequestedPartition, (index, leader_epoch, offset, -1, log_start, partition_bytes)
+    )
+    return new_tuple(
+        FetchRequest,
+        (replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch,
+         [(topic, [requested])], [], rack_id, -1),
+    )  # fmt: skip
+
+
+def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
+    max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, *counts = (
+        _NOTHING_REQUESTED_15.unpack(body)
+    )
+    if tuple(counts) != _NOTHING_COUNTED_15:
+        return None
+    topics: list[RequestedTopic] = []
+    return new_tuple(
+        FetchRequest,
+        (-1, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, [], "", -1),
+    )
+
+
+def _one_requested_15(body: memoryview) -> FetchRequest | None:
+    (
+        max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
+        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *behind,
+    ) = _ONE_REQUESTED_15.unpack(body)  # fmt: skip
+    if topics != 2 or count != 2 or tuple(behind) != _NOTHING_BEHIND_ONE_15:
+        return None
+    requested = new_tuple(
+        RequestedPartition,
+        (index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes),
+    )
+    return new_tuple(
+        FetchRequest,
+        (-1, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch,
+         [(topic, [requested])], [], "", -1),
+    )  # fmt: skip
+
+
+def head_of_answer(
+    version: int,
+    session_id: int,
+    topic: str | bytes,
+    offsets: tuple[int, int, int, int],
+    records_bytes: int,
+    *,
+    has_aborted: bool,
+) -> bytes:
+    """Return what stands before the records of the only partition of a response.
+
+    `offsets` are its index, high watermark, last stable offset and log start; with `has_aborted`
+    there is a list of aborted transactions, and it is empty. From version 12 on
+    TAGS_BEHIND_RECORDS follow the records.
+    """
+    index, watermark, stable, log_start = offsets
+    head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)
+    if version >= FIRST_FLEXIBLE:
+        one = _ONE_12(index, 0, watermark, stable, log_start, has_aborted, -1)
+        return head + one + record_size_bytes(records_bytes)
+    if version >= _VERSION_WITH_RACK:
+        return head + _ONE_11(
+            index, 0, watermark, stable, log_start, has_aborted - 1, -1, records_bytes
+        )
+    return head + _ONE_7(index, 0, watermark, stable, log_start, has_aborted - 1, records_bytes)
+
+
+@lru_cache(maxsize=FETCHED_TOPICS_KEPT)
+def answer_without_news(version: int, session_id: int) -> bytes:
+    """Return a response without partitions."""
+    head = _HEAD_OF_ANSWER(0, 0, session_id)
+    return head + (b"\1\0" if version >= FIRST_FLEXIBLE else b"\0\0\0\0")
+
+
+def record_size_bytes(size: int) -> bytes:
+    """Return the size of records as it stands before them, from version 12 on."""
+    return _varint(size + 1)
+
+
+def _varint(value: int) -> bytes:
+    """Return a varint of up to five bytes."""
+    if value < 1 << 7:
+        return bytes((value,))
+    if value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
+    return bytes((value & 127 | 128, value >> 7 & 127 | 128)) + _varint(value >> 14)

@@ -1,0 +1,113 @@
+"""What the requests of one producer have in common, read once and remembered.
+
+A producer sends the same bytes in front of each batch but for a correlation id and a length, and
+its responses differ in few numbers:
+
+```
+request   key · version · CORRELATION ID · client id, acks, timeout, topic, index · SIZE · RECORDS
+                                           └────── remembered, a ProduceHead ───┘
+answer    CORRELATION ID · topic · index · no error · OFFSETS · throttle time · tags
+```
+
+Only requests of one partition, in no transaction, without tags, of the flexible versions and of a
+client with a short id have a head; any other has none, and is read by `produce_bytes`,
+which judges it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct as Format
+from typing import Final, NamedTuple
+
+from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
+from engine.model import TopicPartition
+from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_numbers, head_of_request
+
+PRODUCE_KEY: Final = 0
+_CLIENT_ID_AT: Final = 2
+#: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
+_START: Final = Format(">hhiH").unpack_from
+#: Where the body starts, without the client id; the byte before it counts the header's tags.
+_BODY_AT: Final = 11
+#: Where the length of the topic's name stands in the body; a byte, one more than what it says.
+_NAME_SIZE_AT: Final = 8
+#: What stands in the body in front of the records, without the name and its length.
+_AROUND_NAME_BYTES: Final = 13
+#: The counts of tags of partition, topic and request.
+_TAGS: Final = Format(">HB").unpack_from
+_NO_TAGS: Final = (0, 0)
+_BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
+
+
+class ProduceHead(NamedTuple):
+    """A request without its records, and what stands around the numbers of its response."""
+
+    client_id: str
+    acks: int
+    timeout_ms: int
+    topic_partition: TopicPartition
+    pack: Callable[..., bytes]
+    before: bytes
+    behind: bytes
+
+    def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
+        """Return the response's frame, without an error: `encode_produce_response_fast`."""
+        _, _, _, (_, index), pack, before, behind = self
+        return pack(correlation_id, before, index, 0, *offsets, behind)
+
+
+def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
+    """Return version, correlation id, head and records, None for a request off the fast path.
+
+    The records are a view of the frame; nothing is said of what is in them.
+    """
+    try:
+        key, version, correlation_id, client_id_size = _START(frame)
+        if key or client_id_size > PRODUCE_HEAD_CLIENT_ID_BYTES_MAX:
+            return None
+        body_at = _BODY_AT + client_id_size
+        at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]
+        head = _head(bytes(frame[8:at]), version)
+        if head is None:
+            return None
+        size = frame[at]
+        at += 1
+        if size > 0x7F:
+            # Written out, for a call costs as much as all of it: lengths below 2 MiB.
+            more = frame[at]
+            size = size & 0x7F | (more & 0x7F) << 7
+            at += 1
+            if more > 0x7F:
+                more = frame[at]
+                size |= more << 14
+                at += 1
+                if more > 0x7F:
+                    return None
+        end = at + size - 1
+        if not size or _TAGS(frame, end) != _NO_TAGS:
+            return None
+    except _BAD_BYTES:
+        return None
+    return version, correlation_id, head, frame[at:end]
+
+
+@lru_cache(maxsize=PRODUCE_HEADS_KEPT)
+def _head(head: bytes, version: int) -> ProduceHead | None:
+    """Return the fields from the client id to the index, None for a request off the fast path."""
+    if not FIRST_FLEXIBLE <= version <= LAST_VERSION:
+        return None
+    tags_at = _CLIENT_ID_AT + int.from_bytes(head[:_CLIENT_ID_AT])
+    named = head_of_request(head[tags_at + 1 :])
+    if head[tags_at] or named is None:
+        return None
+    client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
+    acks, timeout_ms, topic, index = named
+    before, behind = around_numbers(version, topic)
+    # The response's header ends in a count of tags.
+    before = b"\x00" + before
+    pack = Format(f">i{len(before)}sihqqq{len(behind)}s").pack
+    topic_partition = TopicPartition(topic, index)
+    return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, before, behind)

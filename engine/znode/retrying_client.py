@@ -1,0 +1,220 @@
+"""A client that asks again what was lost with its connection, until the session is over.
+
+| lost | again |
+|---|---|
+| a read, a watch | is asked again |
+| a write | is asked again; refused then, it counts as done if what it wrote stands |
+| a write larger than jute.maxbuffer | is asked again twice: the server may cut for its size |
+
+A controller that gave up its work at every lost connection would never come back to it: what told
+it of a broker's end, or of a topic, is told once. The requests wait in the client below until it
+is connected again, so nothing here waits by itself.
+
+Source: KafkaZkClient.retryRequestsUntilConnected.
+Differs: Kafka takes a write that was done, and is refused the second time, for one of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from engine.limits import ZNODE_LARGE_REQUEST_TRIES, ZNODE_REQUEST_BYTES_MAX
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    ZnodeConnectionLost,
+    ZnodeLimitExceeded,
+)
+from engine.znode.model import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    SetData,
+    Stat,
+    Watcher,
+    WatchKind,
+)
+from engine.znode.request_size import request_bytes
+
+T = TypeVar("T")
+
+
+class _NotDone(Exception):
+    """What stands in the store is not what was to be written."""
+
+
+class RetryingZnodeClient:
+    """A session of another client, without lost requests; see `client.py` for the rules.
+
+    ConnectionLost comes from `connect` alone.
+    """
+
+    def __init__(self, client: ZnodeClient) -> None:
+        self._client = client
+
+    @property
+    def session_id(self) -> int:
+        """The session, 0 before the first."""
+        return self._client.session_id
+
+    @property
+    def on_session(self) -> Callable[[SessionEvent], None]:
+        """Told of each change of the session."""
+        return self._client.on_session
+
+    @on_session.setter
+    def on_session(self, listener: Callable[[SessionEvent], None]) -> None:
+        """Have the session's changes told to another; set it before `connect`."""
+        self._client.on_session = listener
+
+    async def connect(self) -> None:
+        """Begin a session; raises ConnectionLost if nobody answers in time."""
+        await self._client.connect()
+
+    async def close(self) -> None:
+        """End the session and what it owns."""
+        await self._client.close()
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        return await _again(lambda: self._client.get(path))
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        return await _again(lambda: self._client.exists(path))
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        return await _again(lambda: self._client.children(path))
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        await _again(lambda: self._client.watch(path, kind, watcher))
+
+    # -- writes --------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        """Create a node and return its path; a sequential one may come to be there twice."""
+        operation = Create(path, data, ephemeral, sequential)
+        (created,) = await self._write(
+            [operation],
+            lambda: _alone(
+                self._client.create(path, data, ephemeral=ephemeral, sequential=sequential)
+            ),
+        )
+        return str(created)
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        (stat,) = await self._write(
+            [SetData(path, data, version)], lambda: _alone(self._client.set(path, data, version))
+        )
+        assert isinstance(stat, Stat)
+        return stat
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version."""
+        await self._write(
+            [Delete(path, version)], lambda: _alone(self._client.delete(path, version))
+        )
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        return await self._write(operations, lambda: self._client.multi(operations))
+
+    async def _write(
+        self,
+        operations: Sequence[Operation],
+        write: Callable[[], Awaitable[list[OperationResult]]],
+    ) -> list[OperationResult]:
+        was_lost, tries = False, 0
+        while True:
+            try:
+                return await write()
+            except ZnodeConnectionLost:
+                was_lost, tries = True, tries + 1
+                _check_size(operations, tries)
+            except (BadVersion, NodeExists, NoNode):
+                if not was_lost:
+                    raise
+                try:
+                    return await self._results_if_done(operations)
+                except _NotDone:
+                    pass
+                raise
+
+    async def _results_if_done(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Return what a write had for results if all of it stands; raises _NotDone.
+
+        Of several operations on one node the last one counts.
+        """
+        last = {operation.path: operation for operation in operations}
+        results: list[OperationResult] = []
+        for operation in operations:
+            is_last = last[operation.path] is operation
+            if isinstance(operation, Create):
+                results.append(await self._created(operation, is_last=is_last))
+            elif isinstance(operation, SetData):
+                results.append(await self._replaced(operation, is_last=is_last))
+            else:
+                if isinstance(operation, Delete) and await self.exists(operation.path) is not None:
+                    raise _NotDone
+                results.append(None)
+        return results
+
+    async def _created(self, operation: Create, *, is_last: bool) -> str:
+        data, stat = await self._parked(operation.path)
+        if operation.sequential or (is_last and data != operation.data):
+            raise _NotDone
+        if operation.ephemeral and stat.ephemeral_owner != self.session_id:
+            raise _NotDone
+        return operation.path
+
+    async def _replaced(self, operation: SetData, *, is_last: bool) -> Stat:
+        data, stat = await self._parked(operation.path)
+        if is_last and data != operation.data:
+            raise _NotDone
+        if operation.version not in (ANY_VERSION, stat.version - 1):
+            raise _NotDone
+        return stat
+
+    async def _parked(self, path: str) -> tuple[bytes | None, Stat]:
+        try:
+            return await self.get(path)
+        except NoNode as error:
+            raise _NotDone from error
+
+
+def _check_size(operations: Sequence[Operation], tries: int) -> None:
+    """Raise ZnodeLimitExceeded for a request that itself seems to end the connection."""
+    is_large = request_bytes(operations) > ZNODE_REQUEST_BYTES_MAX
+    if is_large and tries >= ZNODE_LARGE_REQUEST_TRIES:
+        what = "bytes in a request (jute.maxbuffer)"
+        raise ZnodeLimitExceeded(operations[0].path, what, ZNODE_REQUEST_BYTES_MAX)
+
+
+async def _again(ask: Callable[[], Awaitable[T]]) -> T:
+    while True:
+        try:
+            return await ask()
+        except ZnodeConnectionLost:
+            continue
+
+
+async def _alone(result: Awaitable[OperationResult]) -> list[OperationResult]:
+    return [await result]

@@ -1,0 +1,31 @@
+"""Words on the command line that were not understood, and counts in those of ours."""
+
+from __future__ import annotations
+
+from engine.errors import EngineError
+from kctl import exits
+
+
+class UnreadableArgument(EngineError):
+    """An argument was not understood."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, what: str, text: str, expected: str) -> None:
+        super().__init__(f"not {what}: {text!r}; expected {expected}")
+        self.text = text
+        self.expected = expected
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a word of the command line was UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,1 @@
+"""`kctl broker`: its options in `app`, and what it does."""

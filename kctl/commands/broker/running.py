@@ -1,0 +1,34 @@
+"""What `kctl broker` does."""
+
+from __future__ import annotations
+
+import os
+
+from engine.cluster.run import log_to_stderr
+from engine.cluster.run import run_broker as run
+from engine.config.broker_config import BrokerConfig
+from engine.config.java_properties import parse_properties
+from engine.config.settings import BrokerSettings
+from engine.host.real import RealFiles
+from engine.naming import STORE_FILE
+from kctl import exits
+from kctl.setting_arguments import settings_of
+
+
+def run_broker(path: str, changes: list[str]) -> int:
+    """Run one broker from a properties file until a signal.
+
+    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else beside its logs.
+    """
+    files = RealFiles()
+    static = parse_properties(files.read_bytes(path), path)
+    static.update(settings_of(changes))
+    is_remote = bool(static.get("zookeeper.connect", "").strip())
+    if not is_remote:
+        static.pop("zookeeper.connect", None)
+    settings = BrokerSettings(static)
+    directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
+    files.make_dir(directory)
+    log_to_stderr()
+    run(settings, None if is_remote else f"{directory}/{STORE_FILE}")
+    return exits.OK

@@ -1,0 +1,1 @@
+"""`kctl brokers`: its options in `app`, and what it does."""

@@ -1,0 +1,1 @@
+"""`kctl check`: its options in `app`, and what it does."""

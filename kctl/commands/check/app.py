@@ -1,0 +1,71 @@
+"""`kctl check`: what is wrong with a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import (
+    Output,
+    on_cluster,
+    one_command,
+)
+
+app = one_command()
+
+
+@app.command(epilog="Examples: kctl check · kctl check --wait --timeout 120 · kctl check -o json")
+@on_cluster
+def check(
+    cluster: ClusterOptions,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics without any.")
+    ] = None,
+    ignored: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="FINDING", help="Leave a kind out; may be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Notices count as problems, too.")
+    ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="Look again until nothing is wrong, or --timeout; not for moves to end."
+        ),
+    ] = False,
+    moves: Annotated[
+        bool,
+        typer.Option("--moves", help="Moves count as problems: with --wait, until none is left."),
+    ] = False,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z",
+            "--zookeeper",
+            metavar="HOST:PORT",
+            help="To tell since when sets are as they are.",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> int:
+    """Look for what is wrong, the worst first; exit code 4 if there is more than notices.
+
+    Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir.
+
+    Warning: unasked, at-min-isr, under-replicated, impossible-min-isr.
+
+    Notice: not-preferred, move, throttle.
+
+    The verdict comes within --timeout: all brokers are asked at the same time, and one that answers
+    nothing for half of it is unreachable; what could not be asked is a finding.
+
+    The metadata store tells since when a set is as it is: that of an embedded cluster is found by
+    its brokers, any other is named by --zookeeper.
+    """
+    from kctl.commands.check.verdict import CheckRequest, check_cluster
+
+    request = CheckRequest(topics or None, ignored or [], strict, wait, moves, zookeeper, output)
+    return check_cluster(cluster, request)

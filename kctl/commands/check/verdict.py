@@ -1,0 +1,217 @@
+"""What `kctl check` does: ask for facts, make findings of them, print rows; again if it waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.fact_gathering import gather_facts
+from engine.client.findings import CRITICAL, KINDS, NOTICE, SEVERITIES, HealthFinding, findings_of
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import report_error, say
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.render.table import size_text
+from kctl.state_nodes import StateNodes
+
+MOVE_FIELDS = (
+    Column("original", "REPLICAS", kind="integer[]"),
+    Column("target", "THEN", kind="integer[]"),
+    Column("copied_bytes", "COPIED", right=True, is_size=True),
+    Column("total_bytes", "OF", right=True, is_size=True, kind="integer?"),
+    Column("bytes_per_s", "RATE", right=True, kind="number?"),
+    Column("left_s", "LEFT", right=True, kind="number?"),
+    Column("journal", "JOURNAL", kind="string?"),
+    Column("process", "PROCESS", kind="string?"),
+)
+FINDING_COLUMNS = (
+    Column("severity", "SEVERITY"),
+    Column("finding", "FINDING"),
+    Column("subject", "OF", is_name=True),
+    Column("since", "SINCE", kind="string?"),
+    Column("cause", "CAUSE"),
+    Column("move", "MOVE", wide=True, kind="object?", fields=MOVE_FIELDS),
+)
+#: How often is looked while waiting.
+_PERIOD_S = 0.5
+#: How long one look may take while waiting: a silent broker must not use up all the time.
+_LOOK_S = 10.0
+#: Of the time of a look so much is kept for the metadata store, and for the end of the process.
+_STORE_SHARE = 0.25
+_END_SHARE = 0.05
+#: What goes with a move, and ends with it.
+_OF_MOVES = ("move", "throttle")
+
+if TYPE_CHECKING:
+    from engine.reassign.known_journals import KnownMove
+
+
+class CheckRequest(NamedTuple):
+    """The options of `kctl check`; `topics` is None for all."""
+
+    topics: list[str] | None
+    ignored: list[str]
+    strict: bool
+    wait: bool
+    moves: bool
+    zookeeper: str | None
+    output: str
+
+
+class _Look(NamedTuple):
+    """What one look found: findings, since when sets are as they are, whose moves are."""
+
+    findings: Sequence[HealthFinding]
+    since: Mapping[str, str]
+    owners: Mapping[TopicPartition, KnownMove]
+
+
+def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
+    """Print what is wrong; the exit code is 4 if there is more than notices."""
+    check_format(request.output)
+    for kind in request.ignored:
+        if kind not in KINDS:
+            raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
+    look = _await(options, request) if request.wait else _look(options, request)
+    write_rows(FINDING_COLUMNS, [_row(one, look) for one in look.findings], request.output)
+    if not look.findings:
+        say("nothing is wrong")
+    return exits.PROBLEMS_FOUND if _problems(look, request) else exits.OK
+
+
+def _await(options: ClusterOptions, request: CheckRequest) -> _Look:
+    """Look until there is nothing to wait for, or the time is up; returns the last look."""
+    deadline_s = time.monotonic() + options.timeout_s
+    while True:
+        left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
+        try:
+            look = _look(options._replace(timeout_s=min(left_s, _LOOK_S)), request)
+        except EngineError as error:
+            is_unreachable = getattr(error, "exit_code", exits.FAILED) == exits.UNREACHABLE
+            if not is_unreachable or _is_late(deadline_s):
+                raise
+        else:
+            if not _awaited(look, request) or _is_late(deadline_s):
+                return look
+        time.sleep(_PERIOD_S)
+
+
+def _is_late(deadline_s: float) -> bool:
+    """Return whether there is no time for a pause and another look."""
+    return time.monotonic() + 2 * _PERIOD_S > deadline_s
+
+
+def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
+    """Return whose moves are, by the journals of this machine."""
+    from kctl.commands.reassign.files import known_journals
+
+    return known_journals().moves(cluster_id)
+
+
+def _problems(look: _Look, request: CheckRequest) -> list[HealthFinding]:
+    """Return the findings that make the exit code 4."""
+    return [
+        one
+        for one in look.findings
+        if request.strict or one.severity != NOTICE or (request.moves and one.kind == "move")
+    ]
+
+
+def _awaited(look: _Look, request: CheckRequest) -> list[HealthFinding]:
+    """Return the problems that are waited for: a move, and its throttles, only if it is said."""
+    problems = _problems(look, request)
+    if request.moves or not any(one.kind == "move" for one in look.findings):
+        return problems
+    return [one for one in problems if one.kind not in _OF_MOVES]
+
+
+def _look(options: ClusterOptions, request: CheckRequest) -> _Look:
+    """Return what is found within the time-out."""
+    began_s = time.monotonic()
+    with connect(options) as client:
+        gathering_s = options.timeout_s * (1 - _STORE_SHARE)
+        facts = gather_facts(client, request.topics, max(round(gathering_s * 1000), 1))
+        for topic in facts.view.topics.values():
+            failure = topic_failure(facts.view, topic.name) if topic.error_code else None
+            if failure is not None:
+                raise failure
+        found = findings_of(facts)
+        end_s = began_s + options.timeout_s * (1 - _END_SHARE)
+        since, of_store = _of_store(client, request, found, end_s)
+        owners = _owners(facts.view.cluster_id) if facts.moves else {}
+    found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
+    return _Look([one for one in found if one.kind not in request.ignored], since, owners)
+
+
+def _of_store(
+    client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
+) -> tuple[dict[str, str], list[HealthFinding]]:
+    """Return since when sets are as they are, and what is wrong with the metadata store.
+
+    It is asked where a set, or something that could not be asked, is among the findings, and
+    always if it is named; until `end_s`, by the monotonic clock.
+    """
+    partitions = [one.partition for one in found if one.partition is not None]
+    is_in_doubt = any(one.kind in ("unasked", "no-controller", "unreachable") for one in found)
+    if not (partitions or is_in_doubt or request.zookeeper):
+        return {}, []
+    # It brings kazoo, whose import is none of the store's time.
+    import engine.znode.kazoo_reader  # noqa: F401
+
+    nodes = StateNodes.of(client, request.zookeeper, max(end_s - time.monotonic(), 0.001))
+    try:
+        if partitions:
+            return nodes.since(partitions), []
+        nodes.require_answer()
+    except EngineError as error:
+        if getattr(error, "exit_code", exits.FAILED) == exits.USAGE:
+            raise
+        if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
+            report_error(error)
+            return {}, []
+        cause = f"no leader is elected, no topic changes: {error}"
+        return {}, [HealthFinding(CRITICAL, "store", "metadata store", cause)]
+    return {}, []
+
+
+def _row(finding: HealthFinding, look: _Look) -> dict[str, Any]:
+    move, cause = finding.move, finding.cause
+    row: dict[str, Any] = {
+        "severity": finding.severity,
+        "finding": finding.kind,
+        "subject": finding.subject,
+        "since": look.since.get(finding.subject),
+        "cause": cause,
+        "move": None,
+    }
+    if move is None:
+        return row
+    owner = next((o for key, o in look.owners.items() if str(key) == finding.subject), None)
+    process = None if owner is None or owner.process is None else str(owner.process)
+    row["move"] = {
+        **move._asdict(),
+        "original": list(move.original),
+        "target": list(move.target),
+        "journal": None if owner is None else owner.journal,
+        "process": process,
+    }
+    parts = [cause]
+    if move.bytes_per_s is not None:
+        parts.append(f"{size_text(round(move.bytes_per_s))}/s")
+    if move.left_s:
+        parts.append(f"{move.left_s:,.0f} s left")
+    row["cause"] = ", ".join(parts) + f"; {_owner_text(owner)}"
+    return row
+
+
+def _owner_text(owner: KnownMove | None) -> str:
+    if owner is None:
+        return "somebody else's: no journal of this machine has it"
+    if owner.process is None:
+        return f"ours, nobody is at work: `kctl reassign resume {owner.journal}`"
+    return f"ours, by {owner.journal}: {owner.process}"

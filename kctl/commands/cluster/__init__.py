@@ -1,0 +1,1 @@
+"""`kctl cluster`: its options in `app`, and what it does."""

@@ -1,0 +1,34 @@
+"""`kctl cluster`: a cluster on this machine, for rehearsals and for work without one.
+
+A plain `start` is read here, without importing Typer: that is a fifth of the time until clients can
+connect. All else, with every error, is left to `cluster_app.py`, and a test holds the two to the
+same meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kctl.commands.cluster.start_arguments import read_start
+
+
+def run(args: list[str]) -> int:
+    """Run one of the noun's commands; returns the exit code."""
+    requested = read_start(args[1:]) if args[:1] == ["start"] else None
+    if requested is None:
+        from kctl.__main__ import run_typer
+        from kctl.commands.cluster.typer_app import app
+
+        return run_typer(app, "kctl cluster", args)
+    from kctl.commands.cluster.lifecycle import StartRequest, start_cluster
+
+    return start_cluster(StartRequest(**requested))
+
+
+def __getattr__(name: str) -> Any:
+    """Return the Typer application when somebody asks for it."""
+    if name == "app":
+        from kctl.commands.cluster.typer_app import app
+
+        return app
+    raise AttributeError(name)

@@ -1,0 +1,84 @@
+"""What `kctl cluster restart|kill|pause|resume|add|remove` and `kctl brokers shutdown` do."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from engine.cluster import daemon
+from engine.cluster.broker_processes import (
+    check_broker,
+    kill_broker,
+    pause_broker,
+    resume_broker,
+)
+from engine.cluster.daemon import NoClusterThere
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.requests import Action, ask
+from engine.host.real import RealClock, RealFiles
+from kctl import exits
+from kctl.asking import confirm, say
+from kctl.embedded import cluster_path
+
+_DONE = {
+    Action.RESTART: "runs",
+    Action.STOP: "has stopped",
+    Action.ADD: "was added and runs",
+    Action.REMOVE: "is removed",
+}
+
+
+def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+    directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
+    plan = directory.plan()
+    if plan is None:
+        raise NoClusterThere(directory.path)
+    return directory, plan
+
+
+def change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
+    """Have the cluster's process do something to a broker; None for a new one."""
+    directory, plan = _cluster(data)
+    if broker_id is not None:
+        check_broker(directory, plan, broker_id)
+    requested = Action(action)
+    with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause):
+        done = ask(directory, requested, broker_id, RealClock(), timeout_s, _pause)
+    address = _address(directory, done)
+    say(f"broker {done} {_DONE[requested]}" + (f" at {address}" if address else ""))
+    return exits.OK
+
+
+def _address(directory: DataDirectory, broker_id: int) -> str | None:
+    running = directory.running()
+    return None if running is None else running.brokers.get(str(broker_id))
+
+
+def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
+    """Ask, and remove a broker that holds no replicas."""
+    directory, plan = _cluster(data)
+    check_broker(directory, plan, broker_id)
+    confirm(
+        f"remove broker {broker_id} of the cluster in {directory.path} with its files",
+        yes=yes,
+        can_be_tried=False,
+    )
+    return change(Action.REMOVE.value, broker_id, data, timeout_s)
+
+
+def signal_broker(what: str, broker_id: int, data: str | None) -> int:
+    """Kill, pause or resume the process of a broker."""
+    directory, plan = _cluster(data)
+    if what == "kill":
+        pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"
+    elif what == "pause":
+        pid, done = pause_broker(directory, plan, broker_id), "paused"
+    else:
+        pid, done = resume_broker(directory, plan, broker_id), "resumed"
+    say(f"broker {broker_id}, process {pid}, is {done}")
+    return exits.OK
+
+
+def _pause(duration_ms: int) -> None:
+    time.sleep(duration_ms / 1000)

@@ -1,0 +1,306 @@
+"""What `kctl cluster` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from engine.cluster import daemon
+from engine.cluster.daemon import ClusterStatus, NoClusterThere
+from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.ownership import check_start
+from engine.cluster.plan import ClusterPlan, check_plan
+from engine.config.key import broker_keys
+from engine.errors import ConfigError, EngineError, StorageError
+from engine.host.ports import FileMissing
+from engine.host.real import RealClock, RealFiles
+from engine.limits import COPY_CHUNK_BYTES
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import confirm, report_error, say
+from kctl.embedded import cluster_path
+from kctl.hints import did_you_mean
+from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
+from kctl.render import Column, check_format, write_object, write_rows
+from kctl.setting_arguments import hint_on_settings, settings_of
+
+HALT_FIELDS = (
+    Column("line", "LINE", kind="string?"),
+    Column("cause", "CAUSE", kind="string?"),
+    Column("hint", "HINT"),
+)
+BROKER_FIELDS = (
+    Column("broker_id", "BROKER", right=True),
+    Column("state", "STATE"),
+    Column("address", "ADDRESS", kind="string?"),
+    Column("rack", "RACK", kind="string?"),
+    Column("pid", "PID", right=True, kind="integer?"),
+    Column("is_controller", "CONTROLLER", kind="boolean?"),
+    Column("log_end", "LOG-END", wide=True, kind="string[]"),
+    Column("halt", "HALT", wide=True, kind="object?", fields=HALT_FIELDS),
+)
+STATUS_COLUMNS = (
+    Column("state", "STATE"),
+    Column("bootstrap_servers", "SERVERS", is_name=True, kind="string?"),
+    Column("pids", "PIDS", kind="integer[]"),
+    Column("data", "DATA"),
+    Column("brokers", "BROKERS", wide=True, kind="object[]", fields=BROKER_FIELDS),
+    Column("zookeeper", "ZOOKEEPER", wide=True, kind="string?"),
+    Column("settings", "SETTINGS", wide=True, kind="string{}"),
+)
+LIST_COLUMNS = (
+    Column("data", "DATA", is_name=True),
+    Column("state", "STATE"),
+    Column("bootstrap_servers", "SERVERS", kind="string?"),
+    Column("zookeeper", "ZOOKEEPER", kind="string?"),
+    Column("pids", "PIDS", wide=True, kind="integer[]?"),
+    Column("settings", "SETTINGS", wide=True, kind="string{}?"),
+)
+_FOLLOW_PAUSE_S = 0.2
+
+
+class NoLogOfBroker(EngineError):
+    """The log of a broker is wanted that had no process of its own."""
+
+    def __init__(self, path: str, broker_id: int) -> None:
+        super().__init__(f"broker {broker_id} of the cluster in {path} has no log of its own")
+        self.hint = f"`kctl cluster logs --data {path}` shows that of the cluster's process"
+        self.broker_id = broker_id
+
+
+class StartRequest(NamedTuple):
+    """The options of `start`; None where the kept plan, or the default, counts."""
+
+    data: str | None
+    brokers: int | None
+    port: int | None
+    zookeeper_port: int | None
+    settings: list[str]
+    unset: list[str]
+    foreground: bool
+    timeout_s: float
+    output: str
+    from_logs: tuple[str, ...] = ()
+    writable: bool = False
+    racks: str | None = None
+    processes: bool | None = None
+    log_dirs: int | None = None
+
+
+def _directory(data: str | None) -> DataDirectory:
+    return DataDirectory(RealFiles(), cluster_path(os.environ, data))
+
+
+def start_cluster(request: StartRequest) -> int:
+    """Start a cluster here or as a process of its own."""
+    check_format(request.output)
+    data, files = _directory(request.data), RealFiles()
+    plan = _plan(data, request)
+    _check(plan)
+    check_start(data, files, plan)
+    with ExitStack() as turn:
+        turn.enter_context(daemon.turn(data, files, RealClock(), request.timeout_s, _pause))
+        # Another start may have made it while this one waited.
+        plan = _plan(data, request)
+        if request.from_logs:
+            from kctl.commands.cluster.served_logs import make_served
+
+            make_served(data, request.from_logs, plan, is_writable=request.writable)
+        note_cluster(files, os.environ, data.path)
+        if request.foreground:
+            _run_here(data, plan, turn, request.output)
+            return exits.OK
+        if data.state() is ClusterState.RUNNING:
+            daemon.check_running(data, plan)
+            say(f"the cluster in {data.path} is running already")
+        else:
+            daemon.start(data, files, plan, request.timeout_s)
+    return _show(daemon.status_of(data), request.output)
+
+
+def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
+    """Run a cluster until a signal; the turn ends once it has started."""
+    from engine.cluster.run import log_to_stderr, run_cluster
+
+    def ready() -> None:
+        turn.close()
+        _show_own(data, output)
+
+    log_to_stderr()
+    run_cluster(data, plan, ready)
+
+
+def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
+    given = set()
+    plan = ClusterPlan(settings=settings_of(request.settings))
+    if request.brokers is not None:
+        plan = plan._replace(broker_count=request.brokers)
+        given.add("broker_count")
+    if request.port is not None:
+        plan = plan._replace(port=request.port)
+        given.add("port")
+    if request.zookeeper_port is not None:
+        plan = plan._replace(zookeeper_port=request.zookeeper_port)
+        given.add("zookeeper_port")
+    if request.racks is not None:
+        plan = plan._replace(racks=_racks(request.racks))
+        given.add("racks")
+    if request.processes is not None:
+        plan = plan._replace(is_in_processes=request.processes)
+        given.add("is_in_processes")
+    if request.log_dirs is not None:
+        plan = plan._replace(log_dir_count=request.log_dirs)
+        given.add("log_dir_count")
+    return daemon.plan_for(data, plan, frozenset(given), request.unset)
+
+
+def _racks(text: str) -> tuple[str, ...]:
+    """Return the racks of a list; "" takes them away again."""
+    racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
+    if not all(racks):
+        raise UnreadableArgument("a list of racks", text, "names with commas between")
+    return racks
+
+
+def _check(plan: ClusterPlan) -> None:
+    """Find out what is wrong with a plan before a process is started for it."""
+    try:
+        unknown = check_plan(plan)
+    except ConfigError as error:
+        error.hint = hint_on_settings({error.key: str(error.value)}, broker_keys())
+        raise
+    for name in unknown:
+        question = did_you_mean(name, broker_keys())
+        line = f"warning: {name} is no setting of brokers and is passed over"
+        say(f"{line}; {question}" if question else line)
+
+
+def stop_cluster(data: str | None, timeout_s: float) -> int:
+    """Stop a cluster; one that does not run is fine."""
+    directory = _directory(data)
+    if directory.state() is ClusterState.ABSENT:
+        raise NoClusterThere(directory.path)
+    if daemon.stop(directory, RealClock(), timeout_s, _pause):
+        say(f"the cluster in {directory.path} has stopped")
+    else:
+        say(f"the cluster in {directory.path} was not running")
+    return exits.OK
+
+
+def _pause(duration_ms: int) -> None:
+    time.sleep(duration_ms / 1000)
+
+
+def list_clusters(output: str) -> int:
+    """Print a row for each data directory that is known and has a cluster."""
+    check_format(output)
+    rows = []
+    for path in known_clusters(RealFiles(), os.environ):
+        try:
+            rows.append(status_row(daemon.status_of(DataDirectory(RealFiles(), path))))
+        except StorageError as error:
+            rows.append({"data": path, "state": "damaged"})
+            report_error(error)
+    rows = [row for row in rows if row["state"] != ClusterState.ABSENT.value]
+    write_rows(LIST_COLUMNS, rows, output)
+    return exits.OK
+
+
+def status_row(status: ClusterStatus) -> dict[str, Any]:
+    """Return a status as commands write it; who is the controller is not known."""
+    brokers = [
+        {
+            **broker._asdict(),
+            "state": broker.state.value,
+            "is_controller": None,
+            "log_end": list(broker.log_end),
+            "halt": None if broker.halt is None else broker.halt._asdict(),
+        }
+        for broker in status.brokers
+    ]
+    return {**status._asdict(), "state": status.state.value, "brokers": brokers}
+
+
+def _show_own(data: DataDirectory, output: str) -> None:
+    """Print what this process runs; asking for its lock would lose it."""
+    _show(daemon.status_as(data, ClusterState.RUNNING), output)
+    sys.stdout.flush()
+
+
+def _show(status: ClusterStatus, output: str) -> int:
+    write_object(STATUS_COLUMNS, status_row(status), output)
+    return exits.OK
+
+
+def print_logs(
+    data: str | None, line_count: int | None, *, follow: bool, broker_id: int | None = None
+) -> int:
+    """Print the log of a cluster's process, or of a broker's, or the last lines."""
+    directory = _directory(data)
+    path = directory.log_path if broker_id is None else directory.broker_log_path(broker_id)
+    try:
+        file = RealFiles().open(path)
+    except FileMissing as error:
+        if broker_id is not None and directory.plan() is not None:
+            raise NoLogOfBroker(directory.path, broker_id) from error
+        raise NoClusterThere(directory.path) from error
+    position = 0 if line_count is None else _start_of_last_lines(file, line_count)
+    try:
+        while True:
+            chunk = file.read_at(position, COPY_CHUNK_BYTES)
+            position += len(chunk)
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+            if not chunk:
+                if not follow:
+                    return exits.OK
+                time.sleep(_FOLLOW_PAUSE_S)
+    finally:
+        file.close()
+
+
+def _start_of_last_lines(file: Any, line_count: int) -> int:
+    """Return the position at which the last lines of a file start."""
+    end = file.size_bytes()
+    tail = b""
+    while end > 0 and tail.count(b"\n") <= line_count:
+        begin = max(0, end - COPY_CHUNK_BYTES)
+        tail = file.read_at(begin, end - begin) + tail
+        end = begin
+    lines = tail.splitlines(keepends=True)
+    kept = lines[len(lines) - line_count :] if line_count < len(lines) else lines
+    return int(file.size_bytes()) - sum(map(len, kept))
+
+
+def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
+    """Stop a cluster and remove what it made."""
+    directory, files = _directory(data), RealFiles()
+    state = directory.state()
+    if state is ClusterState.ABSENT:
+        raise NoClusterThere(directory.path)
+    stays = daemon.directories_that_stay(directory)
+    what = f"remove the cluster in {directory.path} ({_named(directory)}) with all its data"
+    if stays:
+        what = f"{what} but that in {', '.join(stays)}"
+    confirm(what, yes=yes, can_be_tried=False)
+    daemon.stop(directory, RealClock(), timeout_s, _pause)
+    with daemon.turn(directory, files, RealClock(), timeout_s, _pause):
+        left = daemon.destroy(directory, files)
+    forget_cluster(files, os.environ, directory.path)
+    say(f"the cluster in {directory.path} is gone")
+    for path in stays:
+        say(f"note: its log directory {path} stays")
+    for path in left:
+        say(f"note: {path} is not the cluster's and stays")
+    return exits.OK
+
+
+def _named(directory: DataDirectory) -> str:
+    """Return which cluster a directory has: its id and where it listens, as far as is known."""
+    status = daemon.status_of(directory)
+    cluster_id = daemon.cluster_id_of(directory, RealFiles())
+    where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value
+    return f"{cluster_id} {where}" if cluster_id else where

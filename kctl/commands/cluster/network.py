@@ -1,0 +1,154 @@
+"""What `kctl cluster partition|slow|heal` do."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+from engine.cluster import daemon
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.network_faults import change_faults
+from engine.cluster.plan import ClusterPlan
+from engine.host.link_faults import STORE, LinkFaults, SlowPlace, place_order
+from engine.host.real import RealClock, RealFiles
+from engine.limits import LINK_DELAY_MS_MAX
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import say
+from kctl.embedded import cluster_path
+
+_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s)")
+_LOSS = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
+_IN_MS = {"ms": 1, "s": 1000}
+
+
+def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
+    """Cut groups of places from each other, in place of an earlier partition."""
+    directory, plan = _cluster(data)
+    parted = [_group(plan, group) for group in groups]
+    _check_groups(parted)
+    faults = _change(
+        directory, plan, lambda faults: faults.with_partition(parted), timeout_s=timeout_s
+    )
+    named = [_named(group) for group in faults.groups]
+    say(f"{' and '.join(named)} do not reach each other; clients reach every broker")
+    everywhere = _outside(plan, faults)
+    if everywhere:
+        say(f"in no group, and reached by all: {', '.join(everywhere)}")
+    return exits.OK
+
+
+def slow(
+    place: str, delay: str | None, loss: str | None, data: str | None, timeout_s: float
+) -> int:
+    """Delay and lose what one place sends and gets."""
+    directory, plan = _cluster(data)
+    of = _place(plan, place)
+    if delay is None and loss is None:
+        raise UnreadableArgument("a slow link", place, "--delay, --loss or both")
+    made = SlowPlace(
+        0 if delay is None else _delay_ms(delay), 0.0 if loss is None else _share(loss)
+    )
+    _change(directory, plan, lambda faults: faults.with_slow(of, made), timeout_s=timeout_s)
+    if not made.delay_ms and not made.loss:
+        say(f"{_title(of)} is as fast as the others")
+        return exits.OK
+    say(
+        f"{_title(of)}: {made.delay_ms} ms more for each packet to and from it, "
+        f"{100 * made.loss:g}% lost"
+    )
+    return exits.OK
+
+
+def heal(data: str | None, timeout_s: float) -> int:
+    """Take all faults back."""
+    directory, plan = _cluster(data)
+    _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
+    say("the network has no faults")
+    return exits.OK
+
+
+def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+    directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
+    plan = directory.plan()
+    if plan is None:
+        raise daemon.NoClusterThere(directory.path)
+    return directory, plan
+
+
+def _change(
+    directory: DataDirectory,
+    plan: ClusterPlan,
+    change: Callable[[LinkFaults], LinkFaults],
+    *,
+    timeout_s: float,
+) -> LinkFaults:
+    lock_path = directory.network_lock_path
+    with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path):
+        return change_faults(directory, plan, change, RealClock(), timeout_s, _pause)
+
+
+def _group(plan: ClusterPlan, text: str) -> list[str]:
+    return [_place(plan, word.strip()) for word in text.split(",")]
+
+
+def _place(plan: ClusterPlan, word: str) -> str:
+    """Return a broker's id or the store, as places are named."""
+    ids = plan.broker_ids()
+    if word == STORE:
+        return word
+    if word.isascii() and word.isdigit() and len(word) <= 10 and int(word) in ids:
+        return str(int(word))
+    known = ", ".join(map(str, ids))
+    raise UnreadableArgument("a broker of the cluster", word, f"one of {known}, or {STORE}")
+
+
+def _check_groups(groups: list[list[str]]) -> None:
+    if len(groups) < 2:
+        raise UnreadableArgument("a partition", ",".join(groups[0]), "two groups or more")
+    seen: set[str] = set()
+    for place in (place for group in groups for place in group):
+        if place in seen:
+            raise UnreadableArgument("a partition", place, "each broker once, in one group")
+        seen.add(place)
+
+
+def _delay_ms(text: str) -> int:
+    expected = f"whole milliseconds up to {LINK_DELAY_MS_MAX // 1000}s, such as 50ms or 1.5s"
+    match = _DELAY.fullmatch(text)
+    if match is None:
+        raise UnreadableArgument("a delay", text, expected)
+    delay_ms = float(match[1]) * _IN_MS[match[2]]
+    if not delay_ms.is_integer() or delay_ms > LINK_DELAY_MS_MAX:
+        raise UnreadableArgument("a delay", text, expected)
+    return int(delay_ms)
+
+
+def _share(text: str) -> float:
+    match = _LOSS.fullmatch(text)
+    if match is None or float(match[1]) > 100:
+        raise UnreadableArgument(
+            "a loss", text, "a share of the packets in 0% ... 100%, such as 1%"
+        )
+    return float(match[1]) / 100
+
+
+def _named(group: frozenset[str]) -> str:
+    return ",".join(sorted(group, key=place_order))
+
+
+def _outside(plan: ClusterPlan, faults: LinkFaults) -> list[str]:
+    """Return the places of no group."""
+    inside = {place for group in faults.groups for place in group}
+    places = [*map(str, plan.broker_ids()), STORE]
+    return [place for place in places if place not in inside]
+
+
+def _title(place: str) -> str:
+    return "the metadata store" if place == STORE else f"broker {place}"
+
+
+def _pause(duration_ms: int) -> None:
+    time.sleep(duration_ms / 1000)

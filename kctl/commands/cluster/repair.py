@@ -1,0 +1,93 @@
+"""What `kctl cluster repair` does."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, NamedTuple
+
+from engine.cluster import daemon, repair
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.repair import Repair
+from engine.host.real import RealClock, RealFiles
+from kctl import exits
+from kctl.asking import confirm, say
+from kctl.embedded import cluster_path
+from kctl.render import Column, check_format, write_rows
+
+REPAIR_COLUMNS = (
+    Column("kind", "KIND"),
+    Column("name", "NAME", is_name=True),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("log_bytes", "BYTES", right=True, kind="integer?"),
+    Column("topic_id", "ID", kind="string?"),
+    Column("result", "RESULT"),
+    Column("reason", "REASON", kind="string?"),
+)
+
+
+class RepairRequest(NamedTuple):
+    """The options of `kctl cluster repair`."""
+
+    data: str | None
+    dry_run: bool
+    yes: bool
+    timeout_s: float
+    output: str
+
+
+def repair_cluster(request: RepairRequest) -> int:
+    """Show what a repair would write, ask, write it; returns the exit code."""
+    check_format(request.output)
+    files, clock = RealFiles(), RealClock()
+    data = DataDirectory(files, cluster_path(os.environ, request.data))
+    repair.check_present(data, files)
+    with daemon.turn(data, files, clock, request.timeout_s, _pause):
+        found = repair.examine(data, files)
+        if not found.is_needed:
+            say(f"the cluster in {data.path} has its metadata: there is nothing to repair")
+            return exits.OK
+        for note in found.notes:
+            say(f"note: {note}")
+        if request.dry_run:
+            write_rows(REPAIR_COLUMNS, _rows(found, "would be written"), request.output)
+            return exits.CHANGES_PENDING
+        for path, reason in found.reasons.items():
+            say(f"{path}: {reason}")
+        confirm(_question(data, found), yes=request.yes)
+        aside = repair.apply(data, files, clock, found)
+    for path in aside:
+        say(f"note: what was there is now {path}")
+    write_rows(REPAIR_COLUMNS, _rows(found, "written"), request.output)
+    return exits.OK
+
+
+def _pause(duration_ms: int) -> None:
+    time.sleep(duration_ms / 1000)
+
+
+def _question(data: DataDirectory, found: Repair) -> str:
+    if found.found is None:
+        return f"Write a new plan of the cluster in {data.path}"
+    cluster_id = found.found.cluster_ids[0] if found.found.cluster_ids else "unknown"
+    count = len(found.found.topics)
+    return f"Write the metadata of cluster {cluster_id} in {data.path} again, with {count} topics"
+
+
+def _rows(found: Repair, result: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [
+        {"kind": "file", "name": path, "result": result, "reason": reason}
+        for path, reason in found.reasons.items()
+    ]
+    for topic in found.found.topics if found.found is not None else ():
+        rows.append(
+            {
+                "kind": "topic",
+                "name": topic.name,
+                "partitions": topic.partition_count,
+                "log_bytes": topic.log_bytes,
+                "topic_id": topic.topic_id,
+                "result": result,
+            }
+        )
+    return rows

@@ -1,0 +1,26 @@
+"""What `kctl cluster start --from-logs` does before the cluster starts."""
+
+from __future__ import annotations
+
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.served_logs import ServedLogs, check_same, serve_logs
+from engine.host.copy_on_write import CopyOnWriteFiles
+from engine.host.real import RealClock
+from kctl.asking import say
+
+
+def make_served(
+    data: DataDirectory, sources: tuple[str, ...], plan: ClusterPlan, *, is_writable: bool
+) -> None:
+    """Make the cluster that serves log directories, unless it is there; tell what it serves.
+
+    Errors: those of `check_same` and `serve_logs`.
+    """
+    files, requested = CopyOnWriteFiles(), ServedLogs(sources, is_writable)
+    if check_same(data, files, requested):
+        return
+    served = serve_logs(data, files, RealClock(), requested, plan)
+    for note in served.notes:
+        say(f"note: {note}")
+    say(f"serving {served.partition_count} partitions, {served.log_bytes} bytes")

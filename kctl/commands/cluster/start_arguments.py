@@ -1,0 +1,57 @@
+"""Reads a plain `kctl cluster start` without Typer: see `cluster.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Options of `start` that may be repeated, and what they are called.
+_LISTS = {"--set": "settings", "--unset": "unset"}
+#: Those with a text, and what they are called.
+_TEXTS = {"--data": "data", "-o": "output", "--output": "output", "--racks": "racks"}
+#: Those without a value: what they are called, and what they say.
+_FLAGS = {
+    "--foreground": ("foreground", True),
+    "--processes": ("processes", True),
+    "--one-process": ("processes", False),
+}
+#: Those with a whole number, and the least and the largest one.
+_NUMBERS = {
+    "--brokers": (1, (1 << 31) - 1),
+    "--port": (0, 65535),
+    "--zookeeper-port": (0, 65535),
+    "--log-dirs": (1, 100),
+}
+TIMEOUT_S = 300.0
+
+
+def read_start(words: list[str]) -> dict[str, Any] | None:
+    """Return what a plain `start` asks for, None if a word of it is not plainly known."""
+    requested: dict[str, Any] = {
+        "settings": [],
+        "unset": [],
+        "foreground": False,
+        "timeout_s": TIMEOUT_S,
+    }
+    requested.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
+    requested.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
+    left = iter(words)
+    for word in left:
+        if word in _FLAGS:
+            name, requested_value = _FLAGS[word]
+            requested[name] = requested_value
+            continue
+        value = next(left, "-")
+        if value.startswith("-"):
+            return None
+        if word in _LISTS:
+            requested[_LISTS[word]].append(value)
+        elif word in _TEXTS:
+            requested[_TEXTS[word]] = value
+        elif word in _NUMBERS and value.isascii() and value.isdecimal() and len(value) < 19:
+            least, largest = _NUMBERS[word]
+            if not least <= int(value) <= largest:
+                return None
+            requested[word[2:].replace("-", "_")] = int(value)
+        else:
+            return None
+    return requested

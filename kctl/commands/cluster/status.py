@@ -1,0 +1,146 @@
+"""What `kctl cluster status` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from engine.cluster import daemon
+from engine.cluster.broker_processes import BrokerState, BrokerStatus
+from engine.cluster.daemon import ClusterStatus
+from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.network_faults import read_faults
+from engine.errors import EngineError
+from engine.host.link_faults import encode_faults
+from engine.host.real import RealFiles
+from kctl import exits
+from kctl.asking import report_error, say
+from kctl.commands.cluster.lifecycle import BROKER_FIELDS, STATUS_COLUMNS, status_row
+from kctl.embedded import cluster_path
+from kctl.render import TABLES, Column, check_format, write_object, write_rows
+
+THROTTLE_FIELDS = (
+    Column("kind", "THROTTLED"),
+    Column("name", "NAME", is_name=True),
+    Column("setting", "SETTING"),
+    Column("value", "VALUE"),
+)
+FAULT_FIELDS = (
+    Column("kind", "FAULT"),
+    Column("places", "OF"),
+    Column("delay_ms", "DELAY-MS", right=True, kind="integer?"),
+    Column("loss", "LOSS", right=True, kind="number?"),
+)
+HEALTH_COLUMNS = (
+    *STATUS_COLUMNS,
+    Column("controller_id", "CONTROLLER", right=True, kind="integer?"),
+    Column("under_replicated", "UNDER-REPLICATED", right=True, kind="integer?"),
+    Column("offline", "OFFLINE", right=True, kind="integer?"),
+    Column("throttles", "THROTTLES", wide=True, kind="object[]?", fields=THROTTLE_FIELDS),
+    Column("faults", "FAULTS", wide=True, kind="object[]", fields=FAULT_FIELDS),
+)
+#: In tables these stand below, a row each.
+_BELOW = ("brokers", "throttles", "faults")
+#: Brokers of this machine answer in no time, or something is wrong with them.
+_TIMEOUT_S = 5.0
+
+
+def show_status(data: str | None, output: str) -> int:
+    """Print what is known of a cluster; the exit code says whether all of it runs."""
+    check_format(output)
+    directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
+    status = daemon.status_of(directory)
+    row = status_row(status) | _health(status) | {"faults": _faults(directory, status)}
+    for broker in row["brokers"]:
+        if row["controller_id"] is not None:
+            broker["is_controller"] = broker["broker_id"] == row["controller_id"]
+    if output in TABLES:
+        _show_tables(row, output)
+    else:
+        write_object(HEALTH_COLUMNS, row, output)
+    return _tell(status)
+
+
+def _show_tables(row: dict[str, Any], output: str) -> None:
+    columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
+    write_object(columns, row, output)
+    if row["brokers"]:
+        sys.stdout.write("\n")
+        write_rows(BROKER_FIELDS, row["brokers"], output)
+    if row["throttles"]:
+        sys.stdout.write("\n")
+        write_rows(THROTTLE_FIELDS, row["throttles"], output)
+    if row["faults"]:
+        sys.stdout.write("\n")
+        write_rows(FAULT_FIELDS, row["faults"], output)
+
+
+def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, Any]]:
+    """Return what is wrong with the network, as commands set it: a row each."""
+    if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
+        return []
+    faults = encode_faults(read_faults(directory))
+    rows = []
+    if faults["groups"]:
+        parted = " | ".join(",".join(group) for group in faults["groups"])
+        rows.append({"kind": "partition", "places": parted, "delay_ms": None, "loss": None})
+    return rows + [
+        {"kind": "slow", "places": place, **kept} for place, kept in faults["slow"].items()
+    ]
+
+
+def _health(status: ClusterStatus) -> dict[str, Any]:
+    """Return what the brokers that run say of the cluster; nulls where none answers."""
+    unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
+    running = {
+        broker.broker_id: broker.address
+        for broker in status.brokers
+        if broker.state is BrokerState.RUNNING and broker.address is not None
+    }
+    if status.state is not ClusterState.RUNNING or not running:
+        return unknown
+    from engine.client.health import cluster_health
+    from kctl.connect import ClusterOptions, connect
+
+    options = ClusterOptions(",".join(running.values()), timeout_s=_TIMEOUT_S)
+    try:
+        with connect(options) as client:
+            health = cluster_health(client, list(running))
+    except EngineError as error:
+        report_error(error)
+        return unknown
+    return {**health._asdict(), "throttles": [one._asdict() for one in health.throttles]}
+
+
+def _tell_halt(broker: BrokerStatus, subject: str) -> None:
+    """Say why a broker was halted, with its FATAL line, and what to do."""
+    if broker.halt is None:
+        return
+    if broker.halt.line is None:
+        say(f"error: {subject} seems to have been halted: {broker.halt.cause}")
+    else:
+        say(f"error: {subject} was halted: {broker.halt.cause or 'its log says why'}")
+        say(f"  {broker.halt.line}")
+    say(f"hint: {broker.halt.hint}")
+
+
+def _tell(status: ClusterStatus) -> int:
+    """Say what does not run; returns the exit code."""
+    if status.state is ClusterState.HUNG:
+        say(f"process {status.pids[0]} is there and does not answer")
+        say(f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again")
+        return exits.UNREACHABLE
+    if status.state is not ClusterState.RUNNING:
+        # All brokers share the process that was halted.
+        for broker in status.brokers[:1]:
+            _tell_halt(broker, "the cluster")
+        return exits.FAILED
+    for broker in status.brokers:
+        if broker.state is not BrokerState.RUNNING:
+            say(f"broker {broker.broker_id} is {broker.state.value}")
+        for line in broker.log_end:
+            say(f"  {line}")
+        _tell_halt(broker, f"broker {broker.broker_id}")
+    are_all_running = all(broker.state is BrokerState.RUNNING for broker in status.brokers)
+    return exits.OK if are_all_running else exits.FAILED

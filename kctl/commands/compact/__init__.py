@@ -1,0 +1,1 @@
+"""`kctl compact`: its options in `app`, and what it does."""

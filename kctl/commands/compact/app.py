@@ -1,0 +1,156 @@
+"""`kctl compact`: how dirty compacted logs are, what a cleaning frees; clean them now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import Output, Yes, noun, on_cluster
+
+app = noun("Compaction: how dirty logs are, what a cleaning frees; clean them now.")
+
+_Topics = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TOPIC]...",
+        help="Topics; else all compacted ones, of --dir those that a cleaner has noted.",
+    ),
+]
+_Match = Annotated[
+    str | None, typer.Option("--match", metavar="REGEX", help="And topics whose whole name fits.")
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="As if topics had this; may be repeated."),
+]
+
+
+@app.command(
+    "plan",
+    epilog="Examples: kctl compact plan users --exact · "
+    "kctl compact plan clicks --set cleanup.policy=compact --exact · "
+    "kctl compact plan --dir /var/kafka users --exact --chart",
+)
+@on_cluster
+def plan(
+    cluster: ClusterOptions,
+    topics: _Topics = None,
+    match: _Match = None,
+    dirs: Annotated[
+        list[str] | None,
+        typer.Option("--dir", metavar="DIR", help="Log directories, not a cluster; repeatable."),
+    ] = None,
+    settings: _Settings = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Read all records, and tell what a cleaning frees."),
+    ] = False,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            "--buffer", metavar="BYTES", help="With --exact: memory for keys, else 128MiB."
+        ),
+    ] = None,
+    chart: Annotated[
+        bool, typer.Option("--chart", help="Tables with a bar: what goes of what there is.")
+    ] = False,
+    output: Output = "table",
+) -> int:
+    """Show how dirty logs are, what they wait for, and what a cleaning would free.
+
+    Of a directory, and of the embedded cluster, offsets are those that a cleaner goes by; of any
+    other cluster they are estimated. --exact counts by the cleaner's own rules: a directory's logs
+    are read beside it, also while a broker has them; a cluster's are fetched, twice. Settings of
+    topics are in no log directory: they are Kafka's defaults but for --set.
+    """
+    from kctl.commands.compact.requests import CompactPlanRequest
+
+    request = CompactPlanRequest(
+        topics or [], match, dirs or [], settings or [], exact, buffer, chart, output
+    )
+    if dirs:
+        from kctl.commands.compact.in_directory import plan_of_dirs
+
+        return plan_of_dirs(request)
+    from kctl.commands.compact.on_cluster import plan_of_cluster
+
+    return plan_of_cluster(cluster, request)
+
+
+@app.command(
+    "run",
+    epilog="Examples: kctl compact run users · "
+    "kctl compact run --dir /var/kafka users --out copy --buffer 64MB",
+)
+@on_cluster
+def run_compaction(
+    cluster: ClusterOptions,
+    topics: _Topics = None,
+    match: _Match = None,
+    directory: Annotated[
+        str | None, typer.Option("--dir", metavar="DIR", help="A log directory no broker uses.")
+    ] = None,
+    settings: _Settings = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="With --dir: clean the directory itself.")
+    ] = False,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="With --dir: clean a copy, which goes here."),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            "--buffer",
+            metavar="BYTES",
+            help="With --dir: memory for keys, else 128MiB; more passes where it is too small.",
+        ),
+    ] = None,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Clean logs now, however dirty they are: the last value of each key stays.
+
+    On the embedded cluster, all replicas, and waits for them; or in a log directory, as a broker's
+    cleaner does it, byte for byte. Never the active segment, no open transaction, tombstones until
+    delete.retention.ms is over. Kafka's brokers cannot be told to.
+    """
+    from kctl.commands.compact.requests import CompactRunRequest
+
+    request = CompactRunRequest(
+        topics or [], match, directory, settings or [], in_place, out, yes, buffer, output
+    )
+    if directory is not None:
+        from kctl.commands.compact.in_directory import clean_directory
+
+        return clean_directory(directory, request)
+    from kctl.commands.compact.on_embedded import clean_cluster
+
+    return clean_cluster(cluster, request)
+
+
+@app.command("status", epilog="Example: kctl compact status --watch")
+@on_cluster
+def status(
+    cluster: ClusterOptions,
+    topics: _Topics = None,
+    match: _Match = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="A row again whenever it changed, until nothing is due."),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit code 4 if a log cannot be cleaned.")
+    ] = False,
+    output: Output = "table",
+) -> int:
+    """Show how far the cleaners of the embedded cluster's brokers are, and what they did last.
+
+    A row for each replica: up to where it is clean, what it waits for, why it cannot be cleaned,
+    and of a cleaning under way how much is read of what is to be read. Kafka's brokers tell nobody.
+    """
+    from kctl.commands.compact.on_embedded import CleanStatusRequest, show_status
+
+    return show_status(cluster, CleanStatusRequest(topics or [], match, watch, check, output))

@@ -1,0 +1,221 @@
+"""What `kctl compact` does in log directories: look at logs, try a cleaning, clean, print rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from engine.broker.host import real_directory_lock
+from engine.errors import EngineError
+from engine.forecast.compaction_run import run_compaction
+from engine.forecast.directory_copy import directory_copy
+from engine.forecast.dirtiness import CompactedLog, dirtiness
+from engine.forecast.opened_directory import DirectoryHost
+from engine.host import lock_file
+from engine.host.ports import Clock, Entropy
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.log.cleaner.cleaning_facts import CleaningSettings
+from engine.log.log_config import LogConfig
+from engine.log.log_dir import LogDir, find_log_dir
+from engine.log.log_directory import DirectoryLock
+from engine.log.offset_checkpoint import CLEANER_POINTS
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.compact.requests import BUFFER, CompactPlanRequest, CompactRunRequest, KeysLeft
+from kctl.commands.compact.rows import (
+    RUN_COLUMNS,
+    Freed,
+    dirty_row,
+    draw_bars,
+    plan_columns,
+    tell_sum,
+    with_freed,
+)
+from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.destinations import check_destination
+from kctl.render import check_format
+from kctl.render.table import size_text
+from kctl.run_where import RunWhere
+from kctl.sizes import parse_bytes
+from kctl.temporary import temporary_folder
+
+
+class _Chosen(NamedTuple):
+    """The topics that are taken as compacted, and their settings."""
+
+    topics: frozenset[str]
+    compacted: LogConfig
+    other: LogConfig
+
+    def config_of(self, topic: str) -> LogConfig:
+        return self.compacted if topic in self.topics else self.other
+
+    def is_wanted(self, topic: str) -> bool:
+        return topic in self.topics
+
+
+def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]) -> _Chosen:
+    """Return what is named or matches, else what a cleaner has noted."""
+    overrides = overrides_of(settings)
+    present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
+    named = set(topics)
+    if match is not None:
+        from kctl.selection import name_matcher
+
+        matcher = name_matcher(match)
+        named |= {topic for topic in present if matcher.fullmatch(topic)}
+    elif not topics:
+        noted = log_dir.state.checkpoints.get(CLEANER_POINTS, {})
+        named = {key.topic for key in noted}
+        if not named:
+            say(
+                f"{log_dir.path}: no cleaner has noted a topic there: name those that are compacted"
+            )
+    # Nothing of a topic that is not meant may go because of its age.
+    kept = log_config({"retention.ms": "-1"})
+    compacted = log_config({"cleanup.policy": "compact", **overrides})
+    return _Chosen(frozenset(named), compacted, kept)
+
+
+def _tell_settings() -> None:
+    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
+
+
+def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
+    return RealClock(), RealEntropy(), real_directory_lock()
+
+
+def plan_of_dirs(request: CompactPlanRequest) -> int:
+    """Print how dirty logs of directories are; returns the exit code."""
+    check_format(request.output)
+    request.cleaning_settings()
+    rows: list[dict[str, Any]] = []
+    failures = 0
+    found: set[str] = set()
+    _tell_settings()
+    for path in request.dirs:
+        try:
+            log_dir = find_log_dir(RealFiles(), path)
+            chosen = _choose(log_dir, request.topics, request.match, request.settings)
+            for row, fault in _planned(log_dir, chosen, request):
+                found.add(row["topic"])
+                rows.append(row)
+                if fault is not None:
+                    report_error(fault, f"{row['topic']}-{row['partition']}")
+                    failures += 1
+        except EngineError as error:
+            report_error(error, path)
+            failures += 1
+    failures += _tell_missing(request.topics, found)
+    rows.sort(key=lambda row: (row["topic"], row["partition"]))
+    tell_sum(rows, is_exact=request.exact)
+    if request.chart:
+        draw_bars(rows, is_exact=request.exact)
+    columns = plan_columns(is_exact=request.exact, has_chart=request.chart)
+    return end_with(columns, rows, request.output, failures=failures)
+
+
+def _planned(
+    log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
+) -> Iterator[tuple[dict[str, Any], EngineError | None]]:
+    """Yield a row for each log, and what went wrong with it."""
+    now_ms = RealClock().wall_ms()
+    logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
+    tried = _tried(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
+    for log in logs:
+        waits_for = None if log.waits_for is None else log.waits_for.value
+        row = {
+            **dirty_row(log),
+            "is_due": log.is_due,
+            "waits_for": waits_for,
+            "is_estimated": False,
+        }
+        if not request.exact:
+            yield row, None
+            continue
+        freed, fault = _freed(tried.get(str(log.topic_partition)))
+        yield with_freed(row, freed), fault
+
+
+def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
+    if trial is None:
+        return Freed(), None
+    if trial.fault is not None:
+        return Freed(), trial.fault
+    fault = None
+    if trial.cleanable_bytes and trial.pass_count:
+        fault = KeysLeft(str(trial.topic_partition), trial.first_dirty_offset)
+    return Freed(trial.freed_bytes, trial.freed_records), fault
+
+
+def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
+    """Return what a cleaning would leave, by partition."""
+    from engine.forecast.compaction_trial import trial_files, try_compaction
+
+    with temporary_folder("kctl-compact-") as folder:
+        logs = try_compaction(
+            trial_files(),
+            _machine(),
+            log_dir,
+            folder,
+            chosen.config_of,
+            chosen.is_wanted,
+            settings,
+        )
+        return {str(log.topic_partition): log for log in logs}
+
+
+def _tell_missing(topics: list[str], found: set[str]) -> int:
+    """Return which topics were named and have no log there; returns how many."""
+    missing = sorted(set(topics) - found)
+    for topic in missing:
+        report_error(TopicNotInDirs(topic))
+    return len(missing)
+
+
+def clean_directory(directory: str, request: CompactRunRequest) -> int:
+    """Clean logs of a directory; returns the exit code."""
+    check_format(request.output)
+    if request.in_place == (request.out is not None):
+        raise RunWhere(
+            "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
+        )
+    check_destination(request.out, [directory])
+    log_dir = find_log_dir(RealFiles(), directory)
+    chosen = _choose(log_dir, request.topics, request.match, request.settings)
+    _tell_settings()
+    present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
+    if request.topics and not chosen.topics & present:
+        missing = _tell_missing(request.topics, present)
+        return end_with(RUN_COLUMNS, [], request.output, failures=missing)
+    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
+    host = DirectoryHost(RealFiles(), *_machine())
+    if request.out is None:
+        topics = counted(len(chosen.topics), "topic")
+        question = f"clean {topics} in {os.path.abspath(directory)}"
+        confirm(question, yes=request.yes, can_be_tried=False)
+        where: AbstractContextManager[str] = nullcontext(directory)
+    else:
+        where = directory_copy(RealFiles(), directory, request.out, lock_file.is_held)
+    with where as target:
+        logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
+    for log in logs:
+        if log.fault is not None:
+            report_error(log.fault, str(log.topic_partition))
+    rows = [
+        {
+            **dirty_row(log),
+            "passes": log.pass_count,
+            "freed_bytes": log.freed_bytes,
+            "freed_records": log.freed_records,
+        }
+        for log in logs
+        if log.fault is None
+    ]
+    freed = sum(log.freed_bytes for log in logs)
+    say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
+    missing = _tell_missing(request.topics, {log.topic_partition.topic for log in logs})
+    return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows) + missing)

@@ -1,0 +1,288 @@
+"""What `kctl compact status` and `run` do on a cluster: ask its brokers' cleaners, print rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.cluster import daemon
+from engine.cluster.broker_processes import BrokerState
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.requests import ask_compaction
+from engine.errors import EngineError
+from engine.host.real import RealClock, RealFiles
+from engine.log.compaction_state import CompactionPhase, LogCompaction
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import report_error, say
+from kctl.command_results import end_with
+from kctl.commands.compact.requests import CompactRunRequest
+from kctl.commands.compact.rows import (
+    CLUSTER_RUN_COLUMNS,
+    STATUS_COLUMNS,
+    check_code,
+    replica_row,
+    status_row,
+)
+from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topics
+from kctl.connect import ClusterOptions, connect
+from kctl.render import RowWriter, check_format
+from kctl.render.lasting_line import LastingLine, share_and_left
+from kctl.render.table import size_text
+from kctl.run_where import RunWhere, embedded_cluster
+
+#: Often enough to see how far a cleaning is.
+_PERIOD_S = 0.25
+_AT_WORK = (CompactionPhase.WAITING, CompactionPhase.CLEANING)
+#: So many topics get their commands.
+_ADVISED_MAX = 5
+
+
+class CleanedReplica(NamedTuple):
+    """A partition on one broker."""
+
+    name: TopicPartition
+    broker_id: int
+
+
+Replicas = dict[CleanedReplica, LogCompaction]
+
+
+class NoCleanerTells(EngineError):
+    """Brokers of Kafka tell nobody by a request how far their cleaners are."""
+
+    hint = (
+        "`kctl compact plan` estimates what may be cleaned, with --exact from its records; on a "
+        "broker's machine `kctl compact plan --dir` reads its checkpoints, also while it runs; "
+        "its metrics are kafka.log:type=LogCleaner and LogCleanerManager"
+    )
+
+    def __init__(self) -> None:
+        super().__init__("no request tells how far the cleaners of Kafka's brokers are")
+
+
+class CleansItself(EngineError):
+    """Brokers of Kafka decide themselves when they clean a log."""
+
+    def __init__(self) -> None:
+        super().__init__("no request makes a broker of Kafka clean a log now")
+        self.hint = (
+            "a cleaner takes a log once its dirty part is more than min.cleanable.dirty.ratio of "
+            "it, or older than max.compaction.lag.ms; never its active segment, which segment.ms "
+            "and segment.bytes end; `kctl compact plan` shows what each log waits for"
+        )
+
+
+class CleanStatusRequest(NamedTuple):
+    """The options of `kctl compact status`."""
+
+    topics: list[str]
+    match: str | None
+    watch: bool
+    check: bool
+    output: str
+
+
+def leaders_logs(client: KafkaClient) -> Mapping[TopicPartition, LogCompaction]:
+    """Return the compacted logs of leaders; none unless the cluster is the embedded one."""
+    data = embedded_cluster(client)
+    if data is None:
+        return {}
+    replicas = _requested(client, data)
+    view = client.view({key.topic for key, _ in replicas})
+    leaders = {(key, p.leader) for key, _ in replicas if (p := view.partition(key)) is not None}
+    return {key: log for (key, broker), log in replicas.items() if (key, broker) in leaders}
+
+
+def _requested(
+    client: KafkaClient,
+    data: DataDirectory,
+    topics: Collection[str] | None = None,
+    *,
+    begins: bool = False,
+) -> Replicas:
+    """Return what the cleaners of an embedded cluster say; `begins` has them clean topics."""
+    timeout_s = client.timeout_ms / 1000
+
+    def pause(duration_ms: int) -> None:
+        client.links.pause(duration_ms)
+
+    with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+        told = ask_compaction(data, RealClock(), timeout_s, pause, topics=topics, begins=begins)
+    return {
+        CleanedReplica(TopicPartition(log.topic, log.partition), broker_id): log
+        for broker_id, logs in sorted(told.items())
+        for log in logs
+    }
+
+
+def _tell_silent(data: DataDirectory) -> None:
+    """Say which brokers could not be asked."""
+    for broker in daemon.status_as(data, data.state()).brokers:
+        if broker.state is not BrokerState.RUNNING:
+            say(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
+
+
+def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
+    chosen = {key: log for key, log in replicas.items() if names is None or key.name.topic in names}
+    return dict(sorted(chosen.items()))
+
+
+# Status
+
+
+def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
+    """Print how far cleaners are, again and again if they are watched; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        data = embedded_cluster(client)
+        if data is None:
+            raise NoCleanerTells
+        names, failures = _named(client, request)
+        writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
+        seen: dict[CleanedReplica, dict[str, Any]] = {}
+        while True:
+            replicas = _of_topics(_requested(client, data), names)
+            for key, log in replicas.items():
+                row = status_row(key.broker_id, log)
+                if seen.get(key) != row:
+                    seen[key] = row
+                    writer.write(row)
+            if not request.watch or not any(_has_work(log) for log in replicas.values()):
+                break
+            writer.flush()
+            time.sleep(_PERIOD_S)
+        _tell_silent(data)
+    writer.close()
+    if not replicas:
+        say("no log is compacted")
+    code = check_code(replicas.values(), is_check=request.check)
+    return exits.FAILED if failures else code
+
+
+def _has_work(log: LogCompaction) -> bool:
+    return log.is_due or log.phase in _AT_WORK
+
+
+def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] | None, int]:
+    """Return the compacted topics that are named or match, None for all; and the failures."""
+    if not request.topics and request.match is None:
+        return None, 0
+    found = compacted_topics(client, request.topics, request.match, {})
+    return set(found.configs), found.failures
+
+
+# Run
+
+
+def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
+    """Have the cleaners of the embedded cluster clean now, and wait; returns the exit code."""
+    check_format(request.output)
+    _refuse_options(request)
+    with connect(options) as client:
+        data = embedded_cluster(client)
+        found = compacted_topics(client, request.topics, request.match, {})
+        if data is None:
+            report_error(CleansItself())
+            _advise(found)
+            return exits.FAILED
+        names = set(found.configs)
+        before: Replicas = {}
+        after: Replicas = {}
+        if names:
+            before = _of_topics(_requested(client, data, names, begins=True), names)
+            after = _awaited(client, data, before, names)
+            _tell_silent(data)
+    failures = found.failures
+    rows = []
+    for key, log in after.items():
+        if log.fault is not None:
+            report_error(EngineError(log.fault), f"{key.name} on broker {key.broker_id}")
+            failures += 1
+        else:
+            rows.append(_run_row(key, before.get(key, log), log))
+    freed = sum(row["freed_bytes"] for row in rows)
+    if rows or not failures:
+        say(f"{size_text(freed)} went, of {counted(len(rows), 'replica')}")
+    return end_with(CLUSTER_RUN_COLUMNS, rows, request.output, failures=failures)
+
+
+def _advise(found: CompactedTopics) -> None:
+    """Say which settings have topics cleaned soon, and which bring back what was."""
+    for topic in sorted(found.configs)[:_ADVISED_MAX]:
+        soon, *back = advice(topic, found.told[topic])
+        if soon:
+            say(f"to have {topic} cleaned soon: {soon}")
+            say(f"and afterwards: {' && '.join(back)}")
+
+
+def _refuse_options(request: CompactRunRequest) -> None:
+    for given, name in (
+        (request.settings, "--set"),
+        (request.in_place, "--in-place"),
+        (request.out, "--out"),
+        (request.buffer, "--buffer"),
+    ):
+        if given:
+            raise RunWhere(f"{name} needs --dir", "a cluster cleans its logs by their settings")
+
+
+def _awaited(
+    client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
+) -> Replicas:
+    """Wait until nothing that was asked for waits or is cleaned; returns the logs by then."""
+    line = LastingLine(RealClock())
+    replicas = before
+    try:
+        while any(log.phase in _AT_WORK for log in replicas.values()):
+            time.sleep(_PERIOD_S)
+            replicas = _of_topics(_requested(client, data), names)
+            line.show(partial(_progress, before, replicas))
+    except KeyboardInterrupt:
+        line.clear()
+        say("brokers go on with what they were asked for: `kctl compact status` shows how far")
+        raise
+    line.clear()
+    return replicas
+
+
+def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
+    """Return how much was read of what is to be read: dirty parts twice, clean ones once."""
+    requested = {key: log for key, log in before.items() if log.phase in _AT_WORK}
+    done = total = ended = 0
+    for key, was in requested.items():
+        log = now.get(key, was)
+        whole = was.cleanable_bytes + was.size_bytes
+        total += whole
+        if log.phase not in _AT_WORK:
+            ended += 1
+            done += whole
+        elif log.now is not None:
+            done += min(whole, log.now.done_bytes)
+    parts = [
+        f"cleaning: {ended} of {counted(len(requested), 'replica')}",
+        f"{done / 1e6:,.1f} MB of {total / 1e6:,.1f} MB",
+        f"{done / 1e6 / lasting_s:,.1f} MB/s",
+        *share_and_left(done, total, lasting_s),
+    ]
+    return ", ".join(parts)
+
+
+def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> dict[str, Any]:
+    last = after.last if after.last != before.last or before.phase in _AT_WORK else None
+    freed = 0 if last is None else last.before_bytes - last.after_bytes
+    if last is not None and before.log_end_offset == after.log_end_offset:
+        # As many passes as there were.
+        freed = before.size_bytes - after.size_bytes
+    records = 0 if last is None else last.before_records - last.after_records
+    return {
+        **replica_row(key.broker_id, after),
+        "freed_bytes": freed,
+        "freed_records": records,
+        "elapsed_ms": None if last is None else last.elapsed_ms,
+        "bytes_per_s": None if last is None else round(last.bytes_per_s),
+    }

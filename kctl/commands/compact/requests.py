@@ -1,0 +1,58 @@
+"""The options of `kctl compact`, and errors of several of its commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import EngineError
+from kctl.run_where import RunWhere
+from kctl.sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from engine.log.cleaner.cleaning_facts import CleaningSettings
+
+#: Memory for keys, as that of a broker's cleaner.
+BUFFER = "128MiB"
+
+
+class CompactPlanRequest(NamedTuple):
+    """The options of `kctl compact plan`."""
+
+    topics: list[str]
+    match: str | None
+    dirs: list[str]
+    settings: list[str]
+    exact: bool
+    buffer: str | None
+    chart: bool
+    output: str
+
+    def cleaning_settings(self) -> CleaningSettings:
+        """Return what a cleaning that is tried has; raises RunWhere, UnreadableArgument."""
+        if self.buffer is not None and not self.exact:
+            raise RunWhere("--buffer needs --exact", "keys are read with it alone")
+        from engine.log.cleaner.cleaning_facts import CleaningSettings
+
+        return CleaningSettings(map_bytes=parse_bytes(self.buffer or BUFFER))
+
+
+class CompactRunRequest(NamedTuple):
+    """The options of `kctl compact run`."""
+
+    topics: list[str]
+    match: str | None
+    directory: str | None
+    settings: list[str]
+    in_place: bool
+    out: str | None
+    yes: bool
+    buffer: str | None
+    output: str
+
+
+class KeysLeft(EngineError):
+    """The keys of a log did not fit into the memory for them: more goes than was counted."""
+
+    def __init__(self, name: str, first_dirty_offset: int) -> None:
+        self.hint = "give more memory with --buffer: a key takes 24 bytes, and a tenth stays free"
+        super().__init__(f"{name}: keys fit up to offset {first_dirty_offset} alone")

@@ -1,0 +1,118 @@
+"""Topics of a cluster that are compacted, with the settings that decide on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    describe_configs,
+)
+from engine.errors import EngineError
+from engine.log.log_config import LogConfig
+from kctl.asking import report_error
+from kctl.commands.retention.settings import log_config
+from kctl.selection import matching_topics, name_alike
+
+#: What decides when a log is cleaned, and values by which that is soon.
+SOON: Final = {
+    "min.cleanable.dirty.ratio": "0.01",
+    "segment.ms": "60000",
+    "min.compaction.lag.ms": "0",
+}
+
+
+class NotCompacted(EngineError):
+    """A topic was named that no cleaner looks at."""
+
+    def __init__(self, topic: str, policy: str) -> None:
+        self.topic = topic
+        super().__init__(f"topic {topic} is not compacted: its cleanup.policy is {policy}")
+        self.hint = (
+            f"`kctl configs set --topic {topic} cleanup.policy=compact` has it compacted; "
+            "`kctl compact plan --set cleanup.policy=compact` tells what that would free"
+        )
+
+
+class CompactedTopics(NamedTuple):
+    """Settings of logs by topic, as set and as brokers told them, and how many topics failed."""
+
+    configs: dict[str, LogConfig]
+    told: dict[str, Mapping[str, ConfigEntry]]
+    failures: int
+
+
+def compacted_topics(
+    client: KafkaClient, topics: list[str], match: str | None, overrides: Mapping[str, str]
+) -> CompactedTopics:
+    """Return what is named or matches and is compacted, else all that is; tells what is not.
+
+    Errors: as `matching_topics`.
+    """
+    is_chosen = bool(topics) or match is not None
+    view = client.view(None)
+    names = matching_topics(client, topics, match) if is_chosen else sorted(view.topics)
+    failures: list[EngineError] = []
+    existing = []
+    for name in dict.fromkeys(names):
+        failure = topic_failure(view, name)
+        if failure is None:
+            existing.append(name)
+        else:
+            failures.append(failure)
+    name_alike(client, failures, names)
+    resources = [Resource(ConfigResourceType.TOPIC, name) for name in existing]
+    found = CompactedTopics({}, {}, 0)
+    for resource, entries in (describe_configs(client, resources) if resources else {}).items():
+        if isinstance(entries, EngineError):
+            failures.append(entries)
+            continue
+        told = {entry.name: entry for entry in entries}
+        values = {name: entry.value for name, entry in told.items() if entry.value is not None}
+        config = log_config({**values, **overrides})
+        if config.is_compacted:
+            found.configs[resource.name] = config
+            found.told[resource.name] = told
+        elif resource.name in topics:
+            failures.append(NotCompacted(resource.name, values.get("cleanup.policy", "delete")))
+    for error in failures:
+        report_error(error)
+    return found._replace(failures=len(failures))
+
+
+def advice(topic: str, told: Mapping[str, ConfigEntry]) -> list[str]:
+    """Return the command that has a broker clean a topic soon, and those that undo it.
+
+    The first is empty where the topic's settings are such already.
+    """
+    changes = {
+        key: value
+        for key, value in SOON.items()
+        if key in told and _number(told[key].value) > float(value)
+    }
+    if not changes:
+        return [""]
+    own = {
+        key: told[key] for key in changes if told[key].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
+    setting = " ".join(f"{key}={value}" for key, value in changes.items())
+    lines = [f"kctl configs set --topic {topic} {setting}"]
+    kept = " ".join(f"{key}={entry.value}" for key, entry in own.items())
+    if kept:
+        lines.append(f"kctl configs set --topic {topic} {kept}")
+    given_up = " ".join(key for key in changes if key not in own)
+    if given_up:
+        lines.append(f"kctl configs unset --topic {topic} {given_up}")
+    return lines
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

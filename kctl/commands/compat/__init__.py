@@ -1,0 +1,1 @@
+"""`kctl compat`: its options in `app`, and what it does."""

@@ -1,0 +1,1 @@
+"""`kctl completions`: its options in `app`, and what it does."""

@@ -1,0 +1,1 @@
+"""`kctl configs`: its options in `app`, and what it does."""

@@ -1,0 +1,272 @@
+"""What `kctl configs` and `kctl topics configs` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.client import config_admin
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOp,
+    ConfigResourceType,
+    Resource,
+    Synonym,
+)
+from engine.errors import EngineError
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import report_error, say
+from kctl.command_results import end_with
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.render import TABLES, Column, check_format
+from kctl.selection import select_topics
+from kctl.setting_checks import missing, note_on_unknown, unset_errors, with_hint
+
+_KINDS = {
+    ConfigResourceType.TOPIC: "topic",
+    ConfigResourceType.BROKER: "broker",
+    ConfigResourceType.BROKER_LOGGER: "broker-logger",
+}
+_DEFAULTS = "default"
+
+_SYNONYM_COLUMNS = (
+    Column("name", "NAME"),
+    Column("value", "VALUE", kind="string?"),
+    Column("source", "SOURCE"),
+)
+CONFIG_COLUMNS = (
+    Column("resource_type", "OF"),
+    Column("resource_name", "NAME"),
+    Column("key", "KEY", is_name=True),
+    Column("value", "VALUE", kind="string?"),
+    Column("source", "SOURCE"),
+    Column("is_read_only", "READ-ONLY", wide=True, kind="boolean"),
+    Column("is_sensitive", "SENSITIVE", wide=True, kind="boolean"),
+    Column("type", "TYPE", wide=True, kind="string?"),
+    Column("synonyms", "BEHIND IT", wide=True, kind="object[]", fields=_SYNONYM_COLUMNS),
+)
+DOCUMENTATION_COLUMN = Column(
+    "documentation", "DOCUMENTATION", beneath=True, kind="string?", is_optional=True
+)
+# What Kafka writes its documentation with, %n by mistake; words such as <port> are no tags.
+_TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
+_BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
+CHANGE_COLUMNS = (
+    Column("resource_type", "OF"),
+    Column("resource_name", "NAME", is_name=True),
+    Column("change", "CHANGE"),
+    Column("result", "RESULT"),
+)
+
+
+class NoResource(EngineError):
+    """Nothing was named whose settings are meant."""
+
+    exit_code = exits.USAGE
+    hint = "give --topic NAME, --broker ID, --broker-defaults or --broker-logger ID"
+
+    def __init__(self) -> None:
+        super().__init__("settings of what? Nothing is named")
+
+
+class DescribeRequest(NamedTuple):
+    """The options of `kctl configs describe`."""
+
+    resources: list[Resource]
+    keys: list[str]
+    all: bool
+    doc: bool
+    output: str
+
+
+class ChangeRequest(NamedTuple):
+    """The options of `kctl configs set` and `unset`."""
+
+    resources: list[Resource]
+    changes: list[ConfigChange]
+    dry_run: bool
+    output: str
+
+
+def named_resources(
+    topics: list[str] | None,
+    brokers: list[int] | None,
+    broker_defaults: bool,
+    loggers: list[int] | None,
+) -> list[Resource]:
+    """Return what options name; raises NoResource."""
+    resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
+    resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
+    resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
+    resources += [
+        Resource(ConfigResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()
+    ]
+    if not resources:
+        raise NoResource
+    return list(dict.fromkeys(resources))
+
+
+def parse_change(text: str) -> ConfigChange:
+    """Return the change of `key=value`, `key+=value` or `key-=value`; raises UnreadableArgument."""
+    key, equals, value = text.partition("=")
+    ops = {"+": ConfigOp.APPEND, "-": ConfigOp.SUBTRACT}
+    op = ops.get(key[-1:], ConfigOp.SET)
+    if op is not ConfigOp.SET:
+        key = key[:-1]
+    if not key or not equals:
+        raise UnreadableArgument("a change", text, "KEY=VALUE, KEY+=VALUE or KEY-=VALUE")
+    return ConfigChange(op, key, value)
+
+
+def removals(keys: Sequence[str]) -> list[ConfigChange]:
+    """Return the changes that take settings away; raises UnreadableArgument for `key=value`."""
+    for key in keys:
+        if "=" in key:
+            raise UnreadableArgument("the name of a setting", key, "KEY")
+    return [ConfigChange(ConfigOp.DELETE, key) for key in keys]
+
+
+def describe_topic_configs(
+    options: ClusterOptions,
+    names: list[str],
+    match: str | None,
+    *,
+    all_: bool,
+    doc: bool,
+    output: str,
+) -> int:
+    """Print the settings of topics that are named or match."""
+    check_format(output)
+    with connect(options) as client:
+        _, topics, errors = select_topics(client, names, match)
+    for error in errors:
+        report_error(error)
+    if not topics:
+        return end_with(CONFIG_COLUMNS, [], output, failures=len(errors))
+    resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
+    request = DescribeRequest(resources, [], all=all_, doc=doc, output=output)
+    code = describe_configs(options, request)
+    return exits.FAILED if errors else code
+
+
+def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
+    """Print a row for each setting; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        configs = config_admin.describe_configs(
+            client,
+            request.resources,
+            names=request.keys or None,
+            with_synonyms=True,
+            with_documentation=request.doc,
+        )
+    rows: list[dict[str, Any]] = []
+    failures = 0
+    is_table = request.output in TABLES
+    # A setting that is asked for by name is shown whatever its value.
+    shows_all = request.all or bool(request.keys)
+    for resource in request.resources:
+        entries = configs.get(resource, [])
+        if isinstance(entries, EngineError):
+            report_error(entries, _label(resource))
+            failures += 1
+            continue
+        for absent in missing(resource, request.keys, entries):
+            report_error(absent, _label(resource))
+            failures += 1
+        shown = [entry for entry in entries if shows_all or not entry.is_default]
+        rows += [_row(resource, entry, is_table=is_table) for entry in shown]
+    columns = (*CONFIG_COLUMNS, DOCUMENTATION_COLUMN) if request.doc else CONFIG_COLUMNS
+    return end_with(columns, rows, request.output, failures=failures)
+
+
+def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
+    """Change settings and print a row for each resource; returns the exit code."""
+    check_format(request.output)
+    unset = [change.name for change in request.changes if change.op is ConfigOp.DELETE]
+    with connect(options) as client:
+        refused, not_set = unset_errors(client, request.resources, unset)
+        wanted = {r: request.changes for r in request.resources if r not in refused}
+        if unset and wanted and not request.dry_run:
+            say(f"unset {', '.join(unset)} of {cluster_named(client)}")
+        results: dict[Resource, EngineError | None] = dict(refused)
+        results |= config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
+    rows = []
+    failures = 0
+    for resource in request.resources:
+        error = results.get(resource)
+        if error is not None:
+            report_error(with_hint(error, resource, request.changes), _label(resource))
+            failures += 1
+            continue
+        rows.append(_changed_row(resource, request, not_set.get(resource, [])))
+        for line in note_on_unknown(resource, _names_set(request.changes)):
+            say(line)
+    return end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
+
+
+def _changed_row(
+    resource: Resource, request: ChangeRequest, not_set: Sequence[str]
+) -> dict[str, Any]:
+    result = "would be changed" if request.dry_run else "changed"
+    if all(change.name in not_set for change in request.changes):
+        result = "was not set"
+    return {
+        "resource_type": _KINDS[resource.kind],
+        "resource_name": resource.name or _DEFAULTS,
+        "change": ", ".join(_told(change) for change in request.changes),
+        "result": result,
+    }
+
+
+def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
+    return [change.name for change in changes if change.op is not ConfigOp.DELETE]
+
+
+def _told(change: ConfigChange) -> str:
+    signs = {ConfigOp.SET: "=", ConfigOp.APPEND: "+=", ConfigOp.SUBTRACT: "-="}
+    if change.op is ConfigOp.DELETE:
+        return f"unset {change.name}"
+    return f"{change.name}{signs[change.op]}{change.value}"
+
+
+def _label(resource: Resource) -> str:
+    return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
+
+
+def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> dict[str, Any]:
+    row = {
+        "resource_type": _KINDS[resource.kind],
+        "resource_name": resource.name or _DEFAULTS,
+        "key": entry.name,
+        "value": entry.value,
+        "source": source_word(entry.source.name),
+        "is_read_only": entry.is_read_only,
+        "is_sensitive": entry.is_sensitive,
+        "type": entry.type,
+        "synonyms": [_synonym(synonym) for synonym in entry.synonyms],
+    }
+    if entry.documentation is not None:
+        row["documentation"] = plain_text(entry.documentation) if is_table else entry.documentation
+    return row
+
+
+def plain_text(markup: str) -> str:
+    """Return a documentation without its tags of HTML, for people."""
+    import html
+    import re
+
+    text = re.sub(_BREAKS, " ", re.sub(_TAGS, "", markup))
+    return " ".join(html.unescape(text).split())
+
+
+def _synonym(synonym: Synonym) -> dict[str, Any]:
+    source = source_word(synonym.source.name)
+    return {"name": synonym.name, "value": synonym.value, "source": source}
+
+
+def source_word(name: str) -> str:
+    """Return a source as a short word: `dynamic-topic`, `static-broker`, `default`."""
+    return name.removesuffix("_CONFIG").lower().replace("_", "-")

@@ -1,0 +1,1 @@
+"""`kctl consume`: its options in `app`, and what it does."""

@@ -1,0 +1,134 @@
+"""`kctl consume`: records of partitions, without a group."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Timeout,
+    one_command,
+)
+from kctl.options.filters import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
+
+app = one_command()
+
+_POINT = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:00Z."
+
+
+@app.command(
+    epilog="Examples: kctl consume clicks -e -n 10 · kctl consume clicks:0 --from -5 -f "
+    "'%p %o %k %s\\n' · kctl consume clicks --from -1h -o ndjson | jq .value"
+)
+def consume(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
+    ],
+    start: Annotated[
+        str, typer.Option("--from", metavar="POINT", help=f"Where to start: {_POINT}")
+    ] = "start",
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="POINT", help=f"Stop before this point: {_POINT}"),
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("-e", "--exit", help="Stop at what is the end now (--until end).")
+    ] = False,
+    max_messages: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--max-messages", min=0, metavar="N", help="Stop after so many records."
+        ),
+    ] = None,
+    read_committed: Annotated[
+        bool | None,
+        typer.Option(
+            "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
+        ),
+    ] = False,
+    key: Key = None,
+    key_regex: KeyRegex = None,
+    value_regex: ValueRegex = None,
+    header: HeaderName = None,
+    json_path: JsonPath = None,
+    schema_registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="KCTL_SCHEMA_REGISTRY",
+            help="Decode Avro, Protobuf and JSON Schema by this registry.",
+        ),
+    ] = None,
+    schemas: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc, "
+            "FILE.proto:Message.",
+        ),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "-f",
+            "--format",
+            metavar="TEMPLATE",
+            help="%s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, "
+            "%e leader epoch, %S %K sizes, %% percent, \\n \\t \\r \\0 \\xNN.",
+        ),
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="text (by --format), table, wide, json, ndjson, yaml, csv, markdown, html or tsv.",
+        ),
+    ] = "text",
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Text byte for byte on a terminal too, control characters too."),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as fetch.max.bytes=1000."),
+    ] = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+) -> int:
+    """Print records of topics or partitions; goes on until --until, -e, -n or Ctrl-C.
+
+    Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
+    ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
+    """
+    from kctl.client_overrides import client_overrides
+    from kctl.commands.consume.consuming import ConsumeRequest, consume_records
+    from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
+    from kctl.content_filters import content_filters
+
+    overrides = client_overrides(settings or [], CONSUMER_KEYS)
+    request = ConsumeRequest(
+        words=words,
+        start=start,
+        until="end" if exit_at_end and until is None else until,
+        max_messages=max_messages,
+        fetch=fetch_options(overrides.own, read_committed=read_committed),
+        template=template,
+        output=output,
+        is_raw=raw,
+        schema_registry=schema_registry,
+        schemas=schemas,
+        filters=content_filters(key, key_regex, value_regex, header, json_path),
+    )
+    options = ClusterOptions(bootstrap, command_config, context, timeout, overrides.shared)
+    return consume_records(options, request)

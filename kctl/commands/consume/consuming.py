@@ -1,0 +1,301 @@
+"""What `kctl consume` does: finds where to start and stop, fetches, prints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.dump.filters import Filters
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE
+from engine.model import TopicPartition
+from engine.records.record_run import RecordRun
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import report_error, say
+from kctl.bulk_reading import BulkReading
+from kctl.connect import ClusterOptions, connect
+from kctl.exits import Terminated
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.offset_points import OffsetLookup, PointKind, parse_point
+from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
+from kctl.record_format import RecordFormat
+from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
+from kctl.render import MARKUPS, TABLES, RowWriter, check_format
+from kctl.render.rate_line import RateLine
+from kctl.render.visible import visible_lines
+from kctl.selection import select_partitions
+
+_TEXT = "text"
+_FORMATS = (_TEXT, *TABLES, "json", "ndjson", "yaml", "csv", *MARKUPS)
+_VALUES = "%s\\n"
+#: How long one wait for records lasts; Ctrl-C ends it at once.
+_WAIT_MS = 1_000
+
+
+class ConsumeRequest(NamedTuple):
+    """The options of `kctl consume`."""
+
+    words: list[str]
+    start: str
+    until: str | None
+    max_messages: int | None
+    fetch: FetchOptions
+    template: str | None
+    output: str
+    is_raw: bool = False
+    filters: Filters = Filters()
+    schema_registry: str | None = None
+    schemas: str | None = None
+
+
+class Sink(Protocol):
+    """Where records go."""
+
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
+        """Take some records of a partition, and what schemas make of them."""
+        ...
+
+    def flush(self) -> None:
+        """Make what was written visible."""
+        ...
+
+    def close(self, *, failures: int) -> None:
+        """Complete the output; so many errors were told beside it."""
+        ...
+
+
+class TextSink:
+    """Records by a template: byte for byte, or with nothing that would steer a terminal."""
+
+    def __init__(self, template: str, *, is_visible: bool) -> None:
+        self._format = RecordFormat(template, visible_lines if is_visible else None)
+        self._stream = sys.stdout.buffer
+
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
+        """Print records."""
+        run = run if decoded is None else decoded.texts(run)
+        self._stream.write(self._format.fill(partition, run))
+
+    def flush(self) -> None:
+        """Make what was written visible."""
+        self._stream.flush()
+
+    def close(self, *, failures: int) -> None:  # a text has no heading
+        """Make the last record visible."""
+        self._stream.flush()
+
+
+class RowSink:
+    """Records as rows of a format."""
+
+    def __init__(self, output: str, *, is_decoded: bool) -> None:
+        columns = (*RECORD_COLUMNS, *DECODED_COLUMNS) if is_decoded else RECORD_COLUMNS
+        self._writer = RowWriter(columns, output, is_stream=True)
+        self._is_table = output in (*TABLES, "csv", *MARKUPS)
+
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
+        """Write records."""
+        shared, varying = run_columns(partition, run, is_table=self._is_table)
+        if decoded is not None:
+            varying |= decoded.columns()
+        self._writer.write_run(shared, varying)
+
+    def flush(self) -> None:
+        """Make what was written visible."""
+        self._writer.flush()
+
+    def close(self, *, failures: int) -> None:
+        """Complete the document."""
+        self._writer.close(failures=failures)
+        self._writer.flush()
+
+
+def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
+    """Print records until the end that was asked for; returns the exit code."""
+    try:
+        with deferred_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
+            return _consume(options, request, interrupts)
+    except Terminated:
+        return exits.TERMINATED
+
+
+def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
+    decoder = schema_decoder(
+        request.schema_registry, request.schemas, os.environ, options.timeout_s
+    )
+    sink = _sink(request, is_decoded=decoder is not None)
+    with connect(options) as client:
+        run = _Run(sink, request.max_messages, interrupts)
+        if request.filters.json_conditions:
+            run.filters = request.filters._replace(on_unjudged=run.fail)
+        else:
+            run.filters = request.filters
+        if decoder is not None:
+            run.decoding = RecordDecoding(decoder, run.fail)
+        with interrupts.allowed():
+            starts = _starts(client, request, run)
+        run.rate_line = _rate_line(client, starts, run.ends)
+        try:
+            run.fetch_all(client, starts, request.fetch)
+        finally:
+            # A document that is cut short by Ctrl-C still ends as it should.
+            run.clear_rate_line()
+            sink.close(failures=run.failures)
+    return run.exit_code
+
+
+def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[TopicPartition, int]:
+    """Return where to start in each partition that has something to print; `run` has the ends."""
+    now_ms = client.clock.wall_ms()
+    start = parse_point(request.start, now_ms)
+    until = None if request.until is None else parse_point(request.until, now_ms)
+    _, partitions, errors = select_partitions(client, request.words)
+    for error in errors:
+        run.fail(error)
+    lookup = OffsetLookup(client, partitions, read_committed=request.fetch.read_committed)
+    starts = run.without_errors(lookup.resolve(start))
+    if until is None:
+        return starts
+    ends = lookup.resolve(until)
+    run.ends = run.without_errors({partition: ends[partition] for partition in starts})
+    left = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
+    if start.kind is PointKind.OFFSET and len(left) < len(starts):
+        _tell_beyond(run, lookup, {p: o for p, o in starts.items() if p not in left})
+    return left
+
+
+def _tell_beyond(run: _Run, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]) -> None:
+    """Tell of offsets that no record of their partition has had yet, and the next has not."""
+    log_ends = lookup.resolve(parse_point("end", 0))
+    for partition, offset in offsets.items():
+        end = log_ends[partition]
+        if isinstance(end, int) and offset > end:
+            detail = f"{offset} lies beyond the end, {end}"
+            run.fail(api_error(OFFSET_OUT_OF_RANGE, detail), str(partition))
+
+
+def _rate_line(
+    client: KafkaClient,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> RateLine | None:
+    """Return what shows how far it is, where a person sees no records and there is an end."""
+    is_watched = sys.stderr is not None and sys.stderr.isatty()
+    if not ends or sys.stdout.isatty() or not is_watched:
+        return None
+    return RateLine(client.clock, total_count=sum(ends[p] - o for p, o in starts.items()))
+
+
+def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
+    check_format(request.output, _FORMATS)
+    if request.output == _TEXT:
+        is_visible = sys.stdout.isatty() and not request.is_raw
+        return TextSink(request.template or _VALUES, is_visible=is_visible)
+    if request.template is not None:
+        raise UnreadableArgument("an output that takes --format", request.output, _TEXT)
+    return RowSink(request.output, is_decoded=is_decoded)
+
+
+class _Run:
+    """One run: what is left to print, and what went wrong."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        max_messages: int | None,
+        interrupts: HeldInterrupts,
+    ) -> None:
+        self._sink = sink
+        self._interrupts = interrupts
+        self.filters = Filters()
+        self._is_waiting = False
+        self.decoding: RecordDecoding | None = None
+        self.rate_line: RateLine | None = None
+        self._read_count = 0
+        self._read_bytes = 0
+        self._left = max_messages
+        self._bulk = BulkReading()
+        self.ends: dict[TopicPartition, int] = {}
+        self.failures = 0
+        self.exit_code = exits.OK
+
+    def clear_rate_line(self) -> None:
+        """Take away what shows how far it is."""
+        if self.rate_line is not None:
+            self.rate_line.clear()
+
+    def fail(self, error: EngineError, about: str | None = None) -> None:
+        """Tell the error of one partition; the others go on."""
+        self.clear_rate_line()
+        report_error(error, about)
+        self.failures += 1
+        self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
+
+    def without_errors(
+        self, results: dict[TopicPartition, int | EngineError]
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets that were found, and tell of the others."""
+        offsets = {}
+        for partition, result in results.items():
+            if isinstance(result, EngineError):
+                self.fail(result, str(partition))
+            else:
+                offsets[partition] = result
+        return offsets
+
+    def fetch_all(
+        self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
+    ) -> None:
+        """Print records until nothing is left to print."""
+        fetcher = Fetcher(client, starts, options)
+        while fetcher.partitions and self._left != 0:
+            with self._interrupts.allowed():
+                arrived = fetcher.poll(_WAIT_MS)
+            for fetched in arrived:
+                self._take(fetcher, fetched)
+            self._sink.flush()
+            self._tell_trouble(fetcher.trouble, client.timeout_ms)
+
+    def _tell_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
+        """Say once that the brokers are waited for, and once that they are back."""
+        if trouble is not None and not self._is_waiting:
+            self.clear_rate_line()
+            say(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
+        elif trouble is None and self._is_waiting:
+            say("going on")
+        self._is_waiting = trouble is not None
+
+    def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
+        partition = fetched.partition
+        end = self.ends.get(partition)
+        for run in fetched.runs:
+            self._print(partition, run if end is None else run.between(0, end))
+        if fetched.error is not None:
+            self.fail(fetched.error, str(partition))
+        elif end is not None and fetched.next_offset >= end:
+            fetcher.stop(partition)
+
+    def _print(self, partition: TopicPartition, run: RecordRun) -> None:
+        """Print of a run what is wanted."""
+        self._bulk.count(run.record_count)
+        if self.rate_line is not None:
+            self._read_count += run.record_count
+            self._read_bytes += sum(map(len, filter(None, run.values)))
+            self.rate_line.update(self._read_count, self._read_bytes)
+        decoded = None if self.decoding is None else self.decoding.decoded(run)
+        if self.filters.picks_some:
+            places = self.filters.places(run if decoded is None else decoded.texts(run))
+            run = run.at_places(places)
+            decoded = None if decoded is None else decoded.at_places(places)
+        if self._left is not None:
+            run = run.slice(0, self._left)
+            decoded = None if decoded is None else decoded.first(self._left)
+            self._left -= run.record_count
+        if run.record_count:
+            self._sink.write(partition, run, decoded)

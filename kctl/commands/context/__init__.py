@@ -1,0 +1,1 @@
+"""`kctl context`: its options in `app`, and what it does."""

@@ -1,0 +1,212 @@
+"""What `kctl context` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.client.settings import client_settings, parse_addresses
+from engine.config.java_properties import parse_properties
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from kctl import exits
+from kctl.arguments import UnreadableArgument, is_utf8
+from kctl.asking import say
+from kctl.context import (
+    Profile,
+    Profiles,
+    change_profiles,
+    choose,
+    load_profiles,
+    profiles_path,
+    servers_in,
+)
+from kctl.render import Column, write_object, write_rows
+
+_GUARD_COLUMNS = (
+    Column("is_protected", "PROTECTED", kind="boolean"),
+    Column("is_read_only", "READ-ONLY", kind="boolean"),
+    Column("cluster_id", "CLUSTER", kind="string?"),
+)
+CONTEXT_COLUMNS = (
+    Column("name", "CONTEXT"),
+    Column("is_current", "CURRENT", kind="boolean"),
+    Column("bootstrap_servers", "SERVERS"),
+    Column("command_config", "PROPERTIES", kind="string?"),
+    *_GUARD_COLUMNS,
+)
+CHOICE_COLUMNS = (
+    Column("source", "DECIDED BY"),
+    Column("bootstrap_servers", "SERVERS"),
+    Column("command_config", "PROPERTIES", kind="string?"),
+    *_GUARD_COLUMNS,
+)
+#: How long `set` waits for the cluster to tell its id.
+_ASK_MS = 2_000
+
+
+def _load() -> Profiles:
+    return load_profiles(RealFiles(), profiles_path(os.environ))
+
+
+def _change(change: Callable[[Profiles], Profiles]) -> Profiles:
+    return change_profiles(RealFiles(), profiles_path(os.environ), change)
+
+
+def list_contexts(output: str) -> int:
+    """Print a row for each context."""
+    profiles = _load()
+    rows = [_row(name, profiles) for name in sorted(profiles.by_name)]
+    write_rows(CONTEXT_COLUMNS, rows, output)
+    return exits.OK
+
+
+def _row(name: str, profiles: Profiles) -> dict[str, Any]:
+    return {
+        "name": name,
+        "is_current": name == profiles.current,
+        **profiles.by_name[name]._asdict(),
+    }
+
+
+class ContextChange(NamedTuple):
+    """The options of `kctl context set`: None leaves a part as it is, an empty text forgets it."""
+
+    bootstrap: str | None
+    command_config: str | None
+    is_protected: bool | None
+    is_read_only: bool | None
+    cluster_id: str | None
+
+
+def set_context(name: str, change: ContextChange, *, use: bool) -> int:
+    """Keep a context; what is not given stays as it was. All parts are checked first."""
+    if not is_utf8(name):
+        raise UnreadableArgument("the name of a context", name, "text in UTF-8")
+    if change.bootstrap is not None and not is_utf8(change.bootstrap):
+        raise UnreadableArgument("an address", change.bootstrap, "HOST:PORT in UTF-8")
+    kept = _load().by_name.get(name)
+    profile, note = _with_id(_changed(name, kept, change), kept, change)
+
+    def keep(profiles: Profiles) -> Profiles:
+        current = name if use or profiles.current is None else profiles.current
+        return profiles.with_profile(name, profile)._replace(current=current)
+
+    profiles = _change(keep)
+    is_current = profiles.current == name
+    say(f"context {name} is kept" + (" and current" if is_current else "") + _guards(profile))
+    if note:
+        say(note)
+    return exits.OK
+
+
+def _guards(profile: Profile) -> str:
+    words = [
+        word
+        for word, is_set in (
+            ("protected", profile.is_protected),
+            ("read-only", profile.is_read_only),
+        )
+        if is_set
+    ]
+    if profile.cluster_id is not None:
+        words.append(f"for cluster {profile.cluster_id}")
+    return f": {', '.join(words)}" if words else ""
+
+
+def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
+    """Return a context with its changes but for the cluster id; raises UnreadableArgument."""
+    servers = change.bootstrap or (kept.bootstrap_servers if kept else None)
+    if servers is None and change.command_config:
+        servers = servers_in(RealFiles(), change.command_config)
+    if servers is None:
+        expected = "-b HOST:PORT, or bootstrap.servers in --command-config"
+        raise UnreadableArgument("a whole context", name, expected)
+    parse_addresses(servers)
+    before = kept or Profile(servers)
+    properties = before.command_config
+    if change.command_config is not None:
+        properties = os.path.abspath(change.command_config) if change.command_config else None
+    if properties is not None:
+        client_settings(parse_properties(RealFiles().read_bytes(properties), properties))
+    return Profile(
+        servers,
+        properties,
+        before.is_protected if change.is_protected is None else change.is_protected,
+        before.is_read_only if change.is_read_only is None else change.is_read_only,
+        before.cluster_id,
+    )
+
+
+def _with_id(
+    profile: Profile, kept: Profile | None, change: ContextChange
+) -> tuple[Profile, str | None]:
+    """Return a context with the id of its cluster, as far as it can be known, and a note on it."""
+    if change.cluster_id is not None:
+        return profile._replace(cluster_id=change.cluster_id or None), None
+    is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers
+    if profile.cluster_id is not None and not is_moved:
+        return profile, None
+    try:
+        found = _ask_for_id(profile)
+    except EngineError as error:
+        then = "learnt" if profile.cluster_id is None else f"compared with {profile.cluster_id}"
+        return profile, f"note: the cluster's id is {then} at the first use: {error}"
+    if found is not None and profile.cluster_id not in (None, found):
+        return profile._replace(cluster_id=found), f"note: it was for cluster {profile.cluster_id}"
+    return profile._replace(cluster_id=found or profile.cluster_id), None
+
+
+def _ask_for_id(profile: Profile) -> str | None:
+    from engine.client.blocking import KafkaClient
+    from kctl.connect import client_settings_of, real_host
+
+    host = real_host()
+    with KafkaClient(
+        parse_addresses(profile.bootstrap_servers),
+        streams=host.streams,
+        clock=host.clock,
+        entropy=host.entropy,
+        settings=client_settings_of(profile.command_config, {}),
+        timeout_ms=_ASK_MS,
+    ) as client:
+        return client.view([]).cluster_id
+
+
+def use_context(name: str) -> int:
+    """Make a context the current one."""
+
+    def use(profiles: Profiles) -> Profiles:
+        profiles.get(name)
+        return profiles._replace(current=name)
+
+    _change(use)
+    say(f"context {name} is current")
+    return exits.OK
+
+
+def show_context(name: str | None, output: str) -> int:
+    """Print a context, or the choice that commands would make now."""
+    if name is None:
+        choice = choose(os.environ, RealFiles())
+        guards = _load().get(choice.context) if choice.context else Profile("")
+        write_object(CHOICE_COLUMNS, {**guards._asdict(), **choice._asdict()}, output)
+        return exits.OK
+    profiles = _load()
+    profiles.get(name)
+    write_object(CONTEXT_COLUMNS, _row(name, profiles), output)
+    return exits.OK
+
+
+def delete_context(name: str) -> int:
+    """Forget a context."""
+
+    def forget(profiles: Profiles) -> Profiles:
+        profiles.get(name)
+        others = {other: kept for other, kept in profiles.by_name.items() if other != name}
+        return Profiles(None if profiles.current == name else profiles.current, others)
+
+    current = _change(forget).current
+    say(f"context {name} is forgotten" + ("" if current else "; none is current now"))
+    return exits.OK

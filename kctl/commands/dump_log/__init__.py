@@ -1,0 +1,1 @@
+"""`kctl dump-log`: its options in `app`, and what it does."""

@@ -1,0 +1,161 @@
+"""`kctl dump-log`: what is in segment files, in Kafka's own lines or as rows.
+
+The options of Kafka's tool mean what they mean there, down to exit codes: usage errors and
+`--help` exit with 1, findings with 0 unless `--check` is given. `-h` shows the same help on
+stdout with exit code 0.
+
+A call whose words are all known is read here, without importing Typer: that is a third of the
+time that a small dump takes. All else, with every error, is left to `dump_log_options.py`, and a
+test holds the two to the same options.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any
+
+from kctl import exits
+
+_CLASS_DEFAULT = "org.apache.kafka.tools.api.StringDecoder"
+_OPTIONAL_ARGUMENT = ("--key-decoder-class", "--value-decoder-class")
+_DIGITS_MAX = 18
+_ONCE = ("--files", "--max-bytes", "--max-message-size", *_OPTIONAL_ARGUMENT)
+
+#: Options that are there or not.
+FLAGS = (
+    "print_data_log", "deep_iteration", "skip_record_metadata", "verify_index_only",
+    "index_sanity_check", "offsets_decoder", "transaction_log_decoder",
+    "cluster_metadata_decoder", "remote_log_metadata_decoder", "share_group_state_decoder",
+    "headers_only", "check",
+)  # fmt: skip
+#: Options with a text, and what they are without one.
+TEXTS = {
+    "files": None, "max_bytes": "2147483647", "max_message_size": "5242880",
+    "key_decoder_class": None, "value_decoder_class": None, "kafka_version": "3.9.1",
+    "from_timestamp": None, "to_timestamp": None, "key": None, "key_regex": None,
+    "value_regex": None, "header": None, "output": "text",
+}  # fmt: skip
+#: Options with a whole number.
+NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
+#: Options that may be given several times, which Typer reads.
+REPEATED = ("json_path",)
+
+
+def read_options_fast(args: list[str]) -> dict[str, Any] | None:
+    """Return the options of a call, None if a word of it is not plainly known."""
+    given: dict[str, Any] = {
+        "paths": [],
+        **dict.fromkeys(FLAGS, False),
+        **TEXTS,
+        **dict.fromkeys(NUMBERS),
+        **dict.fromkeys(REPEATED),
+    }
+    seen: set[str] = set()
+    words = iter(args)
+    for word in words:
+        if not word.startswith("-"):
+            given["paths"].append(word)
+            continue
+        name = "output" if word == "-o" else word[2:].replace("-", "_")
+        if word != "-o" and (not word.startswith("--") or "_" in word):
+            return None
+        if name in FLAGS:
+            given[name] = True
+            continue
+        value = next(words, None)
+        is_option = name in TEXTS or name in NUMBERS
+        if not is_option or name in seen or value is None or value.startswith("-"):
+            return None
+        # Longer ones have a range to be told of.
+        if name in NUMBERS and not (value.isdecimal() and len(value) <= _DIGITS_MAX):
+            return None
+        seen.add(name)
+        given[name] = int(value) if name in NUMBERS else value
+    return given
+
+
+def __getattr__(name: str) -> Any:
+    """Return the Typer application when somebody asks for it."""
+    if name == "app":
+        from kctl.commands.dump_log.options import app
+
+        return app
+    raise AttributeError(name)
+
+
+def run(args: list[str]) -> int:
+    """Run the command with the argument rules of Kafka's tool."""
+    if "-h" in args:
+        return _help(sys.stdout, exits.OK)
+    if not args:
+        return _help(sys.stderr, exits.FAILED)
+    options = read_options_fast(args)
+    if options is not None:
+        from kctl.commands.dump_log.plan import DumpPlan
+
+        return DumpPlan(options).execute()
+    prepared = _with_optional_arguments(args)
+    repeated = next((name for name in _ONCE if _count(prepared, name) > 1), None)
+    if repeated is not None:
+        sys.stderr.write(f"error: {repeated} is given more than once\n")
+        return exits.FAILED
+    command = _command()
+    requested = [word for word in prepared if word in ("--help", "--version")]
+    try:
+        rest = [word for word in prepared if word not in requested]
+        if requested:
+            command.make_context("kctl dump-log", rest)
+        else:
+            return int(command.main(rest, "kctl dump-log", standalone_mode=False) or exits.OK)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        sys.stderr.write(f"error: {error.format_message()}\n")
+        sys.stderr.write("hint: `kctl dump-log -h` lists the options\n")
+        return exits.FAILED
+    return _help(sys.stderr, exits.FAILED) if "--help" in requested else _version(prepared)
+
+
+@cache
+def _command() -> Any:
+    from typer.main import get_command
+
+    from kctl.commands.dump_log.options import app
+    from kctl.numbers import with_ranges
+
+    return with_ranges(get_command(app))
+
+
+def _help(stream: Any, code: int) -> int:
+    from kctl.commands.dump_log.help_text import help_text
+
+    stream.write(help_text(_command()))
+    return code
+
+
+def _version(args: list[str]) -> int:
+    from engine.dump.options import kafka_version_named
+
+    version = "3.9.1"
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        if word == "--kafka-version":
+            version = following
+        elif word.startswith("--kafka-version="):
+            version = word.partition("=")[2]
+    sys.stdout.write(f"{kafka_version_named(version)}\n")
+    return exits.OK
+
+
+def _count(args: list[str], name: str) -> int:
+    return sum(word == name or word.startswith(f"{name}=") for word in args)
+
+
+def _with_optional_arguments(args: list[str]) -> list[str]:
+    """Give the decoder options without an argument their default one."""
+    out: list[str] = []
+    for word, following in zip(args, [*args[1:], "-"], strict=True):
+        out.append(word)
+        if word in _OPTIONAL_ARGUMENT and following.startswith("-"):
+            out.append(_CLASS_DEFAULT)
+    return out

@@ -1,0 +1,1 @@
+"""`kctl explain`: its options in `app`, and what it does."""

@@ -1,0 +1,50 @@
+"""`kctl explain`: all that is known of one thing, and what would become of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import (
+    Output,
+    noun,
+    on_cluster,
+)
+
+app = noun("Tell all of a partition, and what would happen to it.")
+
+
+@app.callback()
+def explain() -> None:
+    """Tell all of a partition, and what would happen to it."""
+
+
+@app.command(
+    "partition",
+    epilog="Examples: kctl explain partition clicks:3 · kctl explain partition clicks-3 -o json",
+)
+@on_cluster
+def partition(
+    cluster: ClusterOptions,
+    word: Annotated[
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
+    ],
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z", "--zookeeper", metavar="HOST:PORT", help="Where the partition's state is kept."
+        ),
+    ] = None,
+    output: Output = "table",
+) -> int:
+    """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
+
+    The state's version, its controller's epoch and its time stand in the metadata store: that of an
+    embedded cluster is asked without being told, any other with --zookeeper.
+    """
+    from kctl.commands.explain.partition import explain_partition
+
+    options = cluster
+    return explain_partition(options, word, zookeeper, output)

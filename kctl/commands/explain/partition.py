@@ -1,0 +1,179 @@
+"""What `kctl explain partition` does: ask all who know, and put it together."""
+
+from __future__ import annotations
+
+import sys
+from string import digits
+from typing import Any
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.broker_failure import Situation, if_died
+from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.client.metadata import ClusterView, PartitionView
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.client.replica_ends import replica_offsets
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import report_error
+from kctl.commands.topics.listing import topic_id_text
+from kctl.connect import ClusterOptions, connect
+from kctl.iso_times import iso_time
+from kctl.render import TABLES, Column, check_format, write_object, write_rows
+from kctl.selection import name_alike, parse_numbers
+from kctl.state_nodes import StateNodes, StoredState
+
+REPLICA_FIELDS = (
+    Column("broker_id", "REPLICA", right=True, is_name=True),
+    Column("role", "ROLE"),
+    Column("in_sync", "IN-SYNC", kind="boolean"),
+    Column("alive", "ALIVE", kind="boolean"),
+    Column("start_offset", "START", right=True, kind="integer?"),
+    Column("end_offset", "END", right=True, kind="integer?"),
+    Column("behind", "BEHIND", right=True, kind="integer?"),
+    Column("if_died", "IF-IT-DIED-NOW"),
+)
+PARTITION_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("topic_id", "ID", wide=True, kind="string?"),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+    Column("leader_epoch", "EPOCH", right=True),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("min_isr", "MIN-ISR", right=True),
+    Column("unclean_allowed", "UNCLEAN", kind="boolean"),
+    Column("start_offset", "START", right=True, kind="integer?"),
+    Column("high_watermark", "HIGH-WATERMARK", right=True, kind="integer?"),
+    Column("state_since", "SINCE", kind="string?"),
+    Column("state_version", "VERSION", right=True, kind="integer?"),
+    Column("controller_epoch", "CONTROLLER-EPOCH", right=True, kind="integer?"),
+    Column("replicas", "REPLICAS", kind="object[]", fields=REPLICA_FIELDS),
+)
+_MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+
+
+def explain_partition(
+    options: ClusterOptions, word: str, zookeeper: str | None, output: str
+) -> int:
+    """Print all that is known of a partition; returns the exit code."""
+    check_format(output)
+    key = _partition_of(word)
+    with connect(options) as client:
+        view = client.view([key.topic])
+        failure = topic_failure(view, key.topic)
+        if failure is not None:
+            name_alike(client, [failure], [key.topic])
+            raise failure
+        partition = view.partition(key)
+        if partition is None:
+            count = len(view.topics[key.topic].partitions)
+            named = word.rstrip(digits)  # as far as the number, with the sign that was typed
+            raise UnreadableArgument("a partition", word, f"{named}0 to {named}{count - 1}")
+        row = _row(client, view, key, partition)
+        try:
+            stored = StateNodes.of(client, zookeeper, options.timeout_s).read([key]).get(key)
+        except EngineError as error:
+            report_error(error, "the metadata store")
+            stored = None
+    _write({**row, **_stored(stored)}, output)
+    return exits.OK
+
+
+def _partition_of(word: str) -> TopicPartition:
+    topic, sign, number = word.rpartition(":")
+    if not sign:
+        topic, sign, number = word.rpartition("-")
+    if not topic or not number.isdecimal():
+        raise UnreadableArgument("a partition", word, "TOPIC:PARTITION, as clicks:3")
+    (index,) = parse_numbers(number)
+    return TopicPartition(topic, index)
+
+
+def _row(
+    client: KafkaClient, view: ClusterView, key: TopicPartition, partition: PartitionView
+) -> dict[str, Any]:
+    min_isr, is_unclean_allowed = _settings(client, key.topic)
+    alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
+    requested = {broker_id: [key] for broker_id in alive}
+    ends, starts = _known(replica_offsets(client, requested)), {}
+    starts = _known(replica_offsets(client, requested, start=True))
+    situation = Situation(partition, alive, min_isr, is_unclean_allowed, ends)
+    leader_end = ends.get(partition.leader)
+    replicas = []
+    for broker_id in partition.replicas:
+        end = ends.get(broker_id)
+        is_known = end is not None and leader_end is not None
+        replicas.append(
+            {
+                "broker_id": broker_id,
+                "role": "leader" if broker_id == partition.leader else "follower",
+                "in_sync": broker_id in partition.isr,
+                "alive": broker_id in alive,
+                "start_offset": starts.get(broker_id),
+                "end_offset": end,
+                "behind": max(0, (leader_end or 0) - (end or 0)) if is_known else None,
+                "if_died": if_died(situation, broker_id),
+            }
+        )
+    return {
+        "topic": key.topic,
+        "partition": key.partition,
+        "topic_id": topic_id_text(view.topics[key.topic]),
+        "leader": partition.leader if partition.has_leader else None,
+        "leader_epoch": partition.leader_epoch,
+        "isr": list(partition.isr),
+        "min_isr": min_isr,
+        "unclean_allowed": is_unclean_allowed,
+        "start_offset": _offset(client, key, EARLIEST) if partition.has_leader else None,
+        "high_watermark": _offset(client, key, LATEST) if partition.has_leader else None,
+        "replicas": replicas,
+    }
+
+
+def _settings(client: KafkaClient, topic: str) -> tuple[int, bool]:
+    resource = Resource(ConfigResourceType.TOPIC, topic)
+    entries = describe_configs(client, [resource], names=(_MIN_ISR, _UNCLEAN))[resource]
+    if isinstance(entries, EngineError):
+        report_error(entries, topic)
+        return 1, False
+    values = {entry.name: entry.value for entry in entries}
+    return int(values.get(_MIN_ISR) or 1), values.get(_UNCLEAN) == "true"
+
+
+def _known(
+    offsets: dict[tuple[TopicPartition, int], int | EngineError],
+) -> dict[int, int]:
+    return {
+        broker_id: offset
+        for (_, broker_id), offset in offsets.items()
+        if not isinstance(offset, EngineError)
+    }
+
+
+def _offset(client: KafkaClient, key: TopicPartition, timestamp: int) -> int | None:
+    found = list_offsets(client, {key: timestamp})[key]
+    if isinstance(found, EngineError):
+        report_error(found, str(key))
+        return None
+    return found.offset
+
+
+def _stored(stored: StoredState | None) -> dict[str, Any]:
+    if stored is None:
+        return {}
+    return {
+        "state_since": iso_time(stored.stat.mtime_ms),
+        "state_version": stored.stat.version,
+        "controller_epoch": stored.state.controller_epoch,
+    }
+
+
+def _write(row: dict[str, Any], output: str) -> None:
+    if output not in TABLES:
+        write_object(PARTITION_COLUMNS, row, output)
+        return
+    columns = [column for column in PARTITION_COLUMNS if column.key != "replicas"]
+    write_object(columns, row, output)
+    sys.stdout.write("\n")
+    write_rows(REPLICA_FIELDS, row["replicas"], output)

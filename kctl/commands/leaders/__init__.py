@@ -1,0 +1,1 @@
+"""`kctl leaders`: its options in `app`, and what it does."""

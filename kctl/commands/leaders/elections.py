@@ -1,0 +1,244 @@
+"""What `kctl leaders` does: look who leads, have the controller elect, print rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient, leader_of
+from engine.client.leader_admin import Election
+from engine.client.leader_admin import elect_leaders as ask_to_elect
+from engine.client.metadata import ClusterView, PartitionView
+from engine.errors import EngineError
+from engine.kafka_errors import ELECTION_NOT_NEEDED
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import UnreadableArgument, counted
+from kctl.asking import confirm, report_error
+from kctl.command_results import end_with
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.selection import matching_topics, select_partitions
+
+LEADER_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+    Column("preferred", "PREFERRED", right=True, kind="integer?"),
+    Column("is_preferred", "LEADS", kind="boolean"),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("replicas", "REPLICAS", wide=True, kind="integer[]"),
+)
+BROKER_COLUMNS = (
+    Column("broker_id", "BROKER", right=True, is_name=True),
+    Column("leaders", "LEADS", right=True),
+    Column("preferred", "PREFERRED", right=True),
+    Column("away", "AWAY", right=True),
+    Column("away_percentage", "AWAY%", right=True),
+    Column("skew_percentage", "SKEW%", right=True),
+)
+ELECTION_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("old_leader", "LEADER", right=True, kind="integer?"),
+    Column("new_leader", "NEW-LEADER", right=True, kind="integer?"),
+    Column("result", "RESULT"),
+)
+_KINDS = {"preferred": Election.PREFERRED, "unclean": Election.UNCLEAN}
+
+
+class ListRequest(NamedTuple):
+    """The options of `kctl leaders list`."""
+
+    words: list[str]
+    match: str | None
+    not_preferred: bool
+    by_broker: bool
+    check: bool
+    output: str
+
+
+class ElectRequest(NamedTuple):
+    """The options of `kctl leaders elect` and `balance`."""
+
+    kind: str
+    words: list[str]
+    match: str | None
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
+    """Print a row for each partition, or each broker; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        view, keys, errors = _chosen(client, request.words, request.match or _all(request.words))
+    for error in errors:
+        report_error(error)
+    partitions = _views(view, keys)
+    away = [key for key, partition in partitions.items() if not _leads_preferred(partition)]
+    if request.by_broker:
+        rows = _broker_rows(view, partitions.values())
+        end_with(BROKER_COLUMNS, rows, request.output, failures=len(errors))
+    else:
+        shown = away if request.not_preferred else list(partitions)
+        rows = [_leader_row(key, partitions[key]) for key in shown]
+        end_with(LEADER_COLUMNS, rows, request.output, failures=len(errors))
+    if errors:
+        return exits.FAILED
+    return exits.PROBLEMS_FOUND if request.check and away else exits.OK
+
+
+def _all(words: Sequence[str]) -> str | None:
+    return None if words else ".*"
+
+
+def _chosen(
+    client: KafkaClient, words: list[str], match: str | None
+) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
+    if match == ".*" and not words:
+        # A cluster without topics has nothing to show, and that is no mistake.
+        view = client.view(None)
+        keys = [
+            TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
+        ]
+        return view, sorted(keys), []
+    view, keys, errors = select_partitions(client, matching_topics(client, words, match))
+    there, absent = [], []
+    for key in keys:
+        found = leader_of(view, key)
+        if view.partition(key) is None and isinstance(found, EngineError):
+            absent.append(found)
+        else:
+            there.append(key)
+    return view, there, [*errors, *absent]
+
+
+def _views(
+    view: ClusterView, keys: Iterable[TopicPartition]
+) -> dict[TopicPartition, PartitionView]:
+    found = ((key, view.partition(key)) for key in keys)
+    return {key: partition for key, partition in found if partition is not None}
+
+
+def _preferred(partition: PartitionView) -> int | None:
+    return partition.replicas[0] if partition.replicas else None
+
+
+def _leads_preferred(partition: PartitionView) -> bool:
+    return partition.leader == _preferred(partition)
+
+
+def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, Any]:
+    return {
+        "topic": key.topic,
+        "partition": key.partition,
+        "leader": partition.leader if partition.has_leader else None,
+        "preferred": _preferred(partition),
+        "is_preferred": _leads_preferred(partition),
+        "isr": list(partition.isr),
+        "replicas": list(partition.replicas),
+    }
+
+
+def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, Any]]:
+    """Return how the leaders are spread: away as the controller counts it (CTL-12), by the mean."""
+    leaders: Counter[int] = Counter()
+    preferred: Counter[int] = Counter()
+    away: Counter[int] = Counter()
+    for partition in partitions:
+        leaders[partition.leader] += 1
+        first = _preferred(partition)
+        if first is not None:
+            preferred[first] += 1
+            away[first] += not _leads_preferred(partition)
+    mean = sum(leaders[id_] for id_ in view.brokers) / max(len(view.brokers), 1)
+    return [
+        {
+            "broker_id": broker_id,
+            "leaders": leaders[broker_id],
+            "preferred": preferred[broker_id],
+            "away": away[broker_id],
+            "away_percentage": round(100 * away[broker_id] / max(preferred[broker_id], 1)),
+            "skew_percentage": round(100 * (leaders[broker_id] / mean - 1)) if mean else 0,
+        }
+        for broker_id in sorted({*view.brokers, *preferred})
+    ]
+
+
+# -- elections
+
+
+def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
+    """Have leaders elected and print a row for each that was not right; returns the exit code."""
+    check_format(request.output)
+    election = _KINDS.get(request.kind)
+    if election is None:
+        raise UnreadableArgument("an election", request.kind, "preferred or unclean")
+    with connect(options) as client:
+        view, keys, errors = _chosen(client, request.words, request.match)
+        for error in errors:
+            report_error(error)
+        wanted = _wanted(view, _views(view, keys), election)
+        if request.dry_run or not wanted:
+            rows = [
+                _election_row(key, p, new, "would be elected") for key, (p, new) in wanted.items()
+            ]
+            write_rows(ELECTION_COLUMNS, rows, request.output, failures=len(errors))
+            if errors:
+                return exits.FAILED
+            return exits.CHANGES_PENDING if wanted else exits.OK
+        confirm(_question(client, election, len(wanted)), yes=request.yes)
+        failures = len(errors)
+        results = ask_to_elect(client, election, list(wanted))
+        now = _views(client.view({key.topic for key in wanted}), wanted)
+    rows = []
+    for key, (partition, _) in wanted.items():
+        failure = results.get(key)
+        if failure is not None and failure.code != ELECTION_NOT_NEEDED:
+            report_error(failure, str(key))
+            failures += 1
+            continue
+        result = "elected" if failure is None else "not needed"
+        leader = now[key].leader if key in now else None
+        rows.append(_election_row(key, partition, leader, result))
+    return end_with(ELECTION_COLUMNS, rows, request.output, failures=failures)
+
+
+def _wanted(
+    view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
+) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
+    """Return the partitions that an election would change, and who would lead them."""
+    wanted: dict[TopicPartition, tuple[PartitionView, int | None]] = {}
+    for key, partition in partitions.items():
+        if election is Election.UNCLEAN:
+            alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
+            if not partition.has_leader and alive:
+                wanted[key] = partition, alive[0]
+        elif not _leads_preferred(partition) and _preferred(partition) in partition.isr:
+            wanted[key] = partition, _preferred(partition)
+    return wanted
+
+
+def _question(client: KafkaClient, election: Election, count: int) -> str:
+    what = counted(count, "partition")
+    if election is Election.UNCLEAN:
+        return (
+            f"elect leaders of {what} that may lack records, of {cluster_named(client)}: "
+            "what only other replicas have is lost"
+        )
+    return f"have the preferred replica lead {what} of {cluster_named(client)}"
+
+
+def _election_row(
+    key: TopicPartition, partition: PartitionView, new_leader: int | None, result: str
+) -> dict[str, Any]:
+    return {
+        "topic": key.topic,
+        "partition": key.partition,
+        "old_leader": partition.leader if partition.has_leader else None,
+        "new_leader": new_leader,
+        "result": result,
+    }

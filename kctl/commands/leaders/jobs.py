@@ -1,0 +1,40 @@
+"""What `kctl leaders balance --reorder` and `demote` do: jobs that move leadership alone."""
+
+from __future__ import annotations
+
+from engine.planner import planner
+from engine.planner.constraints import LevelGoal
+from kctl.asking import say
+from kctl.commands.reassign.jobs import JobRequest, run_job, undo_job
+from kctl.connect import ClusterOptions
+from kctl.options.moves import MoveOptions
+
+#: Orders of replicas cost next to nothing: as many at once as there are.
+_AT_ONCE = 1000
+
+
+def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: str) -> int:
+    """Change the order of the fewest replicas so that leaders are level; returns the exit code."""
+    request = JobRequest(
+        "leaders",
+        lambda model, constraints: planner.balance(model, {LevelGoal.LEADERS}, constraints),
+        MoveOptions(moves_per_broker=_AT_ONCE, dry_run=dry_run, yes=yes, output=output),
+    )
+    return run_job(options, request)
+
+
+def demote_broker(
+    options: ClusterOptions, broker_id: int, *, back: bool, dry_run: bool, yes: bool, output: str
+) -> int:
+    """Take all leadership from a broker, or bring it back; returns the exit code."""
+    request = JobRequest(
+        f"demote-{broker_id}",
+        lambda model, constraints: planner.demote(model, [broker_id], constraints),
+        MoveOptions(moves_per_broker=_AT_ONCE, dry_run=dry_run, yes=yes, output=output),
+    )
+    if back:
+        return undo_job(options, request)
+    code = run_job(options, request)
+    if not code:
+        say(f"`kctl leaders demote {broker_id} --back` brings its leadership back")
+    return code

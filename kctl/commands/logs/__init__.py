@@ -1,0 +1,1 @@
+"""`kctl logs`: its options in `app`, and what it does."""

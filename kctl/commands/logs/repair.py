@@ -1,0 +1,169 @@
+"""What `kctl logs repair` does: plan everything, show it, ask, and only then act."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host import lock_file
+from engine.host.real import RealFiles
+from engine.inspection.repair import (
+    copy_state_files,
+    lower_checkpoints,
+    repair_in_place,
+    repair_into,
+)
+from engine.inspection.repair_actions import RepairOptions, RepairPlan
+from engine.inspection.repair_plan import plan_repair
+from engine.log.log_dir import LOCK_FILE, LogDir, PartitionFolder, find_log_dir
+from engine.log.offset_checkpoint import RECOVERY_POINTS
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.commands.logs.listing import log_bytes
+from kctl.commands.logs.progress import Progress
+from kctl.commands.logs.rows import ACTION_COLUMNS, action_row
+from kctl.destinations import check_destination
+from kctl.render import RowWriter
+
+
+class ChooseTarget(EngineError):
+    """It was not said where the repaired data should go, or said twice."""
+
+    exit_code = exits.USAGE
+    hint = "--to DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
+
+    def __init__(self) -> None:
+        super().__init__("choose one of --to DIR, --in-place and --dry-run")
+
+
+class DirectoryInUse(EngineError):
+    """A broker holds the lock of the directory."""
+
+    hint = "stop the broker first, or repair a copy with --to DIR"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: another process holds the lock of this log directory")
+        self.path = path
+
+
+class RepairRequest(NamedTuple):
+    """The options of `kctl logs repair`."""
+
+    into: str | None
+    in_place: bool
+    dry_run: bool
+    backup: bool
+    from_recovery_point: bool
+    rebuild_indexes: bool
+    cut_overlaps: bool
+    index_interval_bytes: int
+    yes: bool
+    output: str
+
+
+def repair_dir(path: str, request: RepairRequest) -> int:
+    """Repair one log or partition directory; returns the exit code."""
+    targets = (request.into is not None) + request.in_place
+    if targets > 1 or not (targets or request.dry_run):
+        raise ChooseTarget
+    writer = RowWriter(ACTION_COLUMNS, request.output)
+    log_dir = find_log_dir(RealFiles(), path)
+    check_destination(request.into, [path])
+    lock = f"{log_dir.path or '.'}/{LOCK_FILE}"
+    if request.in_place and not request.dry_run and lock_file.is_held(lock):
+        raise DirectoryInUse(log_dir.path)
+    plans, failures = _plan_all(log_dir, request)
+    for plan in plans:
+        for action in plan.actions:
+            writer.write(action_row(plan, action))
+    writer.close(failures=failures)
+    _summarize(plans)
+    if request.dry_run:
+        pending = any(plan.actions for plan in plans)
+        return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
+    if request.in_place and any(plan.lost_bytes for plan in plans):
+        confirm("Cut these records", yes=request.yes)
+    failed = _perform(plans, request, log_dir)
+    if not failed:
+        _lower_checkpoints(plans, request, log_dir)
+    failures += failed
+    return exits.FAILED if failures else exits.OK
+
+
+def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
+    """Return a plan for every partition before anything is touched."""
+    plans = []
+    failures = 0
+    with Progress(log_bytes([log_dir]), "reading") as progress:
+        for partition in log_dir.partitions:
+            if not partition.is_kept:
+                continue
+            options = RepairOptions(
+                index_interval_bytes=request.index_interval_bytes,
+                recovery_point=_recovery_point(log_dir, partition, request),
+                rebuild_all=request.rebuild_indexes,
+                cuts_overlaps=request.cut_overlaps,
+            )
+            try:
+                plan = plan_repair(RealFiles(), partition, options, on_read=progress.advance)
+            except EngineError as error:
+                report_error(error)
+                failures += 1
+            else:
+                plans.append(plan)
+    return plans, failures
+
+
+def _recovery_point(
+    log_dir: LogDir, partition: PartitionFolder, request: RepairRequest
+) -> int | None:
+    if not request.from_recovery_point:
+        return None
+    return log_dir.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0
+
+
+def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> int:
+    """Carry the plans out, each for itself; returns how many failed."""
+    files = RealFiles()
+    failures = 0
+    if request.into is not None and log_dir.is_whole:
+        copy_state_files(files, log_dir.path, request.into)
+    for plan in plans:
+        try:
+            if request.into is not None:
+                target = f"{request.into}/{plan.name}" if log_dir.is_whole else request.into
+                repair_into(files, plan, target)
+            else:
+                for name in repair_in_place(files, plan, backup=request.backup):
+                    say(f"kept {plan.path}/{name}")
+        except EngineError as error:
+            report_error(error)
+            failures += 1
+    return failures
+
+
+def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
+    """Let the checkpoints of a directory that was written say how far its logs go now."""
+    if request.into is not None and not log_dir.is_whole:
+        return
+    places = {p.files.path: p.topic_partition for p in log_dir.partitions}
+    ends = {place: plan.end_offset for plan in plans if (place := places.get(plan.path))}
+    for change in lower_checkpoints(RealFiles(), request.into or log_dir.path or ".", ends):
+        say(change)
+
+
+def _summarize(plans: list[RepairPlan]) -> None:
+    actions = sum(len(plan.actions) for plan in plans)
+    say(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
+    for plan in plans:
+        if plan.lost_bytes:
+            say(
+                f"{plan.name}: ends at offset {plan.end_offset}; "
+                f"{plan.lost_bytes} bytes from there on are cut"
+            )
+        if plan.overlaps:
+            say(
+                f"{plan.name}: {plan.overlaps} batches with offsets that were there before stay, "
+                "as a broker keeps them; --cut-overlaps cuts at the first"
+            )

@@ -1,0 +1,133 @@
+"""What `kctl logs verify` does: a row for each partition, or one for each problem.
+
+| output | rows |
+|---|---|
+| table, wide | one a partition, with its worst problem; with `--all` the problems as well |
+| all others | one a problem, each of them |
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.inspection.findings import Finding, Severity
+from engine.inspection.verify import (
+    PartitionReport,
+    VerifyOptions,
+    verify_duplicates,
+    verify_log_dir,
+    verify_partition,
+)
+from engine.log.log_dir import LogDir
+from kctl import exits
+from kctl.asking import report_error, say
+from kctl.commands.logs.listing import kept_partitions, log_bytes, open_dirs
+from kctl.commands.logs.progress import Progress
+from kctl.commands.logs.rows import (
+    FINDING_COLUMNS,
+    SUMMARY_COLUMNS,
+    finding_row,
+    summary_row,
+)
+from kctl.render import TABLES, RowWriter
+
+
+class VerifyRequest(NamedTuple):
+    """The options of `kctl logs verify`."""
+
+    deep: bool
+    compacted: bool | None
+    notes: bool
+    show_all: bool
+    output: str
+
+
+def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
+    """Print what is wrong, and a total on stderr; returns the exit code."""
+    rows = _Rows(request)
+    dirs, failures = open_dirs(paths)
+    options = VerifyOptions(compacted=request.compacted, deep=request.deep)
+    for log_dir, findings in _own_findings(dirs):
+        rows.add_directory(log_dir, findings)
+    partitions = kept_partitions(dirs)
+    with Progress(log_bytes(dirs), "verifying") as progress:
+        for log_dir, partition in partitions:
+            try:
+                report = verify_partition(
+                    RealFiles(), partition, log_dir.state, options, on_read=progress.advance
+                )
+            except EngineError as error:
+                report_error(error)
+                failures += 1
+            else:
+                rows.add(report)
+    rows.close(failures)
+    say(f"{len(partitions)} partitions, {rows.batches} batches: {rows.problems} problems")
+    if rows.has_hidden:
+        say("hint: --all shows each problem, -o json has them for scripts")
+    if failures:
+        return exits.FAILED
+    return exits.PROBLEMS_FOUND if rows.problems else exits.OK
+
+
+def _own_findings(dirs: list[LogDir]) -> list[tuple[LogDir | None, list[Finding]]]:
+    """Return what is wrong with the directories themselves; None is for all of them together."""
+    found: list[tuple[LogDir | None, list[Finding]]] = [(None, verify_duplicates(dirs))]
+    found += [(log_dir, verify_log_dir(log_dir)) for log_dir in dirs]
+    return [(log_dir, findings) for log_dir, findings in found if findings]
+
+
+class _Rows:
+    """Takes what was found, and writes what was asked for."""
+
+    def __init__(self, request: VerifyRequest) -> None:
+        self._notes = request.notes
+        is_table = request.output in TABLES
+        shows_each = not is_table or request.show_all or request.notes
+        self._findings = RowWriter(FINDING_COLUMNS, request.output) if shows_each else None
+        self._summary = RowWriter(SUMMARY_COLUMNS, request.output) if is_table else None
+        self.problems = self.batches = 0
+
+    @property
+    def has_hidden(self) -> bool:
+        """Return whether there are problems that were counted only."""
+        return self._findings is None and self.problems > 0
+
+    def add_directory(self, log_dir: LogDir | None, findings: list[Finding]) -> None:
+        """Take what is wrong outside of partitions."""
+        self._take(findings, None)
+        shown = [finding for finding in findings if finding.is_problem]
+        if self._summary is not None and shown:
+            self._summary.write(summary_row(None, shown, log_dir.path if log_dir else None))
+
+    def add(self, report: PartitionReport) -> None:
+        """Take what is wrong with one partition."""
+        self.batches += report.batches
+        self._take(list(report.findings), report.name)
+        if self._summary is not None:
+            self._summary.write(summary_row(report, worst_first(report.findings), report.path))
+
+    def _take(self, findings: list[Finding], partition: str | None) -> None:
+        for finding in findings:
+            self.problems += finding.is_problem
+            if self._findings is not None and (finding.is_problem or self._notes):
+                self._findings.write(finding_row(finding, partition))
+
+    def close(self, failures: int) -> None:
+        """Write what was buffered: the summary, then the problems."""
+        if self._summary is not None:
+            self._summary.close(failures=failures)
+            if self._findings is None or not self._findings.count:
+                return
+            sys.stdout.write("\n")
+        if self._findings is not None:
+            self._findings.close(failures=failures)
+
+
+def worst_first(findings: Any) -> list[Finding]:
+    """Return the problems, errors before warnings, each in the order of the log."""
+    problems = [finding for finding in findings if finding.is_problem]
+    return sorted(problems, key=lambda finding: finding.severity is not Severity.ERROR)

@@ -1,0 +1,1 @@
+"""`kctl offsets`: its options in `app`, and what it does."""

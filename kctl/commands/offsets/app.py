@@ -1,0 +1,58 @@
+"""`kctl offsets`: where partitions start and end, and where a time is in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import (
+    Output,
+    noun,
+    on_cluster,
+)
+
+app = noun("Offsets of partitions: start, end, by time.")
+
+
+@app.callback()
+def offsets() -> None:
+    """Offsets of partitions: start, end, by time."""
+
+
+@app.command(
+    "get",
+    epilog="Examples: kctl offsets get clicks · kctl offsets get clicks:0,4-6 --at -1h · "
+    "kctl offsets get --match 'app-.*'",
+)
+@on_cluster
+def get(
+    cluster: ClusterOptions,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="POINT",
+            help="start, end, max-timestamp, earliest-local, latest-tiered, -COUNT, -1h, "
+            "@MILLISECONDS or 2026-01-31T12:00:00Z.",
+        ),
+    ] = None,
+    read_committed: Annotated[
+        bool, typer.Option("--read-committed", help="End where the first open transaction starts.")
+    ] = False,
+    output: Output = "table",
+) -> int:
+    """Show start, end and distance of partitions, or the offset of one point in each."""
+    from kctl.commands.offsets.ends import OffsetsRequest, get_offsets
+
+    request = OffsetsRequest(words or [], match, at, read_committed, output)
+    return get_offsets(cluster, request)

@@ -1,0 +1,1 @@
+"""`kctl produce`: its options in `app`, and what it does."""

@@ -1,0 +1,126 @@
+"""What `kctl produce` does: reads its input, makes records, sends them in batches.
+
+A batch leaves when it is full, when the input ends, and `--linger` after its first record: so
+`tail -f log | kctl produce` is prompt and a large file goes in large batches.
+
+Ctrl-C ends the reading; what was read before is still sent, unless Ctrl-C comes once more.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from engine.client.blocking import KafkaClient
+from engine.client.producing import Producer, ProducerNotes
+from engine.errors import EngineError
+from kctl.commands.produce.input import FileRecords, RecordSource, record_source
+from kctl.commands.produce.report import ProduceReport
+from kctl.commands.produce.request import ProduceRequest, producer_options
+from kctl.connect import ClusterOptions, connect
+from kctl.input_lines import LineTooLong, input_bytes, input_lines
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.record_input import UnreadableRecord
+from kctl.render import check_format
+from kctl.render.rate_line import RateLine
+
+
+def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
+    """Send what comes from stdin or files; returns the exit code."""
+    source = record_source(request)
+    settings = producer_options(request)
+    if request.output is not None:
+        check_format(request.output)
+    with connect(options) as client:
+        rate_line = _rate_line(client, request)
+        skipped = () if isinstance(source, FileRecords) else source.skipped
+        limits = partial(_limits_of, client, request.topic)
+        report = ProduceReport(
+            request, options.timeout_s, skipped=skipped, rate_line=rate_line, limits=limits
+        )
+        client.view_of_existing([request.topic])
+        producer = Producer(client, settings, ProducerNotes(report.on_retry, report.on_plain))
+        try:
+            with deferred_interrupts() as interrupts:
+                _Run(client, producer, source, report, interrupts).send_all()
+        finally:
+            # Also of a cluster that is gone, it counts what was stored before.
+            report.close()
+    return report.exit_code
+
+
+def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
+    """Return where progress is shown; None where rows would come in between."""
+    if request.output is not None and sys.stdout.isatty():
+        return None
+    return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
+
+
+def _limits_of(client: KafkaClient, topic: str) -> str | None:
+    """Return what a topic takes, None if its brokers do not say it."""
+    from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+
+    resource = Resource(ConfigResourceType.TOPIC, topic)
+    names = ("max.message.bytes", "segment.bytes")
+    try:
+        found = describe_configs(client, [resource], names=names)[resource]
+    except EngineError:
+        return None
+    if isinstance(found, EngineError):
+        return None
+    values = ", ".join(f"{entry.name}={entry.value}" for entry in found)
+    return f"limits of {topic}: {values}" if values else None
+
+
+class _Run:
+    """One run: from the input to the end of its last batch."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        producer: Producer,
+        source: RecordSource | FileRecords,
+        report: ProduceReport,
+        interrupts: HeldInterrupts,
+    ) -> None:
+        self._client = client
+        self._producer = producer
+        self._source = source
+        self._report = report
+        self._interrupts = interrupts
+
+    def send_all(self) -> None:
+        """Send everything; whatever ends that, what came before is stored and counted."""
+        report, producer = self._report, self._producer
+        try:
+            if isinstance(self._source, FileRecords):
+                self._source.feed(producer)
+            else:
+                self._send_lines(self._source)
+        except (UnreadableRecord, LineTooLong) as error:
+            report.take(producer.flush())
+            report.stop_at(error, error.line)
+        except (KeyboardInterrupt, EngineError):
+            report.take(producer.flush())
+            raise
+        else:
+            report.take(producer.flush())
+
+    def _send_lines(self, source: RecordSource) -> None:
+        report, producer = self._report, self._producer
+        for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._patience_ms):
+            if chunk is None:
+                report.take(producer.flush())
+            else:
+                source.feed(producer, chunk)
+                report.read_up_to(chunk.places.stop - 1, chunk.end_bytes)
+                report.take(producer.poll(0))
+            if report.has_failed:
+                return
+
+    def _patience_ms(self) -> int | None:
+        """Return how long the input may be quiet before something has to be done."""
+        due_ms = self._producer.due_in_ms()
+        if due_ms is not None:
+            return due_ms
+        return None if self._producer.is_idle else 0

@@ -1,0 +1,176 @@
+"""What `kctl produce` tells: rows of batches, errors by their lines, and where to go on.
+
+| what failed | what is stored then | go on with |
+|---|---|---|
+| single records, too large | every other line that was read | the line behind those |
+| a line that is no record | every line before it | that line |
+| batches | every line before their first one, perhaps later ones of other partitions | that line |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.client.batch_sender import BatchResult, is_too_large
+from engine.errors import EngineError
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import report_error, say
+from kctl.commands.produce.request import ProduceRequest
+from kctl.render import Column, RowWriter, check_format
+from kctl.render.rate_line import RateLine
+
+BATCH_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", right=True),
+    Column("base_offset", "OFFSET", right=True, kind="integer?"),
+    Column("record_count", "RECORDS", right=True),
+)
+
+
+class ProduceReport:
+    """Counts what was stored, prints rows if they are wanted, and tells what was not."""
+
+    def __init__(
+        self,
+        request: ProduceRequest,
+        timeout_s: float,
+        *,
+        skipped: Iterable[int] = (),
+        rate_line: RateLine | None = None,
+        limits: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._writer = None
+        if request.output is not None:
+            check_format(request.output)
+            self._writer = RowWriter(BATCH_COLUMNS, request.output)
+        self._rate_line = rate_line
+        self._limits = limits
+        self._request = request
+        self._timeout_s = timeout_s
+        self._count = 0
+        self._failures = 0
+        self._told: set[tuple[object, str]] = set()
+        self._is_retry_told = False
+        self._last_line = 0
+        #: Lines that failed alone, and the first line that is not stored for another reason.
+        self._single: list[int] = []
+        self._first_lost: int | None = None
+        self._is_doubtful = False
+        self._skipped = skipped
+        self.exit_code = exits.OK
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether anything has failed."""
+        return self.exit_code != exits.OK
+
+    def read_up_to(self, line: int, done_bytes: int) -> None:
+        """Note the last line that was given to the producer, and show how far it is."""
+        self._last_line = line
+        if self._rate_line is not None:
+            self._rate_line.update(self._count, done_bytes)
+
+    def _make_room(self) -> None:
+        if self._rate_line is not None:
+            self._rate_line.clear()
+
+    def take(self, results: Iterable[BatchResult]) -> None:
+        """Note results of batches."""
+        for result in results:
+            if result.error is not None:
+                self._take_failure(result, result.error)
+                continue
+            self._is_retry_told = False
+            self._count += result.batch.record_count
+            if self._writer is not None:
+                offset = result.base_offset
+                row = result.batch.partition._asdict() | {
+                    "base_offset": offset if offset >= 0 else None,
+                    "record_count": result.batch.record_count,
+                }
+                self._writer.write(row)
+
+    def _take_failure(self, result: BatchResult, error: EngineError) -> None:
+        batch = result.batch
+        places = list(batch.places)
+        if batch.record_count == 1 and is_too_large(error):
+            self._single.append(places[0])
+            self.fail(error, f"{self._place(places[0])} of {batch.size_bytes:,} bytes in its batch")
+            limits = self._limits() if len(self._single) == 1 else None
+            if limits is not None:
+                say(limits)
+            return
+        first = min(places)
+        self._first_lost = first if self._first_lost is None else min(self._first_lost, first)
+        self._is_doubtful |= result.is_doubtful
+        key = (batch.partition, str(error))
+        if key not in self._told:
+            self._told.add(key)
+            self.fail(error, str(batch.partition))
+
+    def _place(self, place: int) -> str:
+        files = self._request.files
+        return f"file {files[place - 1]}" if files else f"line {place}"
+
+    def stop_at(self, error: EngineError, line: int) -> None:
+        """Tell of a line that is no record, behind which nothing was read."""
+        self.fail(error)
+        self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
+
+    def fail(self, error: EngineError, about: str | None = None) -> None:
+        """Tell an error."""
+        self._make_room()
+        report_error(error, about)
+        self._failures += 1
+        self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
+
+    # -- what the producer says meanwhile
+
+    def on_retry(self, error: EngineError) -> None:
+        """Tell once that sending is tried again, until it has worked."""
+        if not self._is_retry_told:
+            self._is_retry_told = True
+            self._make_room()
+            say(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
+
+    def on_plain(self, error: EngineError) -> None:
+        """Tell that the producer goes on without an id."""
+        say(f"warning: not idempotent, the cluster gives no producer id: {error}")
+
+    # -- the end
+
+    def close(self) -> None:
+        """Complete the rows; tell where to go on, and how many records were stored."""
+        self._make_room()
+        if self._writer is not None:
+            self._writer.close(failures=self._failures)
+        for line in self._where_to_go_on() if self.has_failed else ():
+            say(line)
+        say(counted(self._count, "record"))
+
+    def _where_to_go_on(self) -> list[str]:
+        if self._request.files or not self._count:
+            return []
+        start = self._request.from_line
+        if self._first_lost is None:
+            but = ", ".join(str(line) for line in sorted(self._single))
+            return [
+                f"stored: every line from {start} to {self._last_line} but {but}",
+                f"hint: go on behind them with --from-line {self._last_line + 1}",
+            ]
+        first = self._first_lost
+        stored = [f"every line from {start} to {first - 1}"] if first > start else []
+        alone = [line for line in sorted(self._single) if line < first]
+        if alone and stored:
+            stored[0] += " but " + ", ".join(map(str, alone))
+        not_stored = len(alone) + sum(1 for line in self._skipped if line < first)
+        later = self._count - max(first - start - not_stored, 0)
+        if later > 0:
+            stored.append(f"{counted(later, 'record')} of later lines")
+        lines = [f"stored: {' and '.join(stored)}"]
+        if self._is_doubtful:
+            lines.append("perhaps stored: what was on its way when the broker went away")
+        again = ", which stores those again" if later > 0 else ""
+        lines.append(f"hint: go on with --from-line {first}{again}")
+        return lines

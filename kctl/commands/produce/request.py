@@ -1,0 +1,104 @@
+"""The options of `kctl produce`, and the producer that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from engine.client.batch_sender import IN_FLIGHT_MAX
+from engine.client.produce_calls import ACKS_ALL, ACKS_LEADER, ACKS_NONE
+from engine.client.producing import ProducerOptions
+from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_LINGER_MS
+from engine.records.codec import Codec
+from kctl.arguments import UnreadableArgument
+from kctl.numbers import INT32_MAX, whole_number
+
+_ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
+_CODECS = {codec.name.lower(): codec for codec in Codec}
+_TRUTHS = {"true": True, "false": False}
+
+#: The client settings that a producer honours, besides those of every client.
+PRODUCER_KEYS = (
+    "acks",
+    "batch.size",
+    "compression.type",
+    "delivery.timeout.ms",
+    "enable.idempotence",
+    "linger.ms",
+    "max.in.flight.requests.per.connection",
+)
+
+
+class ProduceRequest(NamedTuple):
+    """The options of `kctl produce`; None where one was not given."""
+
+    topic: str
+    key_delimiter: str | None = None
+    key: str | None = None
+    headers: tuple[str, ...] = ()
+    null: str | None = None
+    partition: int | None = None
+    compression: str | None = None
+    acks: str | None = None
+    input: str = "lines"
+    value_json: bool = False
+    files: tuple[str, ...] = ()
+    from_line: int = 1
+    keep_partitions: bool = False
+    new_timestamps: bool = False
+    batch_bytes: int | None = None
+    linger_ms: int | None = None
+    no_idempotence: bool = False
+    output: str | None = None
+    settings: Mapping[str, str] = {}
+
+
+def producer_options(request: ProduceRequest) -> ProducerOptions:
+    """Return how records are sent: options first, then -X, then defaults.
+
+    Errors: UnreadableArgument.
+    """
+    settings = request.settings
+    acks = _word("--acks", request.acks or settings.get("acks", "all"), _ACKS)
+    codec = request.compression or settings.get("compression.type", "none")
+    is_idempotent = _idempotence(request)
+    if is_idempotent and acks != ACKS_ALL:
+        raise UnreadableArgument("acks of an idempotent producer", str(acks), "all")
+    return ProducerOptions(
+        acks=acks,
+        codec=_word("--compression", codec, _CODECS),
+        batch_bytes=_count(request.batch_bytes, settings, "batch.size", PRODUCE_BATCH_BYTES),
+        linger_ms=_count(request.linger_ms, settings, "linger.ms", PRODUCE_LINGER_MS),
+        is_idempotent=is_idempotent,
+        in_flight_max=_in_flight(settings),
+    )
+
+
+def _idempotence(request: ProduceRequest) -> bool | None:
+    if request.no_idempotence:
+        return False
+    text = request.settings.get("enable.idempotence")
+    return None if text is None else bool(_word("enable.idempotence", text, _TRUTHS))
+
+
+def _in_flight(settings: Mapping[str, str]) -> int:
+    key = "max.in.flight.requests.per.connection"
+    count = _count(None, settings, key, IN_FLIGHT_MAX)
+    if not 1 <= count <= IN_FLIGHT_MAX:
+        raise UnreadableArgument(f"a value of {key}", str(count), f"1 to {IN_FLIGHT_MAX}")
+    return count
+
+
+def _count(given: int | None, settings: Mapping[str, str], key: str, default: int) -> int:
+    if given is not None:
+        return given
+    text = settings.get(key)
+    if text is None:
+        return default
+    return whole_number(text, f"a value of {key}", highest=INT32_MAX)
+
+
+def _word(option: str, text: str, words: Mapping[str, Any]) -> Any:
+    if text not in words:
+        raise UnreadableArgument(f"a value of {option}", text, ", ".join(words))
+    return words[text]

@@ -1,0 +1,1 @@
+"""`kctl reassign`: its options in `app`, and what it does."""

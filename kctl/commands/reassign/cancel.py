@@ -1,0 +1,192 @@
+"""What `kctl reassign cancel` does: take back what moves, also what another process moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.reassignments import alter_reassignments, list_reassignments
+from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.host.process_identity import ProcessIdentity, this_process
+from engine.model import TopicPartition
+from engine.reassign.execution import CANCELLED, require_cluster
+from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_cancel
+from engine.reassign.journal_state import JournalState, read_journal
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.reassign.execute import go_on, print_ends
+from kctl.commands.reassign.files import journal_state
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.selection import NothingNamed, select_partitions
+
+CANCEL_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("replicas", "REPLICAS", kind="integer[]"),
+    Column("result", "RESULT"),
+)
+#: The result of a dry run.
+MOVING: Final = "moving"
+#: How often the journal of another process is looked at.
+_POLL_MS = 100
+
+
+class CancelNotHonoured(EngineError):
+    """The process that executes a journal has not answered a request to cancel."""
+
+    def __init__(self, path: str, writer: ProcessIdentity | None, waited_ms: int) -> None:
+        self.path = path
+        self.writer = writer
+        self.waited_ms = waited_ms
+        self.hint = (
+            "the request stays in the journal: it is followed when that process goes on; or end"
+            f" the process and run `kctl reassign cancel {path}` again"
+        )
+        super().__init__(
+            f"{writer or 'the process'} at work by {path} has not answered for"
+            f" {waited_ms / 1000:g} s: it may be stopped, or its cluster out of reach"
+        )
+
+
+class CancelRequest(NamedTuple):
+    """The words and options of `kctl reassign cancel`."""
+
+    words: list[str]
+    every: bool
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
+    """Take back moves, of a journal or of the cluster; returns the exit code."""
+    words, every, dry_run, yes, output = request
+    check_format(output)
+    if len(words) == 1 and not every and RealHeldFiles().exists(words[0]):
+        if dry_run:
+            return _show_journal(options, words[0], output)
+        return cancel_journal(options, words[0], yes=yes, output=output)
+    with connect(options) as client:
+        errors: list[EngineError] = []
+        keys: list[TopicPartition] | None = None
+        if not every:
+            if not words:
+                raise NothingNamed
+            _, keys, errors = select_partitions(client, words)
+        ongoing = list_reassignments(client)
+        chosen = {
+            key: ongoing[key] for key in (ongoing if keys is None else keys) if key in ongoing
+        }
+        for error in errors:
+            report_error(error)
+        if not chosen:
+            say("nothing of that moves")
+            return end_with(CANCEL_COLUMNS, [], output, failures=len(errors))
+        count = counted(len(chosen), "partition")
+        if dry_run:
+            rows = [_row(key, move.original, MOVING) for key, move in chosen.items()]
+            write_rows(CANCEL_COLUMNS, rows, output)
+            return exits.FAILED if errors else exits.CHANGES_PENDING
+        confirm(f"take back the moves of {count} of {cluster_named(client)}", yes=yes)
+        answers = alter_reassignments(client, dict.fromkeys(chosen))
+    failures = len(errors)
+    rows = []
+    for key, error_or_none in answers.items():
+        if error_or_none is not None:
+            report_error(error_or_none, str(key))
+            failures += 1
+            continue
+        rows.append(_row(key, chosen[key].original, CANCELLED))
+    say("throttles stay as they are: `kctl reassign throttles` shows them")
+    reordered = sum(bool(chosen[key].removing) for key, error in answers.items() if error is None)
+    if reordered:
+        say(
+            f"warning: the controller knows no order of before: {counted(reordered, 'partition')}"
+            " may prefer another leader now; a journal or plan knows it (`kctl reassign rollback`)"
+        )
+    return end_with(CANCEL_COLUMNS, rows, output, failures=failures)
+
+
+def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str, Any]:
+    return {**key._asdict(), "replicas": list(replicas), "result": result}
+
+
+def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
+    """Show what a cancel of a journal would take back; returns the exit code."""
+    state = journal_state(path)
+    if state.is_over:
+        say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
+        return exits.OK
+    with connect(options) as client:
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
+        ongoing = list_reassignments(client)
+    if is_held(RealHeldFiles(), path):
+        say(f"{state.writer or 'another process'} is at work by it, and would be asked to")
+    rows = [
+        _row(change.name, change.old_replicas, MOVING)
+        for change in state.begun.changes
+        if change.name in ongoing and ongoing[change.name].target == change.new_replicas
+    ]
+    if state.ours and not state.is_returned:
+        say("its throttles would be brought back to those of before")
+    write_rows(CANCEL_COLUMNS, rows, output)
+    return exits.CHANGES_PENDING
+
+
+def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
+    """Take back what moves by a journal, with its throttles; returns the exit code.
+
+    A process that is at work by it is asked to, and waited for.
+    """
+    state = journal_state(path)
+    if state.is_over:
+        say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
+        return exits.OK
+    with connect(options) as client:
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
+        question = f"take back what moves by {path}, of {cluster_named(client)}"
+        confirm(question, yes=yes)
+        while True:
+            try:
+                journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
+            except JournalHeld as held:
+                over = _cancelled_by_writer(client, held)
+                if over is not None:
+                    return _tell_over(over, path, output)
+                # It ended without the end, by a kill: the cancel is this process's.
+                continue
+            if state.is_over:
+                journal.close()
+                return _tell_over(state, path, output)
+            return go_on(client, journal, output, is_cancel=True)
+
+
+def _cancelled_by_writer(client: KafkaClient, held: JournalHeld) -> JournalState | None:
+    """Have the process that holds a journal cancel; returns its end, None if it left none.
+
+    Errors: CancelNotHonoured, if it is there and has not read of the cancel in the client's time.
+    """
+    files, path = RealHeldFiles(), held.path
+    request_cancel(files, path, this_process())
+    say(f"{held.writer or 'another process'} is at work by it: asked to take its moves back")
+    deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
+    while is_held(files, path):
+        is_answered = read_journal(files, path).is_cancelling
+        if not is_answered and client.clock.monotonic_ms() > deadline_ms:
+            raise CancelNotHonoured(path, held.writer, client.timeout_ms)
+        client.links.pause(_POLL_MS)
+    state = read_journal(files, path)
+    return state if state.is_over else None
+
+
+def _tell_over(state: JournalState, path: str, output: str | None) -> int:
+    """Print how changes ended that another process took back, or had finished before."""
+    if state.how_over == CANCELLED:
+        return print_ends(state.begun.changes, state.ended, output)
+    say(f"error: it was complete before it could be taken back (`kctl reassign rollback {path}`)")
+    return print_ends(state.begun.changes, state.ended, output, failures=1)

@@ -1,0 +1,99 @@
+"""What `kctl reassign throttle` and `pause` do: change how an execution goes on, at any time.
+
+The change is a line in the journal. The process that is at work by it follows and answers; without
+one it holds for the next `resume`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.host.process_identity import ProcessIdentity, this_process
+from engine.reassign.adaptive_rate import FIRST_RATE
+from engine.reassign.journal import is_held, request_change
+from engine.reassign.journal_state import SettingsChange, read_journal
+from kctl import exits
+from kctl.asking import say
+from kctl.commands.reassign.files import journal_state
+from kctl.render.table import size_text
+from kctl.sizes import parse_bytes
+
+_POLL_S = 0.1
+
+
+class ChangeRefused(EngineError):
+    """The process at work has not followed a change."""
+
+    def __init__(self, path: str, writer: ProcessIdentity | None, reason: str) -> None:
+        self.path = path
+        self.writer = writer
+        self.reason = reason
+        self.hint = f"it goes on as before; `kctl reassign status {path}` shows it"
+        super().__init__(f"{writer or 'the process'} at work by {path} refused: {reason}")
+
+
+class ChangeNotAnswered(EngineError):
+    """The process at work has not read of a change in time."""
+
+    def __init__(self, path: str, writer: ProcessIdentity | None, waited_s: float) -> None:
+        self.path = path
+        self.writer = writer
+        self.waited_s = waited_s
+        self.hint = "the request stays in the journal: it is followed when that process goes on"
+        super().__init__(
+            f"{writer or 'the process'} at work by {path} has not answered for {waited_s:g} s:"
+            " it may be stopped, or its cluster out of reach"
+        )
+
+
+def throttle_of(text: str) -> SettingsChange:
+    """Return the change that `50MB`, `auto` or `none` stands for; raises UnreadableArgument."""
+    if text == "auto":
+        return SettingsChange(FIRST_RATE, is_adaptive=True)
+    return SettingsChange(0 if text == "none" else parse_bytes(text), is_adaptive=False)
+
+
+def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int:
+    """Change how a journal is executed; returns the exit code.
+
+    Errors: ChangeRefused, ChangeNotAnswered, those of the journal.
+    """
+    state = journal_state(path)
+    if state.is_over:
+        say(f"{path}: it is over already")
+        return exits.OK
+    files = RealHeldFiles()
+    number = request_change(files, path, change, this_process())
+    deadline_s = time.monotonic() + timeout_s
+    while is_held(files, path):
+        state = read_journal(files, path)
+        if number in state.answers:
+            break
+        if time.monotonic() > deadline_s:
+            raise ChangeNotAnswered(path, state.writer, timeout_s)
+        time.sleep(_POLL_S)
+    state = read_journal(files, path)
+    refusal = state.answers.get(number)
+    if refusal is not None:
+        raise ChangeRefused(path, state.writer, refusal)
+    is_followed = number in state.answers
+    holds = "from now on" if is_followed else f"once `kctl reassign resume {path}` goes on"
+    say(f"{words_of(change)}, {holds}")
+    return exits.OK
+
+
+def words_of(change: SettingsChange) -> str:
+    """Return what a change means, in words."""
+    said = []
+    if change.is_adaptive:
+        said.append("throttle auto")
+    elif change.replication_rate is not None:
+        rate = change.replication_rate
+        said.append(f"throttle {size_text(rate)}/s" if rate else "no throttle")
+    if change.moves_per_broker is not None:
+        said.append(f"{change.moves_per_broker} moves at once for each broker")
+    if change.is_paused is not None:
+        said.append("nothing new begins" if change.is_paused else "what waits begins")
+    return ", ".join(said)

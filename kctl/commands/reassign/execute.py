@@ -1,0 +1,293 @@
+"""What `kctl reassign execute` and `resume` do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError, StorageError
+from engine.host.held_file import RealHeldFiles
+from engine.host.process_identity import this_process
+from engine.host.real import RealClock
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.planner.plan_file import PlanFile, changes_from_targets
+from engine.reassign.adaptive_rate import FIRST_RATE
+from engine.reassign.cluster_reader import read_cluster
+from engine.reassign.execution import (
+    CANCELLED,
+    Execution,
+    ExecutionEnd,
+    StalePlan,
+    require_cluster,
+)
+from engine.reassign.journal import MoveJournal, is_held, require_free
+from engine.reassign.journal_state import (
+    Begun,
+    ExecutionSettings,
+    SettingsChange,
+    read_journal,
+)
+from engine.reassign.live_cluster import LiveCluster
+from engine.reassign.phases import MovePhase
+from engine.reassign.plan_reading import in_order, order_of
+from engine.reassign.throttles import ThrottleRates
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.reassign.change import change_execution, throttle_of
+from kctl.commands.reassign.files import journal_state, known_journals, read_plan
+from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
+from kctl.commands.reassign.preflight import between_directories, require_possible
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.options.moves import MoveOptions
+from kctl.render import Column, check_format, write_rows
+from kctl.render.table import size_text
+from kctl.sizes import parse_bytes
+
+END_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("old_replicas", "REPLICAS", kind="integer[]"),
+    Column("new_replicas", "THEN", kind="integer[]"),
+    Column("result", "RESULT"),
+)
+
+
+class LatencyOfNothing(EngineError):
+    """A topic to measure by was named, but the throttle does not follow what is measured."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.hint = "add `--throttle auto`, or leave --latency-topic out"
+        super().__init__(f"--latency-topic {topic}: the throttle is not `auto`")
+
+
+def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
+    """Return how to execute; raises UnreadableArgument, LatencyOfNothing."""
+    is_adaptive = moves.throttle == "auto"
+    if moves.latency_topic is not None and not is_adaptive:
+        raise LatencyOfNothing(moves.latency_topic)
+    rates = ThrottleRates(
+        FIRST_RATE if is_adaptive else _rate_of(moves.throttle), _rate_of(moves.log_dirs_throttle)
+    )
+    return ExecutionSettings(
+        rates,
+        is_adaptive,
+        latency_topic=moves.latency_topic,
+        moves_per_broker=moves.moves_per_broker,
+        is_paused_under_min_isr=not moves.no_pause,
+        elects_leaders=not moves.no_election,
+        batch_sizes=() if plan is None else tuple(map(len, plan.batches)),
+        has_barriers=plan is not None and order_of(plan).has_barriers,
+    )
+
+
+def _rate_of(text: str | None) -> int | None:
+    """Return the bytes each second of an option that is not `auto`, None for no throttle."""
+    return None if text in (None, "none") else parse_bytes(text)
+
+
+def execute_plan(
+    options: ClusterOptions, path: str, journal: str | None, moves: MoveOptions
+) -> int:
+    """Execute a plan file; returns the exit code."""
+    check_format(moves.output)
+    plan = read_plan(path)
+    settings = settings_of(moves, plan.plan)
+    journal_path = journal or f"{path}.journal"
+    # What it has begun moves now, which says less of what to do than the journal does.
+    require_free(RealHeldFiles(), journal_path)
+    with connect(options) as client:
+        changes, cluster_id = _planned(client, plan)
+        if not changes:
+            say("the plan is carried out already")
+            return end_with(END_COLUMNS, [], moves.output)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=moves.dry_run,
+            ignores_room=moves.ignore_free_space,
+        )
+        if moves.dry_run:
+            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
+            return exits.CHANGES_PENDING
+        confirm(ask_to_execute(client, changes), yes=moves.yes)
+        begun = Begun(cluster_id, tuple(changes), settings)
+        return begin(client, journal_path, begun, moves.output)
+
+
+def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
+    """Return a plan's changes of this cluster; one of another cluster or time is refused."""
+    read = read_cluster(client)
+    require_cluster(plan.cluster_id, read.cluster_id)
+    if plan.plan is None:
+        return changes_from_targets(read.model, plan.rows), read.cluster_id
+    changes = in_order(plan.plan)
+    now = {partition.name: partition.replicas for partition in read.model.partitions}
+    stale = [c.name for c in changes if now.get(c.name) not in (c.old_replicas, c.new_replicas)]
+    if stale:
+        raise StalePlan(stale)
+    done = [c for c in changes if now[c.name] == c.new_replicas and not c.log_dir_moves]
+    return (changes if len(done) < len(changes) else []), read.cluster_id
+
+
+def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
+    """Return the question whether these changes shall be made."""
+    moves = sum(len(change.added) for change in changes)
+    size = size_text(sum(change.bytes_moved for change in changes))
+    what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
+    what += between_directories(changes)
+    return f"reassign {what}, of {cluster_named(client)}"
+
+
+def begin(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
+    """Execute a plan with a new journal; returns the exit code."""
+    if begun.settings.latency_topic is not None:
+        client.view_of_existing([begun.settings.latency_topic])
+    journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
+    try:
+        known_journals().note(path)
+    except StorageError as error:
+        say(f"warning: `kctl check` will not know that the moves are ours: {error}")
+    say(f"journal: {path}")
+    return go_on(client, journal, output)
+
+
+def resume_journal(
+    options: ClusterOptions,
+    path: str,
+    throttle: str | None,
+    moves_per_broker: int | None,
+    output: str,
+    *,
+    ignores_room: bool = False,
+) -> int:
+    """Go on with an execution; returns the exit code."""
+    check_format(output)
+    change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)
+    if throttle is not None:
+        change = throttle_of(throttle)._replace(moves_per_broker=moves_per_broker, is_paused=False)
+    state = journal_state(path)
+    if state.is_over:
+        say(f"{path}: it is over already")
+        return exits.OK
+    is_at_work = is_held(RealHeldFiles(), path)
+    if is_at_work and (state.paused_by is not None or change != SettingsChange(is_paused=False)):
+        return change_execution(path, change, options.timeout_s)
+    with connect(options) as client:
+        return resume_on(client, path, change, output, ignores_room=ignores_room)
+
+
+def resume_on(
+    client: KafkaClient, path: str, change: SettingsChange, output: str, *, ignores_room: bool
+) -> int:
+    """Go on with an execution that is not over, or with its cancel; returns the exit code.
+
+    Errors: JournalHeld; PlanRefused if what has not begun cannot be made.
+    """
+    process = this_process()
+    journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
+    try:
+        require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
+        if not state.is_cancelled:
+            require_possible(
+                client,
+                state.begun.changes,
+                state.settings,
+                is_dry_run=False,
+                ignores_room=ignores_room,
+                begun={*state.submitted, *state.ended},
+            )
+        journal.change(change, process)
+    except BaseException:
+        journal.close()
+        raise
+    return go_on(client, journal, output, is_cancel=state.is_cancelled)
+
+
+def go_on(
+    client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
+) -> int:
+    """Execute or cancel what a journal has begun, show it on the way, print how changes ended.
+
+    The journal is closed in the end. Returns the exit code.
+    """
+    from kctl.commands.reassign.progress import MoveProgress
+
+    path = journal.path
+    try:
+        state = read_journal(RealHeldFiles(), path)
+        begun = state.begun
+        cluster = LiveCluster(client, begun.changes, begun.settings.latency_topic)
+        execution = Execution(cluster, RealClock(), journal, state)
+        with MoveProgress() as progress:
+            end = (execution.cancel if is_cancel else execution.run)(progress.show)
+    except KeyboardInterrupt:
+        say(f"what moves goes on; `kctl reassign resume {path}` does too, `cancel` takes it back")
+        raise
+    finally:
+        journal.close()
+    failures = _report_end(end, path)
+    if end.cancelled_by is not None and not is_cancel:
+        say(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
+        failures += 1
+    return print_ends(begun.changes, end.how_ended, output, failures=failures)
+
+
+def _report_end(end: ExecutionEnd, path: str) -> int:
+    """Report what is not as it was wanted; returns how much."""
+    for key, error in end.refused.items():
+        report_error(error, str(key))
+    for setting in end.foreign_throttles:
+        say(f"warning: {setting} was changed by somebody else meanwhile, and stays so")
+    for setting, left in end.left_throttles.items():
+        say(f"error: {setting} is still throttled: {left}")
+    if end.left_throttles:
+        say(f"hint: once that broker is alive, `kctl reassign resume {path}` takes it away")
+    for key in end.taken_back:
+        say(f"error: {key}: somebody took its move back before it was complete")
+    if end.taken_back:
+        say(
+            f"hint: nothing more was begun; `kctl reassign resume {path}` asks for what is left"
+            " again, `cancel` ends it, `rollback` brings back what is done"
+        )
+    return len(end.refused) + len(end.left_throttles) + len(end.taken_back)
+
+
+def print_ends(
+    changes: Sequence[PartitionChange],
+    how_ended: Mapping[TopicPartition, str],
+    output: str | None,
+    *,
+    failures: int = 0,
+) -> int:
+    """Print how changes ended, beside so many failures; returns the exit code.
+
+    Without an output nothing is printed but what is not as the plan wants it.
+    """
+    rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
+    bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]
+    for row in bad:
+        say(
+            f"error: {row['topic']}-{row['partition']} is {row['result']}: not as the plan wants it"
+        )
+    failures += len(bad)
+    if output is not None:
+        write_rows(END_COLUMNS, rows, output, failures=0 if rows else failures)
+    return exits.FAILED if failures else exits.OK
+
+
+def _end_row(change: PartitionChange, how: str) -> dict[str, Any]:
+    return {
+        "topic": change.topic,
+        "partition": change.partition,
+        "old_replicas": list(change.old_replicas),
+        "new_replicas": list(change.new_replicas),
+        "result": how,
+    }

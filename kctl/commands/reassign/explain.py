@@ -1,0 +1,88 @@
+"""What `kctl reassign explain` does: the steps of each partition, in words and as a picture."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from engine.planner.plan import PartitionChange
+from engine.reassign.explaining import MoveStep, steps_of
+from kctl import exits
+from kctl.commands.reassign.status import changes_in
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+
+STEP_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("step", "STEP"),
+    Column("what", "WHAT"),
+    Column("replicas", "REPLICAS", kind="integer[]"),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+    Column("clients", "CLIENTS-NOTICE", wide=True),
+    Column("failure", "IF-IT-FAILS", wide=True),
+)
+
+
+def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
+    """Print the steps of each partition of a plan; returns the exit code."""
+    check_format(output)
+    with connect(options) as client:
+        changes = changes_in(client, path)
+    if output == "table" and sys.stdout.isatty():
+        for change in changes:
+            _draw(change)
+        return exits.OK
+    write_rows(STEP_COLUMNS, [r for change in changes for r in _rows(change)], output)
+    return exits.OK
+
+
+def _rows(change: PartitionChange) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": change.topic,
+            "partition": change.partition,
+            "step": step.letter,
+            "what": step.what,
+            "replicas": list(step.replicas),
+            "isr": list(step.isr),
+            "leader": step.leader,
+            "clients": step.clients,
+            "failure": step.failure,
+        }
+        for step in steps_of(change)
+    ]
+
+
+def _draw(change: PartitionChange) -> None:
+    """Draw a partition: a column for each broker, a row for each step."""
+    from rich.console import Console
+    from rich.table import Table
+
+    brokers = sorted({*change.old_replicas, *change.new_replicas})
+    table = Table(
+        title=f"{change.name}: {_ids(change.old_replicas)} to {_ids(change.new_replicas)}"
+    )
+    table.add_column("step")
+    for broker_id in brokers:
+        table.add_column(f"broker {broker_id}", justify="center")
+    table.add_column("what")
+    table.add_column("clients notice")
+    table.add_column("if it fails")
+    for step in steps_of(change):
+        marks = [_mark(step, broker_id) for broker_id in brokers]
+        table.add_row(step.letter, *marks, step.what, step.clients, step.failure)
+    Console().print(table)
+
+
+def _mark(step: MoveStep, broker_id: int) -> str:
+    if broker_id not in step.replicas:
+        return ""
+    if broker_id == step.leader:
+        return "leader"
+    return "in sync" if broker_id in step.isr else "copies"
+
+
+def _ids(ids: tuple[int, ...]) -> str:
+    return ",".join(map(str, ids))

@@ -1,0 +1,190 @@
+"""Whole jobs: plan, ask, execute, look whether it is as wanted; a job that ended early goes on.
+
+A job keeps its plan and journal in `$XDG_STATE_HOME/kctl/reassign`, named by the cluster and the
+job: the same command again goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.host.real import RealFiles
+from engine.planner.cluster_model import ClusterModel
+from engine.planner.constraints import PlanConstraints
+from engine.planner.plan import ReassignmentPlan
+from engine.planner.plan_file import plan_to_json
+from engine.reassign.cluster_reader import read_cluster
+from engine.reassign.journal import JournalHeld, is_held
+from engine.reassign.journal_state import Begun, JournalState, SettingsChange, read_journal
+from engine.reassign.plan_reading import in_order
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.reassign.change import throttle_of
+from kctl.commands.reassign.execute import (
+    END_COLUMNS,
+    ask_to_execute,
+    begin,
+    resume_on,
+    settings_of,
+)
+from kctl.commands.reassign.files import journal_state, state_folder
+from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, tell_plan, write_plan
+from kctl.commands.reassign.preflight import require_possible
+from kctl.commands.reassign.rollback import roll_back
+from kctl.connect import ClusterOptions, connect
+from kctl.options.moves import MoveOptions
+from kctl.render import check_format, write_rows
+from kctl.render.table import size_text
+
+
+class JobRequest(NamedTuple):
+    """A job: its name (`drain-3`), what plans it, and how its moves are made."""
+
+    name: str
+    plan: Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
+    moves: MoveOptions
+    #: Who must hold no replica in the end.
+    emptied: int | None = None
+
+
+class NotEmpty(EngineError):
+    """A broker still holds replicas after it was drained."""
+
+    def __init__(self, broker_id: int, count: int) -> None:
+        self.broker_id = broker_id
+        self.count = count
+        self.hint = f"`kctl brokers log-dirs {broker_id} --replicas` shows them; drain again"
+        super().__init__(f"broker {broker_id} still holds replicas: {count}")
+
+
+def run_job(options: ClusterOptions, request: JobRequest) -> int:
+    """Plan and execute a job, or go on with it; returns the exit code."""
+    check_format(request.moves.output)
+    settings = settings_of(request.moves)
+    with connect(options) as client:
+        path = _path(client, request.name)
+        if _is_open(path):
+            return _go_on(client, request, f"{path}.journal")
+        read = read_cluster(client)
+        for warning in read.warnings:
+            say(f"warning: {warning}")
+        constraints = PlanConstraints(moves_per_broker=request.moves.moves_per_broker)
+        plan = request.plan(read.model, constraints)
+        tell_plan(plan, settings.rates.replication, None)
+        if plan.is_empty:
+            return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
+        changes, settings = in_order(plan), settings_of(request.moves, plan)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=request.moves.dry_run,
+            ignores_room=request.moves.ignore_free_space,
+        )
+        if request.moves.dry_run:
+            write_plan(plan, request.moves.output, is_by_change=True)
+            return exits.CHANGES_PENDING
+        confirm(ask_to_execute(client, changes), yes=request.moves.yes)
+        files = RealFiles()
+        files.make_dir(os.path.dirname(path))
+        files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())
+        begun = Begun(read.cluster_id, tuple(changes), settings)
+        code = begin(client, f"{path}.journal", begun, request.moves.output)
+        return _finish(client, request, code)
+
+
+def undo_job(options: ClusterOptions, request: JobRequest) -> int:
+    """Bring back what a job has changed; returns the exit code."""
+    with connect(options) as client:
+        path = _path(client, request.name)
+    return roll_back(options, f"{path}.journal", request.moves)
+
+
+def _path(client: KafkaClient, name: str) -> str:
+    cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
+    return f"{state_folder()}/{cluster}-{name}.json"
+
+
+def _is_open(path: str) -> bool:
+    files = RealHeldFiles()
+    journal = f"{path}.journal"
+    if not files.exists(journal):
+        return False
+    state = read_journal(files, journal)
+    return not state.is_over and not (state.has_changed_nothing and not is_held(files, journal))
+
+
+def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
+    """Show the job that is open, and go on with it if that is agreed to; returns the exit code.
+
+    Errors: JournalHeld if another process is at work by it.
+    """
+    state = journal_state(journal)
+    left = [change for change in state.begun.changes if change.name not in state.ended]
+    what = "is being taken back" if state.is_cancelled else "is not over"
+    of = counted(len(state.begun.changes), "partition")
+    say(f"the job of before {what}: {len(left)} of {of} left, {_throttle_of(state)}; {journal}")
+    say(f"`kctl reassign status {journal}` shows it, `cancel` and `rollback` end it")
+    if request.moves.dry_run:
+        write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in left], request.moves.output)
+        return exits.CHANGES_PENDING
+    if is_held(RealHeldFiles(), journal):
+        raise JournalHeld(journal, state.writer)
+    verb = "take back" if state.is_cancelled else "go on with"
+    confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
+    say(f"going on with the job of before: {journal}")
+    code = resume_on(
+        client,
+        journal,
+        _change_of(request.moves),
+        request.moves.output,
+        ignores_room=request.moves.ignore_free_space,
+    )
+    if not state.is_cancelled:
+        return _finish(client, request, code)
+    if code == exits.OK:
+        say("error: the job of before is taken back; the same command again begins a new one")
+    return exits.FAILED
+
+
+def _change_of(moves: MoveOptions) -> SettingsChange:
+    """Return what the command asks for beside going on: another throttle, another bound."""
+    is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
+    bound = None if is_default else moves.moves_per_broker
+    change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
+    return change._replace(moves_per_broker=bound, is_paused=False)
+
+
+def _throttle_of(state: JournalState) -> str:
+    settings = state.settings
+    if settings.is_adaptive:
+        return "--throttle auto"
+    rate = settings.rates.replication
+    return "no throttle" if rate is None else f"--throttle {size_text(rate)}/s"
+
+
+def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
+    """Look whether the broker is empty that is to be."""
+    broker_id = request.emptied
+    if broker_id is None or code != exits.OK or request.moves.dry_run:
+        return code
+    dirs = describe_log_dirs(client, [id_ for id_ in client.view([]).brokers if id_ == broker_id])
+    answer = dirs.get(broker_id, [])
+    if isinstance(answer, EngineError):
+        report_error(answer)
+        return exits.FAILED
+    count = sum(len(log_dir.replicas) for log_dir in answer)
+    if count:
+        report_error(NotEmpty(broker_id, count))
+        return exits.FAILED
+    say(f"broker {broker_id} holds no replica")
+    return code

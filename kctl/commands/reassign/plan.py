@@ -1,0 +1,337 @@
+"""What `kctl reassign plan` does: read the cluster, plan, write the plan, print what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.planner import planner
+from engine.planner.cluster_model import ClusterModel
+from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
+from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.planner.plan_file import plan_to_json
+from engine.planner.sampled_rates import with_rates
+from engine.planner.trade_offs import TradeOff, trade_offs
+from engine.reassign.cluster_reader import read_cluster
+from kctl import exits
+from kctl.arguments import UnreadableArgument, counted
+from kctl.asking import say
+from kctl.commands.reassign.rates import RateRequest, goals_of, rates_of, tell_rates
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.render.table import size_text
+from kctl.selection import name_matcher
+from kctl.sizes import parse_bytes
+
+BROKER_COLUMNS = (
+    Column("broker_id", "BROKER", right=True, is_name=True),
+    Column("rack", "RACK", kind="string?"),
+    Column("replicas_before", "REPLICAS", right=True),
+    Column("replicas_after", "THEN", right=True),
+    Column("leaders_before", "LEADERS", right=True),
+    Column("leaders_after", "THEN", right=True),
+    Column("size_bytes_before", "SIZE", right=True, is_size=True),
+    Column("size_bytes_after", "THEN", right=True, is_size=True),
+    Column("moves_in", "IN", right=True),
+    Column("moves_out", "OUT", right=True),
+    Column("bytes_in", "BYTES-IN", right=True, is_size=True),
+    Column("bytes_out", "BYTES-OUT", right=True, is_size=True, wide=True),
+)
+RATE_COLUMNS = (
+    Column("in_bytes_per_s_before", "IN/S", right=True, is_size=True, is_optional=True),
+    Column("in_bytes_per_s_after", "THEN", right=True, is_size=True, is_optional=True),
+    Column("out_bytes_per_s_before", "OUT/S", right=True, is_size=True, is_optional=True),
+    Column("out_bytes_per_s_after", "THEN", right=True, is_size=True, is_optional=True),
+)
+CHANGE_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("batch", "BATCH", right=True),
+    Column("old_replicas", "REPLICAS", kind="integer[]"),
+    Column("new_replicas", "THEN", kind="integer[]"),
+    Column("old_leader", "LEADER", right=True, kind="integer?"),
+    Column("new_leader", "THEN", right=True),
+    Column("bytes_moved", "BYTES", right=True, is_size=True),
+    Column("log_dir_bytes", "BETWEEN-DIRS", right=True, is_size=True, wide=True),
+    Column("new_log_dirs", "LOG-DIRS", wide=True, kind="string[]"),
+)
+FRONT_COLUMNS = (
+    Column("moves", "MOVES", right=True),
+    Column("bytes_moved", "BYTES", right=True, is_size=True),
+    Column("count_spread", "REPLICAS-SPREAD", right=True),
+    Column("leader_spread", "LEADERS-SPREAD", right=True),
+    Column("bytes_max_over_mean", "BYTES-MAX/MEAN", right=True, kind="number"),
+    Column("rack_faults", "RACK-FAULTS", right=True),
+    Column("offline_replicas", "OFFLINE", right=True),
+    Column("unmet", "UNMET", right=True),
+    Column("max_moves", "MAX-MOVES", right=True, wide=True, kind="integer?"),
+    Column("max_bytes_moved", "MAX-BYTES", right=True, wide=True, kind="integer?"),
+)
+FRONT_RATE_COLUMNS = (
+    Column("in_max_over_mean", "IN-MAX/MEAN", right=True, kind="number", is_optional=True),
+    Column("out_max_over_mean", "OUT-MAX/MEAN", right=True, kind="number", is_optional=True),
+)
+_VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs"
+
+
+class NotOneVerb(EngineError):
+    """It is not said what a plan is for, or more than one thing."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, verbs: Iterable[str]) -> None:
+        self.verbs = [f"--{verb}" for verb in verbs]
+        said = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
+        self.hint = f"give one of {_VERBS}"
+        super().__init__(f"a plan is for one thing: {said}")
+
+
+class PlanRequest(NamedTuple):
+    """The options of `kctl reassign plan`."""
+
+    topics: list[str]
+    verbs: dict[str, Any]
+    exclude_topic: list[str]
+    exclude_broker: str | None
+    racks: str
+    max_moves: int | None
+    max_bytes_moved: str | None
+    moves_per_broker: int
+    seed: int
+    throttle: str | None
+    out: str | None
+    changes: bool
+    front: bool
+    exit_code: bool
+    rates: RateRequest
+    output: str
+
+
+def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
+    """Plan, write the file, print rows; returns the exit code."""
+    check_format(request.output)
+    if len(request.verbs) != 1:
+        raise NotOneVerb(request.verbs)
+    rate = None if request.throttle is None else parse_bytes(request.throttle)
+    goals = goals_of(request.rates, next(iter(request.verbs)))
+    ask = _requested(request, goals)
+    with connect(options) as client:
+        read = read_cluster(client)
+        rates = rates_of(client, request.rates, goals, read.cluster_id)
+    for warning in read.warnings:
+        say(f"warning: {warning}")
+    if rates is not None:
+        read = read._replace(model=with_rates(read.model, rates))
+    plan = ask(read.model, _constraints(request, read.model))
+    if request.out is not None:
+        text = plan_to_json(plan, read.cluster_id, rates)
+        RealFiles().replace_file(request.out, text.encode())
+    tell_plan(plan, rate, request.out)
+    if rates is not None:
+        tell_rates(plan)
+    if request.front:
+        constraints = _constraints(request, read.model)
+        front = trade_offs(lambda bounded: ask(read.model, bounded), constraints, plan)
+        columns = FRONT_COLUMNS if rates is None else (*FRONT_COLUMNS, *FRONT_RATE_COLUMNS)
+        write_rows(columns, map(_front_row, front), request.output)
+    else:
+        write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
+    if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
+        # Bounds may leave something for a later plan; without them no plan reaches it.
+        nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
+        say(f"error: the goal cannot be reached; {nearest}")
+        return exits.FAILED
+    return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
+
+
+def _requested(
+    request: PlanRequest, goals: frozenset[LevelGoal]
+) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
+    """Return what makes the plan; what cannot be read on the command line is refused before."""
+    ((verb, value),) = request.verbs.items()
+    match verb:
+        case "add-broker" | "drain" | "demote":
+            ids = parse_brokers(value)
+            of_brokers = {
+                "add-broker": planner.spread,
+                "drain": planner.drain,
+                "demote": planner.demote,
+            }[verb]
+            return lambda model, constraints: of_brokers(model, ids, constraints)
+        case "replace":
+            old, colon, new = value.partition(":")
+            if not colon or not old.isdecimal() or not new.isdecimal():
+                raise UnreadableArgument(
+                    "a broker and its replacement", value, "OLD:NEW such as 3:7"
+                )
+            return lambda model, constraints: planner.replace(
+                model, int(old), int(new), constraints
+            )
+        case "repair":
+            return planner.repair
+        case "rf":
+            return lambda model, constraints: planner.set_replication_factor(
+                model, dict.fromkeys(_chosen(request, model), value), constraints
+            )
+        case "balance":
+            return lambda model, constraints: planner.balance(model, goals, constraints)
+        case _:
+            return lambda model, constraints: planner.balance_log_dirs(
+                model, constraints=constraints
+            )
+
+
+def parse_brokers(text: str) -> list[int]:
+    """Return the ids of a list such as 4,5; raises UnreadableArgument."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise UnreadableArgument("a list of brokers", text, "ids such as 4,5")
+    return [int(word) for word in words]
+
+
+def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
+    """Return the topics that may change: those named, else all that are not excluded."""
+    topics = sorted({partition.topic for partition in model.partitions})
+    patterns = [name_matcher(pattern) for pattern in request.exclude_topic]
+    unknown = [name for name in request.topics if name not in topics]
+    if unknown:
+        raise NoSuchTopics(unknown)
+    return [
+        name
+        for name in request.topics or topics
+        if not any(pattern.fullmatch(name) for pattern in patterns)
+    ]
+
+
+class NoSuchTopics(EngineError):
+    """A plan is asked for topics that the cluster does not have."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.hint = "`kctl topics list` shows them"
+        super().__init__(f"the cluster has no topic {', '.join(names)}")
+
+
+def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
+    topics = {partition.topic for partition in model.partitions}
+    try:
+        racks = RackRule(request.racks)
+    except ValueError:
+        raise UnreadableArgument(
+            "a rule on racks", request.racks, "strict, relaxed, ignored"
+        ) from None
+    excluded = request.exclude_broker
+    budget = request.max_bytes_moved
+    return PlanConstraints(
+        excluded_topics=frozenset(topics - set(_chosen(request, model))),
+        excluded_brokers=frozenset(() if excluded is None else parse_brokers(excluded)),
+        racks=racks,
+        max_moves=request.max_moves,
+        max_bytes_moved=None if budget is None else parse_bytes(budget),
+        moves_per_broker=request.moves_per_broker,
+        seed=request.seed,
+    )
+
+
+def tell_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
+    """Say what a plan comes to, and what it could not reach."""
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
+    for unmet in plan.unmet:
+        say(f"warning: {unmet.subject}: {unmet.goal} is not reached: {unmet.reason}")
+    if plan.is_empty:
+        say("nothing is to be done")
+        return
+    # Where something is not reached, what reaching it takes is no bound of this plan.
+    bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
+    parts = [
+        f"{counted(plan.moves, 'move')}{bound}",
+        size_text(plan.bytes_moved),
+        counted(plan.leader_changes, "change") + " of leaders",
+    ]
+    if plan.log_dir_moves:
+        parts.append(f"{counted(plan.log_dir_moves, 'move')} between directories")
+    if rate:
+        parts.append(f"{plan.eta_s(rate):,.0f} s at {size_text(rate)}/s")
+    where = "" if path is None else f"; written to {path}"
+    batches = f"{len(plan.batches)} batches" if len(plan.batches) != 1 else "1 batch"
+    say(f"{', '.join(parts)}, in {batches}{where}")
+
+
+def write_plan(
+    plan: ReassignmentPlan, output: str, *, is_by_change: bool, has_rates: bool = False
+) -> None:
+    """Print a row for each broker, or for each change."""
+    if is_by_change:
+        write_rows(CHANGE_COLUMNS, _change_rows(plan), output)
+    else:
+        columns = (*BROKER_COLUMNS, *RATE_COLUMNS) if has_rates else BROKER_COLUMNS
+        write_rows(columns, _broker_rows(plan), output)
+
+
+def _front_row(one: TradeOff) -> dict[str, Any]:
+    after = one.after
+    return {
+        "moves": one.moves,
+        "bytes_moved": one.bytes_moved,
+        "count_spread": after.count_spread,
+        "leader_spread": after.leader_spread,
+        "bytes_max_over_mean": round(after.bytes_max_over_mean, 3),
+        "rack_faults": after.rack_faults,
+        "offline_replicas": after.offline_replicas,
+        "in_max_over_mean": round(after.in_max_over_mean, 3),
+        "out_max_over_mean": round(after.out_max_over_mean, 3),
+        "unmet": one.unmet,
+        "max_moves": one.max_moves,
+        "max_bytes_moved": one.max_bytes_moved,
+    }
+
+
+def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "broker_id": broker.broker_id,
+            "rack": broker.rack,
+            "replicas_before": broker.before.replica_count,
+            "replicas_after": broker.after.replica_count,
+            "leaders_before": broker.before.leader_count,
+            "leaders_after": broker.after.leader_count,
+            "size_bytes_before": broker.before.size_bytes,
+            "size_bytes_after": broker.after.size_bytes,
+            "moves_in": broker.moves_in,
+            "moves_out": broker.moves_out,
+            "bytes_in": broker.bytes_in,
+            "bytes_out": broker.bytes_out,
+            "in_bytes_per_s_before": broker.before.in_bytes_per_s,
+            "in_bytes_per_s_after": broker.after.in_bytes_per_s,
+            "out_bytes_per_s_before": broker.before.out_bytes_per_s,
+            "out_bytes_per_s_after": broker.after.out_bytes_per_s,
+        }
+        for broker in plan.brokers
+    ]
+
+
+def _change_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
+    return [
+        change_row(plan.changes[position], number)
+        for number, batch in enumerate(plan.batches, 1)
+        for position in batch
+    ]
+
+
+def change_row(change: PartitionChange, batch: int) -> dict[str, Any]:
+    """Return the row of a change in a batch."""
+    return {
+        "topic": change.topic,
+        "partition": change.partition,
+        "batch": batch,
+        "old_replicas": list(change.old_replicas),
+        "new_replicas": list(change.new_replicas),
+        "old_leader": change.old_leader,
+        "new_leader": change.new_leader,
+        "bytes_moved": change.bytes_moved,
+        "log_dir_bytes": change.log_dir_bytes,
+        "new_log_dirs": list(change.new_log_dirs),
+    }

@@ -1,0 +1,106 @@
+"""How far an execution is, on stderr: bars on a terminal, a line a step elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from engine.model import TopicPartition
+from engine.reassign.change_status import ChangeStatus, ExecutionStatus
+from engine.reassign.phases import AT_WORK
+from kctl.asking import say
+from kctl.render.table import size_text
+
+#: More bars than these are not looked at.
+_BARS_MAX = 20
+
+
+class MoveProgress:
+    """Shows each look at an execution."""
+
+    def __init__(self) -> None:
+        self._bars: Any = None
+        self._tasks: dict[TopicPartition | None, Any] = {}
+        self._said: str | None = None
+        # When the whole and each change were seen first, and what was copied then.
+        self._began: dict[TopicPartition | None, tuple[int, int]] = {}
+
+    def __enter__(self) -> MoveProgress:
+        """Start drawing."""
+        if sys.stderr is not None and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[told]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop drawing."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def show(self, now: ExecutionStatus) -> None:
+        """Show a look: the whole, and what is at work."""
+        copied = sum(change.copied_bytes for change in now.changes)
+        total = sum(change.total_bytes for change in now.changes)
+        self._say_pause(now)
+        if self._bars is None:
+            return
+        at_work = [change for change in now.changes if change.phase in AT_WORK][:_BARS_MAX]
+        rate = self._rate(None, now.now_ms, copied)
+        head = f"{now.ended_count} of {len(now.changes)} partitions"
+        self._bar(None, head, copied, total, _told(copied, total, rate))
+        keys = {change.change.name for change in at_work}
+        for key in [key for key in self._tasks if key is not None and key not in keys]:
+            self._bars.remove_task(self._tasks.pop(key))
+        for change in at_work:
+            self._change_bar(change, now.now_ms)
+
+    def _change_bar(self, now: ChangeStatus, now_ms: int) -> None:
+        key = now.change.name
+        rate = self._rate(key, now_ms, now.copied_bytes)
+        told = f"{now.phase.value} {_told(now.copied_bytes, now.total_bytes, rate)}"
+        self._bar(key, f"  {key}", now.copied_bytes, now.total_bytes, told)
+
+    def _bar(self, key: TopicPartition | None, text: str, done: int, total: int, told: str) -> None:
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(text, total=max(total, 1), told=told)
+        self._bars.update(
+            self._tasks[key], description=text, completed=done, total=max(total, 1), told=told
+        )
+
+    def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
+        began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
+        passed_ms = now_ms - began_ms
+        return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
+
+    def _say_pause(self, now: ExecutionStatus) -> None:
+        reasons = [] if now.pause is None else [f"nothing new begins: {now.pause}"]
+        if now.missed:
+            ids = ", ".join(map(str, now.missed))
+            reasons.append(f"broker {ids} is not alive: what it is to get waits")
+        said = "; ".join(reasons) or None
+        if said is not None and said != self._said:
+            say(said)
+        self._said = said
+
+
+def _told(copied: int, total: int, rate: float | None) -> str:
+    parts = [f"{size_text(copied)} of {size_text(total)}"]
+    if rate:
+        parts.append(f"{size_text(round(rate))}/s")
+        parts.append(f"{(total - copied) / rate:,.0f} s left")
+    return ", ".join(parts)

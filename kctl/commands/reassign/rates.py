@@ -1,0 +1,87 @@
+"""The rates that a plan is made by: sampled now, or those of a plan's file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.planner.constraints import ALL_GOALS, RATE_GOALS, LevelGoal
+from engine.planner.plan import ReassignmentPlan
+from engine.planner.sampled_rates import SampledRates
+from engine.reassign.execution import require_cluster
+from kctl.arguments import UnreadableArgument
+from kctl.asking import say
+from kctl.commands.reassign.files import NoPlan, read_plan
+from kctl.options.rates import WINDOW_S, sampled
+
+
+class RateRequest(NamedTuple):
+    """The options of `kctl reassign plan` on goals and rates; None where one is not given."""
+
+    goals: str | None
+    window_s: float | None
+    path: str | None
+
+
+def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
+    """Return the goals of a balance; raises UnreadableArgument for options that have no effect."""
+    given = {
+        "--goals": request.goals,
+        "--rate-window": request.window_s,
+        "--rates": request.path,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if named and verb != "balance":
+        raise UnreadableArgument(f"an option of --{verb}", named[0], "it with --balance")
+    if request.window_s is not None and request.path is not None:
+        raise UnreadableArgument("one source of rates", "--rates", "it without --rate-window")
+    wants_rates = request.window_s is not None or request.path is not None
+    goals = ALL_GOALS | RATE_GOALS if wants_rates else ALL_GOALS
+    if request.goals is not None:
+        goals = frozenset(map(_goal, request.goals.split(",")))
+    if wants_rates and not goals & RATE_GOALS:
+        raise UnreadableArgument(
+            "goals on rates", str(request.goals), "bytes-in or bytes-out in it"
+        )
+    return goals
+
+
+def _goal(word: str) -> LevelGoal:
+    try:
+        return LevelGoal(word.strip())
+    except ValueError:
+        expected = ", ".join(goal.value for goal in LevelGoal)
+        raise UnreadableArgument("a goal of --goals", word, expected) from None
+
+
+def rates_of(
+    client: KafkaClient,
+    request: RateRequest,
+    goals: frozenset[LevelGoal],
+    cluster_id: str | None,
+) -> SampledRates | None:
+    """Return the rates that goals need, None if none does.
+
+    Errors: those of the file, WrongCluster, and of asking.
+    """
+    if not goals & RATE_GOALS:
+        return None
+    if request.path is not None:
+        kept = read_plan(request.path)
+        if kept.rates is None:
+            raise NoPlan(request.path, "it has no samples of rates")
+        require_cluster(kept.cluster_id, cluster_id)
+        return kept.rates
+    rates, _ = sampled(client, None, request.window_s)
+    window_ms = round((request.window_s or WINDOW_S) * 1000)
+    return SampledRates(window_ms, {name: rate.bytes_per_s for name, rate in rates.items()})
+
+
+def tell_rates(plan: ReassignmentPlan) -> None:
+    """Say how level rates are before and after, and what they leave out."""
+    before, after = plan.before, plan.after
+    say(
+        f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "
+        f"{after.in_max_over_mean:.2f}; bytes out {before.out_max_over_mean:.2f}, then "
+        f"{after.out_max_over_mean:.2f} (to followers: what consumers fetch is not told by Kafka)"
+    )

@@ -1,0 +1,152 @@
+"""What `kctl reassign rehearse` does: copy the cluster, execute the plan there, print each step."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.settings import ClientSettings, parse_addresses
+from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.naming import ADMIN_CLIENT_ID
+from engine.planner.plan import PartitionChange
+from engine.planner.plan_file import PlanFile, changes_from_targets
+from engine.reassign.cluster_reader import ReadCluster, read_cluster
+from engine.reassign.execution import StalePlan, require_cluster
+from engine.reassign.journal_state import ExecutionSettings
+from engine.reassign.plan_reading import in_order
+from engine.rehearsal.copied_cluster import copy_of
+from engine.rehearsal.rehearsal import (
+    Rehearsal,
+    RehearsalEnd,
+    RehearsalPorts,
+    SeenStep,
+    topic_settings,
+)
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import report_error, say
+from kctl.commands.reassign.files import read_plan
+from kctl.connect import ClusterOptions, connect, real_host
+from kctl.render import Column, RowWriter, check_format
+from kctl.sizes import parse_bytes
+from kctl.temporary import temporary_folder
+
+REHEARSAL_COLUMNS = (
+    Column("at_ms", "AT-MS", right=True),
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("phase", "PHASE"),
+    Column("old_replicas", "REPLICAS", kind="integer[]"),
+    Column("new_replicas", "THEN", kind="integer[]"),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+)
+
+
+class NoSuchBroker(EngineError):
+    """A broker is to be killed that the cluster does not have."""
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.hint = "`kctl brokers list` shows them"
+        super().__init__(f"the cluster has no broker {broker_id}")
+
+
+class RehearseRequest(NamedTuple):
+    """The options of `kctl reassign rehearse`."""
+
+    path: str
+    kill: int | None
+    data_bytes: str
+    moves_per_broker: int
+    elects_leaders: bool
+    output: str
+
+
+def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
+    """Rehearse a plan; returns the exit code."""
+    check_format(request.output)
+    total_bytes = parse_bytes(request.data_bytes)
+    plan = read_plan(request.path)
+    with connect(options) as client:
+        read = read_cluster(client)
+        settings_of_topics = topic_settings(client, {p.topic for p in read.model.partitions})
+    require_cluster(plan.cluster_id, read.cluster_id)
+    changes = _changes(plan, read)
+    named = {id_ for change in changes for id_ in change.new_replicas}
+    copy = copy_of(read.model, settings_of_topics, named, total_bytes)
+    if request.kill is not None and request.kill not in copy.ids:
+        raise NoSuchBroker(request.kill)
+    settings = ExecutionSettings(
+        moves_per_broker=request.moves_per_broker,
+        elects_leaders=request.elects_leaders,
+        batch_sizes=() if plan.plan is None else tuple(map(len, plan.plan.batches)),
+    )
+    writer = RowWriter(REHEARSAL_COLUMNS, request.output)
+    with temporary_folder("kctl-rehearsal-") as folder:
+        rehearsal = Rehearsal(_ports(), f"{folder}/cluster", copy, request.kill)
+        end = rehearsal.run(changes, settings, lambda step: writer.write(_row(step)), say)
+    writer.close()
+    return _tell(end, len(changes))
+
+
+def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
+    if plan.plan is None:
+        return changes_from_targets(read.model, plan.rows)
+    changes = in_order(plan.plan)
+    now = {partition.name: partition.replicas for partition in read.model.partitions}
+    stale = [change.name for change in changes if now.get(change.name) != change.old_replicas]
+    if stale:
+        raise StalePlan(stale)
+    return changes
+
+
+def _ports() -> RehearsalPorts:
+    host = real_host()
+
+    def client_of(servers: str) -> KafkaClient:
+        return KafkaClient(
+            parse_addresses(servers),
+            streams=host.streams,
+            clock=host.clock,
+            entropy=host.entropy,
+            # By this name Kafka takes records for internal topics.
+            settings=ClientSettings(client_id=ADMIN_CLIENT_ID),
+            timeout_ms=60_000,
+        )
+
+    return RehearsalPorts(
+        RealHeldFiles(), host.clock, client_of, lambda pause_ms: time.sleep(pause_ms / 1000)
+    )
+
+
+def _row(step: SeenStep) -> dict[str, Any]:
+    change = step.change
+    return {
+        "at_ms": step.at_ms,
+        "topic": change.topic,
+        "partition": change.partition,
+        "phase": step.phase,
+        "old_replicas": list(change.old_replicas),
+        "new_replicas": list(change.new_replicas),
+        "isr": list(step.isr),
+        "leader": step.leader,
+    }
+
+
+def _tell(end: RehearsalEnd, count: int) -> int:
+    for warning in end.warnings:
+        say(f"warning: {warning}")
+    for key, error in end.end.refused.items():
+        report_error(error, str(key))
+    for gone in end.lost:
+        records = counted(gone.end_offset - gone.first_offset, "acknowledged record")
+        offsets = f"offsets {gone.first_offset} to {gone.end_offset - 1}"
+        say(f"error: {gone.partition} has lost {records}: {offsets}")
+    is_good = end.end.is_clean and not end.lost
+    how = "as planned" if is_good else "NOT as planned"
+    changes = counted(end.leader_changes, "change") + " of leaders"
+    say(f"{counted(count, 'partition')} {how} in {end.took_ms / 1000:.1f} s, {changes} on the way")
+    return exits.OK if is_good else exits.PROBLEMS_FOUND

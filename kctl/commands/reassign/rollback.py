@@ -1,0 +1,97 @@
+"""What `kctl reassign rollback` does: bring partitions back to where an execution found them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from engine.client.blocking import KafkaClient
+from engine.client.reassignments import list_reassignments
+from engine.planner.plan import PartitionChange
+from engine.reassign.execution import require_cluster
+from engine.reassign.journal_state import Begun, JournalState
+from engine.reassign.plan_reading import back_again
+from kctl import exits
+from kctl.asking import confirm, say
+from kctl.command_results import end_with
+from kctl.commands.reassign.cancel import cancel_journal
+from kctl.commands.reassign.execute import END_COLUMNS, ask_to_execute, begin, settings_of
+from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
+from kctl.commands.reassign.preflight import require_possible
+from kctl.connect import ClusterOptions, connect
+from kctl.options.moves import MoveOptions
+from kctl.render import check_format, write_rows
+
+
+def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
+    """Bring back what an execution has changed; returns the exit code."""
+    check_format(moves.output)
+    state = journal_state(path)
+    settings = settings_of(moves)
+    with connect(options) as client:
+        cluster_id = client.view([]).cluster_id
+        require_cluster(state.begun.cluster_id, cluster_id)
+        if not state.is_over:
+            say(f"{path} is not over: what moves is taken back first")
+            if moves.dry_run:
+                return _show(_moving(client, state) + _changes(client, state), moves.output)
+            code = cancel_journal(options, path, yes=moves.yes, output=None)
+            if code != exits.OK:
+                return code
+            _await_quiet(client, state.begun.changes)
+        changes = _changes(client, state)
+        if not changes:
+            say("everything is where it was before")
+            return end_with(END_COLUMNS, [], moves.output)
+        require_possible(
+            client,
+            changes,
+            settings,
+            is_dry_run=moves.dry_run,
+            ignores_room=moves.ignore_free_space,
+        )
+        if moves.dry_run:
+            return _show(changes, moves.output)
+        confirm(f"roll back: {ask_to_execute(client, changes)}", yes=moves.yes)
+        begun = Begun(cluster_id, tuple(changes), settings)
+        return begin(client, f"{path}.rollback", begun, moves.output)
+
+
+def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
+    """Return the changes that bring back what is complete."""
+    view = client.view({change.topic for change in state.begun.changes})
+    found = ((c.name, view.partition(c.name)) for c in state.begun.changes)
+    now = {key: partition for key, partition in found if partition is not None}
+    return back_again(state.begun.changes, now)
+
+
+def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
+    """Return what is under way, as the changes that a cancel makes of it."""
+    ongoing = list_reassignments(client)
+    return [
+        change._replace(
+            old_replicas=change.new_replicas,
+            new_replicas=change.old_replicas,
+            old_leader=None,
+            new_leader=change.old_replicas[0],
+            size_bytes=0,
+            old_sizes=(),
+            new_log_dirs=(),
+        )
+        for change in state.begun.changes
+        if change.name in ongoing and ongoing[change.name].target == change.new_replicas
+    ]
+
+
+def _show(changes: Sequence[PartitionChange], output: str) -> int:
+    write_rows(CHANGE_COLUMNS, [change_row(change, 1) for change in changes], output)
+    return exits.CHANGES_PENDING if changes else exits.OK
+
+
+def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
+    """Wait until nothing of a plan moves any more."""
+    keys = {change.name for change in changes}
+    deadline_s = time.monotonic() + client.timeout_ms / 1000
+    while time.monotonic() < deadline_s and keys & list_reassignments(client).keys():
+        time.sleep(0.2)

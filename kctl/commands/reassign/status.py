@@ -1,0 +1,191 @@
+"""What `kctl reassign status` and `verify` do: look at moves, print where each stands."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.health import cluster_throttles
+from engine.client.reassignments import OngoingReassignment, list_reassignments
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.planner.plan_file import TargetRow
+from engine.reassign.execution import require_cluster
+from engine.reassign.live_cluster import ClusterNow, LiveCluster
+from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
+from engine.reassign.plan_reading import changes_under_way, in_order
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import say
+from kctl.commands.reassign.files import read_either
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, RowWriter, check_format
+
+STATUS_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("phase", "PHASE"),
+    Column("original", "ORIGINAL", kind="integer[]"),
+    Column("target", "TARGET", kind="integer[]"),
+    Column("adding", "ADDING", kind="integer[]"),
+    Column("removing", "REMOVING", kind="integer[]"),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+    Column("copied_bytes", "COPIED", right=True, is_size=True),
+    Column("total_bytes", "OF", right=True, is_size=True),
+)
+#: Said where replicas of before are shown by what the controller knows.
+ORDER_UNKNOWN = (
+    "note: the controller does not keep the order of ORIGINAL while replicas move: which of them"
+    " was preferred is known to the plan or journal alone"
+)
+#: Often enough to see the phases of a move that takes a while.
+_PERIOD_S = 0.1
+
+
+class Watched(NamedTuple):
+    """What is looked at; `is_all` follows whatever moves."""
+
+    changes: list[PartitionChange]
+    is_all: bool
+
+
+def show_status(options: ClusterOptions, path: str | None, *, watch: bool, output: str) -> int:
+    """Print where moves stand, again and again if they are watched; returns the exit code."""
+    check_format(output)
+    writer = RowWriter(STATUS_COLUMNS, output)
+    seen: dict[TopicPartition, dict[str, Any]] = {}
+    with connect(options) as client:
+        watched = _watched(client, path)
+        while True:
+            rows = _rows(client, watched)
+            for row in rows:
+                key = TopicPartition(row["topic"], row["partition"])
+                if seen.get(key) != row:
+                    seen[key] = row
+                    writer.write(row)
+            if not watch or all(MovePhase(row["phase"]) in ENDED for row in rows):
+                break
+            time.sleep(_PERIOD_S)
+            if watched.is_all:
+                watched = _following(client, watched)
+    writer.close()
+    if not seen:
+        say("nothing moves")
+    elif path is None and any(row["removing"] for row in seen.values()):
+        say(ORDER_UNKNOWN)
+    return exits.OK
+
+
+def _watched(client: KafkaClient, path: str | None) -> Watched:
+    if path is None:
+        ongoing = list_reassignments(client)
+        view = client.view({key.topic for key in ongoing})
+        return Watched(changes_under_way(view, ongoing), is_all=True)
+    return Watched(changes_in(client, path), is_all=False)
+
+
+def _following(client: KafkaClient, watched: Watched) -> Watched:
+    """Return what is looked at already, and what moves since."""
+    known = {change.name for change in watched.changes}
+    more = [change for change in _watched(client, None).changes if change.name not in known]
+    return Watched([*watched.changes, *more], is_all=True)
+
+
+def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
+    """Return the changes of a plan or a journal; a plan of Kafka's tool does not say from where.
+
+    Errors: WrongCluster, those of the file.
+    """
+    plan, journal = read_either(path)
+    cluster_id = client.view([]).cluster_id
+    if journal is not None:
+        require_cluster(journal.begun.cluster_id, cluster_id)
+        return list(journal.begun.changes)
+    assert plan is not None
+    require_cluster(plan.cluster_id, cluster_id)
+    if plan.plan is not None:
+        return in_order(plan.plan)
+    view = client.view({row.topic for row in plan.rows})
+    ongoing = list_reassignments(client, [row.name for row in plan.rows])
+    changes = []
+    for row in plan.rows:
+        partition, move = view.partition(row.name), ongoing.get(row.name)
+        now = row.replicas if partition is None else partition.replicas
+        old = now if move is None else move.original
+        leader = partition.leader if partition is not None and partition.has_leader else None
+        changes.append(_change(row, old, leader))
+    return changes
+
+
+def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
+    return PartitionChange(
+        row.topic,
+        row.partition,
+        old,
+        row.replicas,
+        leader,
+        row.replicas[0],
+        old_log_dirs=("any",) * len(old) if row.log_dirs else (),
+        new_log_dirs=row.log_dirs,
+    )
+
+
+def _rows(client: KafkaClient, watched: Watched) -> list[dict[str, Any]]:
+    if not watched.changes:
+        return []
+    now = LiveCluster(client, watched.changes).look()
+    return [_row(change, now) for change in watched.changes]
+
+
+def _row(change: PartitionChange, now: ClusterNow) -> dict[str, Any]:
+    key = change.name
+    partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
+    replicas = now.replicas.get(key, {})
+    copied, total = (0, 0) if partition is None else copied_bytes(change, partition, replicas)
+    return {
+        "topic": key.topic,
+        "partition": key.partition,
+        "phase": phase_of(change, partition, ongoing, replicas).value,
+        "original": list(_original(change, ongoing)),
+        "target": list(change.new_replicas),
+        "adding": [] if ongoing is None else list(ongoing.adding),
+        "removing": [] if ongoing is None else list(ongoing.removing),
+        "isr": [] if partition is None else list(partition.isr),
+        "leader": partition.leader if partition is not None and partition.has_leader else None,
+        "copied_bytes": copied,
+        "total_bytes": total,
+    }
+
+
+def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
+    """Return the replicas of before, in the plan's order where it knows them.
+
+    The controller has them behind those of the target by then, and knows no order of before.
+    """
+    if ongoing is None or set(ongoing.original) == set(change.old_replicas):
+        return change.old_replicas
+    return ongoing.original
+
+
+def verify_plan(options: ClusterOptions, path: str, output: str) -> int:
+    """Print each partition of a plan; the exit code is 4 unless all are as it wants them."""
+    check_format(output)
+    with connect(options) as client:
+        watched = Watched(changes_in(client, path), is_all=False)
+        rows = _rows(client, watched)
+        view = client.brokers_view()
+        topics = sorted({change.topic for change in watched.changes} & set(view.topics))
+        throttles = cluster_throttles(client, topics, sorted(view.brokers))
+    writer = RowWriter(STATUS_COLUMNS, output)
+    for row in rows:
+        writer.write(row)
+    writer.close()
+    for throttle in throttles:
+        say(f"throttle: {throttle.setting}={throttle.value} of {throttle.kind} {throttle.name}")
+    phases = [MovePhase(row["phase"]) for row in rows]
+    done = sum(phase is MovePhase.DONE for phase in phases)
+    moving = sum(phase in AT_WORK for phase in phases)
+    say(f"{done} of {counted(len(rows), 'partition')} as planned, {moving} on the way")
+    return exits.OK if done == len(rows) else exits.PROBLEMS_FOUND

@@ -1,0 +1,167 @@
+"""What `kctl reassign throttles` does: show throttles and the moves that need them, clear others.
+
+Only what the controller lists as a move counts. An execution that is paused or waits with nothing
+under way needs its throttles, too; that is in its journal, which may be anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigOp,
+    ConfigResourceType,
+    Resource,
+    alter_configs,
+)
+from engine.client.health import Throttle, cluster_throttles
+from engine.client.reassignments import OngoingReassignment, list_reassignments
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.reassign.throttles import LOG_DIRS_RATE
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.render import Column, check_format
+
+THROTTLE_COLUMNS = (
+    Column("kind", "OF"),
+    Column("name", "NAME", is_name=True),
+    Column("setting", "SETTING"),
+    Column("value", "VALUE"),
+    Column("moves", "NEEDED-BY", right=True),
+    Column("left", "WOULD-BE", kind="string?", wide=True),
+)
+#: A list of all replicas of a topic.
+_ALL = "*"
+
+
+class NeededThrottle(NamedTuple):
+    """A throttle, how many moves need it, and what of it they need: None for nothing."""
+
+    throttle: Throttle
+    move_count: int
+    needed: str | None
+
+    @property
+    def is_needed(self) -> bool:
+        """Return whether all of it is needed."""
+        return self.needed == self.throttle.value
+
+
+def show_throttles(
+    options: ClusterOptions, *, clear: bool, dry_run: bool, yes: bool, output: str
+) -> int:
+    """Print each throttle; with `clear` take away what no move needs. Returns the exit code."""
+    check_format(output)
+    with connect(options) as client:
+        found = needed_throttles(client)
+        idle = [one for one in found if not one.is_needed]
+        failures = 0
+        if clear and idle and not dry_run:
+            what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
+            confirm(what, yes=yes)
+            failures = _clear(client, idle)
+    if idle and not clear:
+        say(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
+    shown = idle if clear else found
+    code = end_with(THROTTLE_COLUMNS, map(_row, shown), output, failures=failures)
+    return exits.CHANGES_PENDING if clear and dry_run and idle else code
+
+
+def _row(one: NeededThrottle) -> dict[str, object]:
+    throttle = one.throttle
+    return {**throttle._asdict(), "moves": one.move_count, "left": one.needed}
+
+
+def needed_throttles(client: KafkaClient) -> list[NeededThrottle]:
+    """Return all throttles of a cluster, with what the moves under way need of each."""
+    # First the throttles: a move that begins meanwhile is seen, and needs those that it has set.
+    view = client.view(None)
+    throttles = cluster_throttles(client, sorted(view.topics), sorted(view.brokers))
+    ongoing = list_reassignments(client)
+    copying = _copying_between_directories(client) if throttles else {}
+    return [_needed(throttle, ongoing, copying) for throttle in throttles]
+
+
+def _needed(
+    throttle: Throttle,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    copying: Mapping[int, int],
+) -> NeededThrottle:
+    if throttle.kind == "topic":
+        return _needed_list(throttle, ongoing)
+    broker_id = int(throttle.name)
+    if throttle.setting == LOG_DIRS_RATE:
+        count = copying.get(broker_id, 0)
+    else:
+        count = sum(broker_id in move.replicas for move in ongoing.values())
+    return NeededThrottle(throttle, count, throttle.value if count else None)
+
+
+def _needed_list(
+    throttle: Throttle, ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> NeededThrottle:
+    """Return what of a topic's list is of partitions that move; all of `*` if any does."""
+    moving = {key.partition for key in ongoing if key.topic == throttle.name}
+    if throttle.value == _ALL:
+        return NeededThrottle(throttle, len(moving), _ALL if moving else None)
+    # An execution lists replicas before their moves begin: brokers that take part keep theirs.
+    brokers = {broker_id for move in ongoing.values() for broker_id in move.replicas}
+    entries = [entry for entry in throttle.value.split(",") if entry]
+    kept = [entry for entry in entries if _is_needed(entry, moving, brokers)]
+    return NeededThrottle(throttle, len(moving), ",".join(kept) or None)
+
+
+def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
+    """Return whether `partition:broker` is of a partition that moves or of a broker in a move."""
+    partition, _, broker_id = (part.strip() for part in entry.partition(":"))
+    if not (partition.isdecimal() and broker_id.isdecimal()):
+        return False
+    return int(partition) in moving or int(broker_id) in brokers
+
+
+def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
+    """Count by broker the replicas that are on their way to another directory.
+
+    A broker that does not answer counts as one that copies: its throttle stays.
+    """
+    view = client.brokers_view()
+    counts = {}
+    for broker_id, dirs in describe_log_dirs(client, sorted(view.brokers)).items():
+        if isinstance(dirs, EngineError):
+            report_error(dirs, f"broker {broker_id}")
+            counts[broker_id] = 1
+        else:
+            counts[broker_id] = sum(r.is_future for log_dir in dirs for r in log_dir.replicas)
+    return counts
+
+
+def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
+    """Take away what is not needed; returns how many settings could not be changed."""
+    changes: dict[Resource, list[ConfigChange]] = {}
+    for (kind, name, setting, _), _, needed in idle:
+        type_ = ConfigResourceType.TOPIC if kind == "topic" else ConfigResourceType.BROKER
+        change = (
+            ConfigChange(ConfigOp.DELETE, setting)
+            if needed is None
+            else ConfigChange(ConfigOp.SET, setting, needed)
+        )
+        changes.setdefault(Resource(type_, name), []).append(change)
+    failures = 0
+    for resource, change_list in changes.items():
+        error: EngineError | None
+        try:
+            error = alter_configs(client, {resource: change_list})[resource]
+        except EngineError as raised:
+            error = raised
+        if error is not None:
+            report_error(error, str(resource))
+            failures += len(change_list)
+    return failures

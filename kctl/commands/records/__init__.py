@@ -1,0 +1,1 @@
+"""`kctl records`: its options in `app`, and what it does."""

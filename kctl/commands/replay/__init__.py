@@ -1,0 +1,1 @@
+"""`kctl replay`: its options in `app`, and what it does."""

@@ -1,0 +1,91 @@
+"""`kctl replay`: the records of copied logs, sent to a cluster at their own pace."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Timeout,
+    one_command,
+)
+
+app = one_command()
+
+
+@app.command(
+    epilog="Examples: kctl replay /copy/data --topic orders --to orders-again --speed 10x · "
+    "kctl replay /copy/data/orders-0 --to load --speed max --from -1h"
+)
+def replay(
+    path: Annotated[
+        str, typer.Argument(metavar="LOGDIR", help="A log directory, or one partition directory.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="Where the records go.")],
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", metavar="TOPIC", help="Of which topic, if several are there."),
+    ] = None,
+    partition: Annotated[
+        int | None,
+        typer.Option(
+            "-p", "--partition", min=0, metavar="NUMBER", help="All to this one; else each its own."
+        ),
+    ] = None,
+    speed: Annotated[
+        str,
+        typer.Option("--speed", metavar="FACTOR", help="1x, 10x, 0.5x their own pace, or max."),
+    ] = "1x",
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="POINT", help="First offset or time: 12, -1h, 2026-01-31."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="POINT", help="Offset or time to stop before.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", min=0, metavar="N", help="So many at most.")
+    ] = None,
+    new_timestamps: Annotated[
+        bool, typer.Option("--new-timestamps", help="Stamp records now, not with their own times.")
+    ] = False,
+    source_headers: Annotated[
+        bool,
+        typer.Option(
+            "--source-headers/--no-source-headers",
+            help="Say in headers where each came from: replay.topic, replay.partition, "
+            "replay.offset.",
+        ),
+    ] = True,
+    bootstrap_server: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+) -> int:
+    """Send the records of copied logs to a topic, as far apart as they were written.
+
+    The logs are only read. Aborted transactions and control records are left out. The topic must
+    be there, with a partition for each of the source's unless --partition is given.
+    """
+    from kctl.commands.replay.replaying import ReplayRequest, replay_logs
+
+    request = ReplayRequest(
+        path=path,
+        to=to,
+        topic=topic,
+        partition=partition,
+        speed=speed,
+        start=start,
+        until=until,
+        max_records=max_records,
+        new_timestamps=new_timestamps,
+        source_headers=source_headers,
+    )
+    options = ClusterOptions(bootstrap_server, command_config, context, timeout)
+    return replay_logs(options, request)

@@ -1,0 +1,245 @@
+"""What `kctl replay` does: reads logs in the order of time, waits, sends, counts.
+
+Ctrl-C ends the reading; what was taken is still sent, unless Ctrl-C comes once more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from engine.client.batch_sender import BatchResult
+from engine.client.blocking import KafkaClient
+from engine.client.producing import OutgoingRecord, Producer, ProducerNotes
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.inspection.replay import (
+    Pace,
+    ReplayBounds,
+    SourceRecord,
+    number_of,
+    partitions_of,
+    source_records,
+)
+from engine.log.log_dir import PartitionFolder, find_log_dir
+from engine.records.record import Header
+from kctl import exits
+from kctl.arguments import UnreadableArgument, counted
+from kctl.asking import report_error, say
+from kctl.connect import ClusterOptions, connect
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.numbers import shortened
+from kctl.offset_points import PointKind, parse_point
+from kctl.render.rate_line import RateLine
+
+#: A wait is cut into such pieces, so that progress is shown and batches leave.
+_WAIT_MS = 200
+#: Slower than a second in eleven days, and faster than any machine, nobody means.
+_SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
+
+
+class ReplayRequest(NamedTuple):
+    """The options of `kctl replay`."""
+
+    path: str
+    to: str
+    topic: str | None
+    partition: int | None
+    speed: str
+    start: str | None
+    until: str | None
+    max_records: int | None
+    new_timestamps: bool
+    source_headers: bool
+
+
+class TooFewPartitions(EngineError):
+    """A topic has no partition for one of those that are replayed."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, topic: str, count: int, needed: int) -> None:
+        super().__init__(f"{topic} has {count} partitions, the logs go up to number {needed - 1}")
+        self.hint = f"`kctl topics alter {topic} -p {needed}`, or --partition sends all to one"
+        self.topic = topic
+        self.count = count
+        self.needed = needed
+
+
+def replay_logs(options: ClusterOptions, request: ReplayRequest) -> int:
+    """Replay logs into a topic; returns the exit code."""
+    speed = parse_speed(request.speed)
+    bounds = _bounds(request, time.time_ns() // 1_000_000)
+    files = RealFiles()
+    partitions = partitions_of(find_log_dir(files, request.path), request.topic)
+    with connect(options) as client:
+        _check_partitions(client, request, partitions)
+        report = _Report(client, sum(folder.files.log_bytes for folder in partitions))
+        records = source_records(files, partitions, bounds, on_read=report.read)
+        producer = Producer(client, None, ProducerNotes(on_retry=report.on_retry))
+        try:
+            with deferred_interrupts() as interrupts:
+                run = _Run(client, producer, request, report, interrupts)
+                run.send_all(islice(records, request.max_records), Pace(speed))
+        finally:
+            report.close()
+    return report.exit_code
+
+
+def parse_speed(text: str) -> float | None:
+    """Return a factor, None for as fast as can be; raises UnreadableArgument."""
+    if text == "max":
+        return None
+    try:
+        factor = float(text.removesuffix("x"))
+    except ValueError:
+        factor = 0.0
+    if not _SPEED_MIN <= factor <= _SPEED_MAX:
+        expected = f"1x, 10x, 0.5x or max; from {_SPEED_MIN}x to {_SPEED_MAX:.0f}x"
+        raise UnreadableArgument("a value of --speed", shortened(text), expected)
+    return factor
+
+
+def _bounds(request: ReplayRequest, now_ms: int) -> ReplayBounds:
+    start, until = request.start, request.until
+    from_offset, from_ms = _bound("--from", start, now_ms) if start else (None, None)
+    to_offset, to_ms = _bound("--until", until, now_ms) if until else (None, None)
+    return ReplayBounds(from_offset, to_offset, from_ms, to_ms)
+
+
+def _bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]:
+    """Return an offset or a time, the other one None; raises UnreadableArgument."""
+    point = parse_point(text, now_ms)
+    if point.kind is PointKind.OFFSET:
+        return point.number, None
+    if point.is_time:
+        return None, point.number
+    expected = "an offset, -1h, yesterday, @MILLISECONDS or 2026-01-31T12:00:00Z"
+    raise UnreadableArgument(f"a value of {option}", text, expected)
+
+
+def _check_partitions(
+    client: KafkaClient, request: ReplayRequest, partitions: list[PartitionFolder]
+) -> None:
+    count = len(client.view_of_existing([request.to]).topics[request.to].partitions)
+    needed = 1 + (
+        max(map(number_of, partitions)) if request.partition is None else request.partition
+    )
+    if needed > count:
+        raise TooFewPartitions(request.to, count, needed)
+
+
+class _Run:
+    """One run: from the first record to the end of the last batch."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        producer: Producer,
+        request: ReplayRequest,
+        report: _Report,
+        interrupts: HeldInterrupts,
+    ) -> None:
+        self._clock = client.clock
+        self._producer = producer
+        self._request = request
+        self._report = report
+        self._interrupts = interrupts
+
+    def send_all(self, records: Iterable[SourceRecord], pace: Pace) -> None:
+        """Send everything; whatever ends that, what was taken before is sent and counted."""
+        try:
+            for record in self._in_time(records, pace):
+                place = self._report.note(record)
+                self._producer.add(self._outgoing(record), place)
+                self._report.take(self._producer.poll(0) if not place % 1000 else ())
+                if self._report.exit_code != exits.OK:
+                    break
+        finally:
+            self._report.take(self._producer.flush())
+
+    def _in_time(self, records: Iterable[SourceRecord], pace: Pace) -> Iterator[SourceRecord]:
+        """Yield each record when it is due."""
+        for record in records:
+            due_ms = pace.due_ms(record.order_ms, self._clock.monotonic_ms())
+            while (left_ms := due_ms - self._clock.monotonic_ms()) > 0:
+                self._report.take(self._producer.poll(0))
+                with self._interrupts.allowed():
+                    time.sleep(min(left_ms, _WAIT_MS) / 1000)
+            yield record
+
+    def _outgoing(self, record: SourceRecord) -> OutgoingRecord:
+        request = self._request
+        headers = record.headers
+        if request.source_headers:
+            headers += _source_headers(record)
+        return OutgoingRecord(
+            request.to,
+            record.key,
+            record.value,
+            headers,
+            None if request.new_timestamps or record.timestamp_ms < 0 else record.timestamp_ms,
+            record.partition if request.partition is None else request.partition,
+        )
+
+
+def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
+    return (
+        ("replay.topic", record.topic.encode()),
+        ("replay.partition", b"%d" % record.partition),
+        ("replay.offset", b"%d" % record.offset),
+    )
+
+
+class _Report:
+    """Counts what was read and stored, and tells how far it went."""
+
+    def __init__(self, client: KafkaClient, total_bytes: int) -> None:
+        self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
+        self._read_bytes = 0
+        self._stored = 0
+        self._places: dict[int, tuple[int, int]] = {}
+        self._next_place = 1
+        #: The highest offset that is stored of each source partition.
+        self._ends: dict[int, int] = {}
+        self.exit_code = exits.OK
+
+    def read(self, size_bytes: int) -> None:
+        """Count bytes of a log."""
+        self._read_bytes += size_bytes
+
+    def note(self, record: SourceRecord) -> int:
+        """Remember where a record came from; returns its place."""
+        place, self._next_place = self._next_place, self._next_place + 1
+        self._places[place] = record.partition, record.offset
+        return place
+
+    def take(self, results: Iterable[BatchResult]) -> None:
+        """Note what became of batches."""
+        for result in results:
+            origins = [self._places.pop(place) for place in result.batch.places]
+            if result.error is not None:
+                self._rate_line.clear()
+                partition, offset = origins[0]
+                report_error(result.error, f"offset {offset} of partition {partition}")
+                self.exit_code = max(
+                    self.exit_code, getattr(result.error, "exit_code", exits.FAILED)
+                )
+                continue
+            self._stored += len(origins)
+            for partition, offset in origins:
+                self._ends[partition] = max(self._ends.get(partition, -1), offset)
+        self._rate_line.update(self._stored, self._read_bytes)
+
+    def on_retry(self, error: EngineError) -> None:
+        """Tell that batches are sent again."""
+        self._rate_line.clear()
+        say(f"sending again: {error}")
+
+    def close(self) -> None:
+        """Return how many records were sent, and up to which offset of each partition."""
+        self._rate_line.clear()
+        ends = ", ".join(f"{number}: {end}" for number, end in sorted(self._ends.items()))
+        say(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))

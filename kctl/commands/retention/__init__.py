@@ -1,0 +1,1 @@
+"""`kctl retention`: its options in `app`, and what it does."""

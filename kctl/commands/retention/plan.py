@@ -1,0 +1,333 @@
+"""What `kctl retention plan` does: read logs, forecast, print rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+from engine.forecast.directory_history import histories
+from engine.forecast.log_history import LogHistory
+from engine.forecast.retention_advice import TopicAdvice, advise
+from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
+from engine.host.real import RealClock, RealFiles
+from engine.log.log_config import LogConfig
+from engine.log.log_dir import find_log_dir
+from kctl import exits
+from kctl.arguments import counted
+from kctl.asking import report_error, say
+from kctl.command_results import end_with
+from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.connect import ClusterOptions, connect
+from kctl.iso_times import iso_time, parse_time_ms
+from kctl.render import Column, check_format
+from kctl.render.bars import bar
+from kctl.render.table import size_text
+from kctl.selection import matching_topics, name_matcher
+from kctl.sizes import parse_bytes
+
+_DAY_S = 86_400
+_BAR_CELLS = 24
+_SUMMED = (
+    *("segments", "size_bytes", "freed_segments", "freed_bytes", "freed_least_bytes"),
+    *("freed_most_bytes", "left_bytes", "bytes_per_day", "steady_bytes"),
+)
+
+_FORECAST: tuple[Column, ...] = (
+    Column("segments", "SEGMENTS", right=True, kind="integer?"),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
+    Column("freed_segments", "FREED-SEGMENTS", right=True, wide=True, kind="integer?"),
+    Column("freed_bytes", "FREED", right=True, is_size=True),
+    Column("freed_least_bytes", "AT-LEAST", right=True, wide=True, is_size=True),
+    Column("freed_most_bytes", "AT-MOST", right=True, wide=True, is_size=True),
+    Column("left_bytes", "LEFT", right=True, is_size=True),
+    Column("reasons", "BY", kind="string[]"),
+    Column("next_at_ms", "NEXT", is_time=True, kind="integer?"),
+    Column("next_bytes", "THEN", right=True, is_size=True, kind="integer?"),
+    Column("bytes_per_day", "A-DAY", right=True, is_size=True, kind="integer?"),
+    Column("steady_bytes", "IN-THE-END", right=True, is_size=True, kind="integer?"),
+    Column("is_estimated", "ESTIMATED", wide=True, kind="boolean"),
+)
+PLAN_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    *_FORECAST,
+)
+TOPIC_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partitions", "PARTITIONS", right=True),
+    *_FORECAST,
+)
+CHART_COLUMN = Column("chart", "GOES OF WHAT IS THERE", is_optional=True)
+UPCOMING_COLUMNS = (
+    Column("at_ms", "AT", is_time=True),
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("segments", "SEGMENTS", right=True),
+    Column("freed_bytes", "FREED", right=True, is_size=True),
+    Column("left_bytes", "LEFT", right=True, is_size=True),
+)
+ADVICE_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partitions", "PARTITIONS", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
+    Column("bytes_per_day", "A-DAY", right=True, is_size=True, kind="integer?"),
+    Column("budget_bytes", "BUDGET", right=True, is_size=True),
+    Column("retention_ms", "RETENTION.MS", right=True, kind="integer?"),
+    Column("retention_bytes", "RETENTION.BYTES", right=True),
+    Column("segment_bytes", "SEGMENT.BYTES", right=True),
+    Column("freed_bytes", "FREED", right=True, is_size=True),
+    Column("steady_bytes", "IN-THE-END", right=True, is_size=True),
+)
+
+
+class PlanRequest(NamedTuple):
+    """The options of `kctl retention plan`."""
+
+    topics: list[str]
+    match: str | None
+    dirs: list[str]
+    settings: list[str]
+    at: str
+    upcoming: bool
+    by_topic: bool
+    chart: bool
+    advise: str | None
+    output: str
+
+
+class UnlikeRows(EngineError):
+    """Options that ask for rows of different kinds."""
+
+    exit_code = exits.USAGE
+    hint = "ask for one after the other"
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self.options = options
+        super().__init__(f"{' and '.join(options)} do not go together")
+
+
+class _Seen(NamedTuple):
+    """Logs by topic, their settings, and how many could not be read."""
+
+    topics: dict[str, list[LogHistory]]
+    configs: dict[str, LogConfig]
+    failures: int
+
+
+def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
+    """Print what retention does; returns the exit code."""
+    check_format(request.output)
+    _check_rows(request)
+    overrides = overrides_of(request.settings)
+    now_ms = parse_time_ms(request.at, RealClock().wall_ms())
+    seen = (
+        _of_dirs(request, overrides)
+        if request.dirs
+        else _of_cluster(options, request, overrides, now_ms)
+    )
+    if request.advise is not None:
+        budget = parse_bytes(request.advise)
+        advice = advise(seen.topics, seen.configs, budget, now_ms) if seen.topics else []
+        return _tell_advice(advice, request, seen.failures)
+    forecasts = [
+        forecast_retention(log, seen.configs[topic], now_ms)
+        for topic, logs in sorted(seen.topics.items())
+        for log in logs
+    ]
+    _tell_sum(forecasts)
+    _tell_compacted(seen.configs)
+    if request.upcoming:
+        rows = sorted(
+            (row for forecast in forecasts for row in _upcoming(forecast)),
+            key=lambda row: (row["at_ms"], row["topic"], row["partition"]),
+        )
+        return end_with(UPCOMING_COLUMNS, rows, request.output, failures=seen.failures)
+    rows = _by_topic(forecasts) if request.by_topic else [_row(f) for f in forecasts]
+    columns = TOPIC_COLUMNS if request.by_topic else PLAN_COLUMNS
+    if request.chart:
+        columns = (*columns, CHART_COLUMN)
+        largest = max((row["size_bytes"] for row in rows), default=0)
+        for row in rows:
+            row["chart"] = bar(row["freed_bytes"], row["size_bytes"], largest, _BAR_CELLS)
+    return end_with(columns, rows, request.output, failures=seen.failures)
+
+
+def _check_rows(request: PlanRequest) -> None:
+    kinds = {
+        "--advise": request.advise is not None,
+        "--upcoming": request.upcoming,
+        "--by-topic or --chart": request.by_topic or request.chart,
+    }
+    requested = [name for name, is_requested in kinds.items() if is_requested]
+    if len(requested) > 1:
+        raise UnlikeRows(requested)
+
+
+def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
+    files = RealFiles()
+    matcher = None if request.match is None else name_matcher(request.match)
+    wanted = set(request.topics)
+    topics: dict[str, list[LogHistory]] = {}
+    failures = 0
+    for path in request.dirs:
+        try:
+            for log in histories(files, find_log_dir(files, path)):
+                topic = log.topic_partition.topic
+                is_all = not wanted and matcher is None
+                if is_all or topic in wanted or (matcher is not None and matcher.fullmatch(topic)):
+                    topics.setdefault(topic, []).append(log)
+        except EngineError as error:
+            report_error(error, path)
+            failures += 1
+    for topic in sorted(wanted - set(topics)):
+        report_error(TopicNotInDirs(topic))
+        failures += 1
+    for logs in topics.values():
+        logs.sort(key=lambda log: log.topic_partition)
+    config = log_config(overrides)
+    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
+    return _Seen(topics, dict.fromkeys(topics, config), failures)
+
+
+def _of_cluster(
+    options: ClusterOptions, request: PlanRequest, overrides: Mapping[str, str], now_ms: int
+) -> _Seen:
+    from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+    from engine.forecast.cluster_history import cluster_histories
+    from engine.forecast.local_history import local_histories
+    from kctl.run_where import embedded_cluster
+
+    with connect(options) as client:
+        names = matching_topics(client, request.topics, request.match)
+        resources = [Resource(ConfigResourceType.TOPIC, name) for name in names]
+        configs: dict[str, LogConfig] = {}
+        failures = 0
+        for resource, entries in describe_configs(client, resources).items():
+            if isinstance(entries, EngineError):
+                report_error(entries, resource.name)
+                failures += 1
+                continue
+            told = {entry.name: entry.value for entry in entries if entry.value is not None}
+            configs[resource.name] = log_config({**told, **overrides})
+        cuts = [now_ms - config.retention_ms for config in configs.values()]
+        topics: dict[str, list[LogHistory]] = {}
+        found = cluster_histories(client, list(configs), set(cuts)) if configs else {}
+        if configs and embedded_cluster(client) is not None:
+            found |= local_histories(client, RealFiles(), list(configs))
+        for key, log in found.items():
+            if isinstance(log, EngineError):
+                report_error(log, str(key))
+                failures += 1
+            else:
+                topics.setdefault(key.topic, []).append(log)
+    return _Seen(topics, configs, failures)
+
+
+def _tell_sum(forecasts: Sequence[RetentionForecast]) -> None:
+    freed = sum(forecast.freed_bytes for forecast in forecasts)
+    size = sum(forecast.size_bytes for forecast in forecasts)
+    least = sum(forecast.freed_least_bytes for forecast in forecasts)
+    most = sum(forecast.freed_most_bytes for forecast in forecasts)
+    share = f" ({freed * 100 / size:.1f} %)" if size else ""
+    logs = counted(len(forecasts), "partition")
+    gone = f"{size_text(freed)} of {size_text(size)}{share}"
+    if least != most:
+        # Where segments begin is not told: whole ones go, and none in part.
+        gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
+    say(f"{gone} go now, of {logs}")
+    for forecast in forecasts:
+        if forecast.future_ms is not None:
+            dated = f"{forecast.topic_partition}: a record is dated {iso_time(forecast.future_ms)}"
+            say(f"warning: {dated}, in the future: its segment and all after it stay until then")
+
+
+def _tell_compacted(configs: Mapping[str, LogConfig]) -> None:
+    count = sum(config.is_compacted for config in configs.values())
+    if count:
+        verb = "is" if count == 1 else "are"
+        topics = counted(count, "topic")
+        say(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
+
+
+def _row(forecast: RetentionForecast) -> dict[str, Any]:
+    following = forecast.later[0] if forecast.later else None
+    rate = forecast.bytes_per_s
+    return {
+        **forecast.topic_partition._asdict(),
+        "segments": None if forecast.is_estimated else forecast.segment_count,
+        "size_bytes": forecast.size_bytes,
+        "freed_segments": None if forecast.is_estimated else forecast.freed_segments,
+        "freed_bytes": forecast.freed_bytes,
+        "freed_least_bytes": forecast.freed_least_bytes,
+        "freed_most_bytes": forecast.freed_most_bytes,
+        "left_bytes": forecast.left_bytes,
+        "reasons": [reason.value for reason in forecast.freed],
+        "next_at_ms": None if following is None else following.when_ms,
+        "next_bytes": None if following is None else following.size_bytes,
+        "bytes_per_day": None if rate is None else round(rate * _DAY_S),
+        "steady_bytes": forecast.steady_bytes,
+        "is_estimated": forecast.is_estimated,
+    }
+
+
+def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[dict[str, Any]]:
+    """Return a row for each topic: sums, and the first deletion that comes."""
+    rows: dict[str, dict[str, Any]] = {}
+    for forecast in forecasts:
+        row = _row(forecast)
+        del row["partition"]
+        known = rows.get(row["topic"])
+        if known is None:
+            rows[row["topic"]] = {"partitions": 1, **row}
+            continue
+        known["partitions"] += 1
+        for key in _SUMMED:
+            known[key] = _sum(known[key], row[key])
+        known["reasons"] = sorted({*known["reasons"], *row["reasons"]})
+        times = [at for at in (known["next_at_ms"], row["next_at_ms"]) if at is not None]
+        if times and min(times) != known["next_at_ms"]:
+            known["next_at_ms"], known["next_bytes"] = row["next_at_ms"], row["next_bytes"]
+    return list(rows.values())
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left + right
+
+
+def _upcoming(forecast: RetentionForecast) -> Iterable[dict[str, Any]]:
+    left = forecast.left_bytes
+    for deletion in forecast.later:
+        left -= deletion.size_bytes
+        yield {
+            "at_ms": deletion.when_ms,
+            **forecast.topic_partition._asdict(),
+            "segments": deletion.segment_count,
+            "freed_bytes": deletion.size_bytes,
+            "left_bytes": left,
+        }
+
+
+def _tell_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: int) -> int:
+    rows = [
+        {
+            "topic": row.topic,
+            "partitions": row.partition_count,
+            "size_bytes": row.size_bytes,
+            "bytes_per_day": None if row.bytes_per_s is None else round(row.bytes_per_s * _DAY_S),
+            "budget_bytes": row.budget_bytes,
+            "retention_ms": row.retention_ms,
+            "retention_bytes": row.retention_bytes,
+            "segment_bytes": row.segment_bytes,
+            "freed_bytes": row.freed_bytes,
+            "steady_bytes": row.steady_bytes,
+        }
+        for row in advice
+    ]
+    code = end_with(ADVICE_COLUMNS, rows, request.output, failures=failures)
+    for row in advice:
+        words = " ".join(f"{key}={value}" for key, value in row.settings().items())
+        say(f"kctl configs set --topic {row.topic} {words}")
+    if any(row.retention_ms is None for row in advice):
+        say("note: where growth is not known, the budget is shared evenly and by bytes alone")
+    return code if code != exits.OK else exits.OK

@@ -1,0 +1,171 @@
+"""What `kctl retention run` does: on the embedded cluster, or in a log directory."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.log.log_dir import find_log_dir
+from kctl.arguments import counted
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.connect import ClusterOptions, connect
+from kctl.destinations import check_destination
+from kctl.render import Column, check_format
+from kctl.render.table import size_text
+from kctl.run_where import RunWhere, embedded_cluster
+
+if TYPE_CHECKING:
+    from engine.forecast.retention_run import RetainedLog
+
+RUN_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("freed_segments", "FREED-SEGMENTS", right=True, kind="integer?"),
+    Column("freed_bytes", "FREED", right=True, is_size=True),
+    Column("left_bytes", "LEFT", right=True, is_size=True),
+    Column("reasons", "BY", kind="string[]"),
+    Column("start_offset", "START", right=True),
+    Column("end_offset", "END", right=True),
+)
+
+
+class RunRequest(NamedTuple):
+    """The options of `kctl retention run`."""
+
+    topics: list[str]
+    directory: str | None
+    settings: list[str]
+    in_place: bool
+    out: str | None
+    yes: bool
+    output: str
+
+
+class ForeignCluster(EngineError):
+    """A cluster that is not the embedded one decides itself when it deletes."""
+
+    hint = (
+        "its brokers look every log.retention.check.interval.ms; `kctl configs set --topic "
+        "NAME retention.ms=…` says what goes then, `kctl records delete` takes records at once"
+    )
+
+    def __init__(self) -> None:
+        super().__init__("no request makes a broker of Kafka look at retention now")
+
+
+def run_now(options: ClusterOptions, request: RunRequest) -> int:
+    """Delete what is due; returns the exit code."""
+    check_format(request.output)
+    if request.directory is None:
+        return _run_embedded(options, request)
+    if request.in_place == (request.out is not None):
+        raise RunWhere(
+            "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
+        )
+    return _run_directory(request.directory, request)
+
+
+def _run_directory(directory: str, request: RunRequest) -> int:
+    from engine.broker.host import real_directory_lock
+    from engine.forecast.opened_directory import DirectoryHost
+    from engine.forecast.retention_run import run_retention
+    from engine.host import lock_file
+
+    check_destination(request.out, [directory])
+    files = RealFiles()
+    config = log_config(overrides_of(request.settings))
+    wanted, absent = _named(files, directory, request.topics)
+    for topic in absent:
+        report_error(TopicNotInDirs(topic))
+    if absent and not wanted:
+        return end_with(RUN_COLUMNS, [], request.output, failures=len(absent))
+    what = "all topics" if not wanted else counted(len(wanted), "topic")
+    if request.out is None:
+        question = f"delete what is due of {what} in {os.path.abspath(directory)}"
+        confirm(question, yes=request.yes, can_be_tried=False)
+        where: AbstractContextManager[str] = nullcontext(directory)
+    else:
+        from engine.forecast.directory_copy import directory_copy
+
+        where = directory_copy(files, directory, request.out, lock_file.is_held)
+    rows: list[dict[str, Any]] = []
+    with where as target:
+        run_retention(
+            DirectoryHost(files, RealClock(), RealEntropy(), real_directory_lock()),
+            target,
+            lambda _: config,
+            lambda topic: not wanted or topic in wanted,
+            lambda log: rows.append(_row(log)),
+        )
+    freed = sum(row["freed_bytes"] for row in rows)
+    say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
+    return end_with(RUN_COLUMNS, rows, request.output, failures=len(absent))
+
+
+def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
+    """Return the topics that are named and have a log there, and those that have none."""
+    found = find_log_dir(files, directory).partitions
+    present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
+    return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
+
+
+def _row(log: RetainedLog) -> dict[str, Any]:
+    return {
+        **log.topic_partition._asdict(),
+        "freed_segments": log.freed_segments,
+        "freed_bytes": log.freed_bytes,
+        "left_bytes": log.left_bytes,
+        "reasons": [reason.value for reason in log.reasons],
+        "start_offset": log.log_start_offset,
+        "end_offset": log.log_end_offset,
+    }
+
+
+def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
+    """Have the cluster's process look now, and tell which logs start later than before."""
+    from engine.cluster import daemon
+    from engine.cluster.requests import Action, ask
+    from engine.forecast.cluster_history import log_starts
+
+    for given, name in (
+        (request.topics, "a topic"),
+        (request.settings, "--set"),
+        (request.in_place, "--in-place"),
+        (request.out, "--out"),
+    ):
+        if given:
+            raise RunWhere(f"{name} needs --dir", "a cluster looks at all its topics as they are")
+    with connect(options) as client:
+        data = embedded_cluster(client)
+        if data is None:
+            raise ForeignCluster
+        before = log_starts(client)
+
+        def pause(duration_ms: int) -> None:
+            client.links.pause(duration_ms)
+
+        timeout_s = client.timeout_ms / 1000
+        with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+            ask(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
+        after = log_starts(client)
+    rows = [
+        {
+            **key._asdict(),
+            "freed_segments": None,
+            "freed_bytes": max(0, before[key].size_bytes - now.size_bytes),
+            "left_bytes": now.size_bytes,
+            "reasons": [],
+            "start_offset": now.start_offset,
+            "end_offset": now.end_offset,
+        }
+        for key, now in after.items()
+        if key in before and before[key].start_offset < now.start_offset
+    ]
+    say(f"every broker looked: {counted(len(rows), 'partition')} begin later")
+    return end_with(RUN_COLUMNS, rows, request.output)

@@ -1,0 +1,1 @@
+"""`kctl schema`: its options in `app`, and what it does."""

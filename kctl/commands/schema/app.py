@@ -1,0 +1,35 @@
+"""`kctl schema`: what `-o json` of a command is, as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.options.cluster import FORMATS_HELP, one_command
+
+app = one_command()
+
+
+@app.command(epilog="Example: kctl schema topics list")
+def schema(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NOUN [VERB]]", help="The command, such as topics list; all if not given."
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help=f"A schema: json, yaml; the list: {FORMATS_HELP}",
+        ),
+    ] = None,
+) -> int:
+    """Print the JSON Schema (draft 2020-12) of a command's -o json, or list those that have one."""
+    from kctl.commands.schema.schemas import list_schemas, print_schema
+
+    return print_schema(words, output or "json") if words else list_schemas(output or "table")

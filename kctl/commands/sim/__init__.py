@@ -1,0 +1,1 @@
+"""`kctl sim`: its options in `app`, and what it does."""

@@ -1,0 +1,112 @@
+"""`kctl spark-export`: log directories to Parquet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kctl import exits
+from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.spark_input import Inputs, column_names, partition_numbers
+
+app = one_command()
+
+
+@app.command()
+def spark_export(
+    logdirs: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder to write; an earlier export there is"
+            " replaced when the new one is complete.",
+        ),
+    ],
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="parquet is the only one.")
+    ] = "parquet",
+    topics: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
+    ] = None,
+    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
+    include_control: Annotated[
+        bool, typer.Option("--include-control", help="Export transaction markers too.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Publish nothing if a batch is damaged (exit 4).")
+    ] = False,
+    isolation: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
+        ),
+    ] = "read_uncommitted",
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o", "--output", metavar="FORMAT", help=f"Form of the summary: {FORMATS_HELP}"
+        ),
+    ] = "table",
+) -> int:
+    """Export the records of log directories to Parquet files on Spark.
+
+    Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
+    complete or not at all, so a run can be repeated after any failure.
+    """
+    from engine.analysis.columns import RECORDS, chosen
+    from engine.analysis.isolation import check_isolation, committed_on_spark
+    from engine.analysis.parquet_export import ExportPlan, export
+    from engine.analysis.spark_session import require_spark, start_session
+    from engine.host.held_file import RealHeldFiles
+    from engine.host.real import RealEntropy
+    from kctl.commands.spark_export.summary import SUMMARY_COLUMNS
+    from kctl.destinations import check_destination
+    from kctl.render import check_format, write_rows
+    from kctl.render.progress import ProgressBar
+    from kctl.spark_input import UnknownFileFormat, quiet_py4j
+
+    check_format(output)
+    check_destination(out, logdirs)
+    if file_format != "parquet":
+        raise UnknownFileFormat(file_format)
+    require_spark()
+    wanted = chosen(RECORDS, column_names(columns))
+    inputs = Inputs(logdirs, topics, partition_numbers(partitions))
+    splits = inputs.splits()
+    check_isolation(isolation)
+    with quiet_py4j(), ProgressBar("exporting") as bar:
+        bar.say("starting Spark")
+        session = start_session(master)
+        if isolation == "read_committed":
+            bar.say("looking for transactions")
+            splits, undecided = committed_on_spark(session, splits)
+        else:
+            undecided = []
+        names = tuple(column.name for column in wanted)
+        plan = ExportPlan(splits, out, names, include_control, strict, tuple(undecided))
+        job_id = RealEntropy().random_bytes(8).hex()
+        summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
+    session.stop()
+    write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
+    if summary.problem_count:
+        sys.stderr.write(
+            f"warning: {summary.problem_count} problems with the data;"
+            f" see {summary.out}/_problems\n"
+        )
+    for path in summary.leftovers:
+        sys.stderr.write(f"warning: {path} could not be removed; the next export tries again\n")
+    return exits.OK

@@ -1,0 +1,1 @@
+"""`kctl spark-sql`: its options in `app`, and what it does."""

@@ -1,0 +1,1 @@
+"""`kctl topics`: its options in `app`, and what it does."""

@@ -1,0 +1,34 @@
+"""What `kctl topics set-rf` does: choose topics, and have their replicas added or removed."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from engine.planner import planner
+from kctl.commands.reassign.jobs import JobRequest, run_job
+from kctl.connect import ClusterOptions, connect
+from kctl.options.moves import MoveOptions
+from kctl.selection import matching_topics
+
+
+def set_factor(
+    options: ClusterOptions,
+    factor: int,
+    names: list[str],
+    match: str | None,
+    moves: MoveOptions,
+) -> int:
+    """Change the replication factor of topics; returns the exit code."""
+    with connect(options) as client:
+        topics = sorted(set(matching_topics(client, names, match)))
+        client.view_of_existing(topics)
+    # The job is the same if it is for the same topics.
+    digest = sha256("\n".join(topics).encode()).hexdigest()[:12]
+    request = JobRequest(
+        f"set-rf-{factor}-{digest}",
+        lambda model, constraints: planner.set_replication_factor(
+            model, dict.fromkeys(topics, factor), constraints
+        ),
+        moves,
+    )
+    return run_job(options, request)

@@ -1,0 +1,1 @@
+"""`kctl znode`: its options in `app`, and what it does."""

@@ -1,0 +1,157 @@
+"""Points in a partition as a person types them.
+
+| text | point |
+|---|---|
+| `start`, `earliest`, `beginning` | the first record that is there |
+| `end`, `latest` | behind the last one |
+| `1234` | this offset |
+| `-100` | so many records before the end |
+| `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
+| `max-timestamp` | the record with the largest time |
+| `earliest-local` | the first record on the brokers' own disks |
+| `latest-tiered` | the last record in remote storage |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.offsets import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    list_offsets,
+)
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl.arguments import UnreadableArgument
+from kctl.iso_times import UnreadableTime, parse_time_ms
+from kctl.numbers import whole_number
+
+_WORDS = {
+    "start": EARLIEST,
+    "earliest": EARLIEST,
+    "beginning": EARLIEST,
+    "end": LATEST,
+    "latest": LATEST,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED,
+}
+_EXPECTED = "start, end, an offset, -COUNT, -1h, yesterday, @MILLISECONDS or 2026-01-31T12:00:00Z"
+
+
+class PointKind(Enum):
+    """How a point is found."""
+
+    OFFSET = "offset"
+    #: So many before the end.
+    TAIL = "tail"
+    #: A time in ms, or one of the negative numbers of `engine.client.offsets`.
+    TIMESTAMP = "timestamp"
+
+
+class Point(NamedTuple):
+    """A point in every partition."""
+
+    kind: PointKind
+    number: int
+
+    @property
+    def is_time(self) -> bool:
+        """Return whether it is a time of day."""
+        return self.kind is PointKind.TIMESTAMP and self.number >= 0
+
+
+def parse_point(text: str, now_ms: int) -> Point:
+    """Return the point that a text means; raises UnreadableArgument."""
+    if text in _WORDS:
+        return Point(PointKind.TIMESTAMP, _WORDS[text])
+    if text.isdecimal():
+        return Point(PointKind.OFFSET, whole_number(text, "an offset"))
+    if text.startswith("-") and text[1:].isdecimal():
+        return Point(PointKind.TAIL, whole_number(text[1:], "a count of records"))
+    try:
+        return Point(PointKind.TIMESTAMP, max(parse_time_ms(text, now_ms), 0))
+    except UnreadableTime:
+        raise UnreadableArgument("a point in a partition", text, _EXPECTED) from None
+
+
+class OffsetLookup:
+    """Finds points in some partitions; each of the broker's answers is asked for once.
+
+    So the points of one command fit together although the topic is written to meanwhile.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        partitions: Iterable[TopicPartition],
+        *,
+        read_committed: bool = False,
+    ) -> None:
+        self._client = client
+        self._partitions = list(partitions)
+        self._read_committed = read_committed
+        self._known: dict[int, dict[TopicPartition, int | EngineError]] = {}
+
+    def resolve(self, point: Point) -> dict[TopicPartition, int | EngineError]:
+        """Return the offset of a point in each partition.
+
+        | point | where it is nowhere |
+        |---|---|
+        | a time | the end: no record is as late |
+        | `max-timestamp` | the start: there is no record |
+        | `latest-tiered` | the start: no record is in remote storage |
+        | `earliest-local` | the start |
+
+        Offsets are not checked; the tail of a short partition starts where the partition does.
+        Source: KIP-734, KIP-1005; `ReplicaManager.fetchOffset` for what −1 means.
+        """
+        return {
+            partition: self._requested(EARLIEST)[partition] if offset is None else offset
+            for partition, offset in self.look_up(point).items()
+        }
+
+    def look_up(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
+        """Return what `resolve` does, but None where a special point is nowhere."""
+        if point.kind is PointKind.OFFSET:
+            return dict.fromkeys(self._partitions, point.number)
+        if point.kind is PointKind.TAIL:
+            return {
+                partition: self._tail(partition, point.number) for partition in self._partitions
+            }
+        offsets = self._requested(point.number)
+        return {p: self._found(p, offset, point) for p, offset in offsets.items()}
+
+    def _found(
+        self, partition: TopicPartition, offset: int | EngineError, point: Point
+    ) -> int | EngineError | None:
+        if isinstance(offset, EngineError) or offset >= 0:
+            return offset
+        return self._requested(LATEST)[partition] if point.is_time else None
+
+    def _tail(self, partition: TopicPartition, count: int) -> int | EngineError:
+        end, start = self._requested(LATEST)[partition], self._requested(EARLIEST)[partition]
+        if isinstance(end, EngineError):
+            return end
+        return max(end - count, 0 if isinstance(start, EngineError) else start)
+
+    def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
+        """Return what the brokers answer to a time, or to one of the negative numbers."""
+        if timestamp not in self._known:
+            results = list_offsets(
+                self._client,
+                dict.fromkeys(self._partitions, timestamp),
+                read_committed=self._read_committed,
+            )
+            self._known[timestamp] = {
+                partition: result if isinstance(result, EngineError) else result.offset
+                for partition, result in results.items()
+            }
+        return self._known[timestamp]

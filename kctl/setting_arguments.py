@@ -1,0 +1,76 @@
+"""Settings on the command line: KEY=VALUE, and what may be wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from kctl.arguments import UnreadableArgument, is_utf8
+
+_SECOND, _DAY = 1000, 86_400_000
+_UNITS = {
+    "ms": {
+        "ms": 1,
+        "s": _SECOND,
+        "m": 60 * _SECOND,
+        "min": 60 * _SECOND,
+        "h": 3600 * _SECOND,
+        "d": _DAY,
+        "w": 7 * _DAY,
+        "y": 365 * _DAY,
+    },
+    "bytes": {
+        f"{letter}{ending}": 1 << 10 * (power + 1)
+        for power, letter in enumerate("kmgt")
+        for ending in ("", "b", "ib")
+    },
+}
+_NAMES = {"ms": "milliseconds", "bytes": "bytes"}
+
+
+def settings_of(words: Iterable[str]) -> dict[str, str]:
+    """Return the settings that words give, the last of a key; raises UnreadableArgument."""
+    return dict(parse_setting(word) for word in words)
+
+
+def parse_setting(word: str) -> tuple[str, str]:
+    """Return key and value of KEY=VALUE; raises UnreadableArgument."""
+    key, equals, value = word.partition("=")
+    if not key.strip() or not equals:
+        raise UnreadableArgument("a setting", word, "KEY=VALUE, as in num.partitions=3")
+    if not is_utf8(word):
+        raise UnreadableArgument("a setting", word, "a text of UTF-8")
+    return key.strip(), value.strip()
+
+
+def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
+    """Return what may be meant by settings that were refused, None if that cannot be told.
+
+    Keys that are not known may be mistyped, and values may have a unit, which Kafka's never have.
+    """
+    from kctl.hints import did_you_mean
+
+    names = list(keys)
+    hints = []
+    for key, value in settings.items():
+        if key not in names:
+            hints.append(did_you_mean(key, names))
+        elif value is not None:
+            hints.append(_hint_on_unit(key, value))
+    return " ".join(hint for hint in hints if hint) or None
+
+
+def without_unit(key: str, value: str) -> int | None:
+    """Return what a value with a unit is in the key's own, None of a value without one."""
+    number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
+    factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
+    return None if number is None or factor is None else int(number[1]) * factor
+
+
+def _unit_of(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _hint_on_unit(key: str, value: str) -> str | None:
+    number = without_unit(key, value)
+    return None if number is None else f"{key} is in {_NAMES[_unit_of(key)]}: {value} is {number}"

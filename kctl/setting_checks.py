@@ -1,0 +1,144 @@
+"""Settings that were named and are not there: mistyped, or not set.
+
+| named | of a topic or logger | of a broker |
+|---|---|---|
+| to be shown | an error | an error, but for keys that are only shown where they are set |
+| to be unset, and unknown | an error, and nothing is changed | said not to be set |
+| to be unset, and at its default | said not to be set | said not to be set |
+
+Brokers keep keys that they do not know, for plug-ins: such a one is told when it is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.client import config_admin
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+)
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import INVALID_CONFIG, INVALID_REQUEST
+from kctl.hints import did_you_mean
+from kctl.setting_arguments import hint_on_settings
+
+# What topics answer, and what brokers do.
+_REFUSED_CODES = (INVALID_CONFIG, INVALID_REQUEST)
+
+_OWN_SOURCES = (
+    ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+)
+
+
+class NoSuchSetting(EngineError):
+    """A setting was named that its resource does not have."""
+
+    def __init__(self, key: str, resource: Resource) -> None:
+        super().__init__(f"there is no setting {key}")
+        question = did_you_mean(key, known_settings(resource))
+        self.hint = " ".join(filter(None, (question, _listing(resource))))
+        self.key = key
+
+
+def missing(
+    resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
+) -> list[NoSuchSetting]:
+    """Return an error for each key that was asked for and is not among the answers."""
+    if resource == Resource(ConfigResourceType.BROKER, ""):
+        return []
+    names = {entry.name for entry in entries}
+    absent = [key for key in keys if key not in names]
+    if resource.kind is ConfigResourceType.BROKER:
+        absent = [key for key in absent if not _is_of_brokers(key)]
+    return [NoSuchSetting(key, resource) for key in absent]
+
+
+def known_settings(resource: Resource) -> Iterable[str]:
+    """Return the keys that resources of a kind have, by the tables of this release."""
+    from engine.config.key import broker_keys, topic_keys
+
+    if resource.kind is ConfigResourceType.TOPIC:
+        return topic_keys()
+    return broker_keys() if resource.kind is ConfigResourceType.BROKER else ()
+
+
+def unset_errors(
+    client: KafkaClient, resources: Sequence[Resource], keys: Sequence[str]
+) -> tuple[dict[Resource, NoSuchSetting], dict[Resource, list[str]]]:
+    """Return what cannot be unset, and which keys each resource has not set itself.
+
+    A resource that cannot be read is in neither: changing it will tell why.
+    """
+    requested = [
+        resource for resource in resources if resource.kind is not ConfigResourceType.BROKER_LOGGER
+    ]
+    refused: dict[Resource, NoSuchSetting] = {}
+    not_set: dict[Resource, list[str]] = {}
+    if not requested or not keys:
+        return refused, not_set
+    for resource, entries in config_admin.describe_configs(client, requested, names=keys).items():
+        if isinstance(entries, EngineError):
+            continue
+        errors = (
+            missing(resource, keys, entries) if resource.kind is ConfigResourceType.TOPIC else []
+        )
+        if errors:
+            refused[resource] = errors[0]
+        own = {entry.name for entry in entries if _is_own(resource, entry)}
+        not_set[resource] = [key for key in keys if key not in own]
+    return refused, not_set
+
+
+def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
+    if resource.kind is ConfigResourceType.BROKER and resource.name:
+        # What is set for all brokers stays when it is unset for one.
+        return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG
+    return entry.source in _OWN_SOURCES
+
+
+def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
+    """Return a line for each key that was kept for a broker and is of no release we know."""
+    if resource.kind is not ConfigResourceType.BROKER:
+        return []
+    lines = []
+    for key in keys:
+        if not _is_of_brokers(key):
+            question = did_you_mean(key, known_settings(resource))
+            line = f"note: {key} is kept for plug-ins, brokers of 3.9.1 have no such setting"
+            lines.append(f"{line}; {question}" if question else line)
+    return lines
+
+
+def with_hint(
+    error: EngineError, resource: Resource, changes: Sequence[ConfigChange]
+) -> EngineError:
+    """Return an error that says what may be meant by the settings that were refused."""
+    if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
+        settings = {change.name: change.value for change in changes}
+        is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
+        meant = None if is_logger else hint_on_settings(settings, known_settings(resource))
+        error.hint = meant or _listing(resource)
+    return error
+
+
+def _listing(resource: Resource) -> str:
+    """Return which command shows what a resource can be set to."""
+    if resource.kind is ConfigResourceType.TOPIC:
+        return f"`kctl topics configs {resource.name} --all --doc` says what there is"
+    if resource.kind is ConfigResourceType.BROKER_LOGGER:
+        return f"`kctl configs describe --broker-logger {resource.name}` shows the loggers"
+    broker = resource.name or "ID"
+    return f"`kctl configs describe --broker {broker} --all -o wide` says what can be changed"
+
+
+def _is_of_brokers(key: str) -> bool:
+    from engine.config.settings import known_key
+
+    return known_key(key) is not None
