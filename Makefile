@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -31,6 +31,17 @@ fuzz: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.fuzz.fuzz_records -max_total_time=300
 	$(BIN)/python -m tests.fuzz.fuzz_wire -max_total_time=300
 	$(BIN)/python -m tests.fuzz.fuzz_frames -max_total_time=300 -len_control=0 -max_len=84
+
+# Whole clusters on virtual time, from a seed on: make sim FIRST=1000 SEEDS=5000
+FIRST ?= 0
+SEEDS ?= 300
+
+sim: $(VENV)/.dev-ready
+	$(BIN)/python -m kctl sim run --seed $(FIRST) --seeds $(SEEDS) --jobs 2
+
+# Every planted fault, each with seeds from 0 on until a rule breaks.
+sim-faults: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.sim.mutants
 
 # A broker that is killed again and again while clients write: make soak-kill ROUNDS=200 SEED=7
 ROUNDS ?= 50
