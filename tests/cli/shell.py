@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.cli.fork_server import NOT_FORKED, ForkServer
 
 KCTL = [sys.executable, "-m", "kctl"]
+#: Compiled code is kept here for all: a broker that finds none compiles it, for seconds of CPU.
+_CACHE = os.path.join(tempfile.gettempdir(), f"kctl-tests-{os.getuid()}")
 
 
 class Shell:
@@ -25,6 +28,7 @@ class Shell:
             "HOME": str(home),
             "XDG_DATA_HOME": str(home / "data"),
             "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_CACHE_HOME": _CACHE,
         }
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
