@@ -29,12 +29,10 @@ from engine.sim.records import BatchId, KeyedRecord, id_of, keyed_records
 class CommittedKeys:
     """The committed records of a partition, by batch and by key."""
 
-    def __init__(
-        self, tombstones_stay_ms: int, spread_ms: Callable[[int], int] = lambda _since_ms: 0
-    ) -> None:
+    def __init__(self, tombstones_stay_ms: int, spread_ms: Callable[[int], int]) -> None:
         """Expect tombstones for so long after they were committed.
 
-        `spread_ms` tells how far clocks were apart since a time: so much earlier they may go.
+        `spread_ms` returns how far clocks were apart since a time: so much earlier they may go.
         """
         self._tombstones_stay_ms = tombstones_stay_ms
         self._spread_ms = spread_ms

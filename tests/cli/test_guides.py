@@ -115,7 +115,8 @@ def test_sizing_topics(home: Shell) -> None:
     exact, ran = told["kctl compact plan users --exact --chart"], told["kctl compact run users"]
     assert ran.startswith(f"{exact.partition(' of ')[0]} went, of 2 replicas")
     what_if = told["kctl compact plan clicks --set cleanup.policy=compact --exact"]
-    assert what_if.startswith("about 7.")
+    # How much lies in the open segment of 1 MB depends on where batches ended.
+    assert abs(float(what_if.split()[1]) - 7.46) <= 1e6 / (1 << 20)
     planned, cleaned = (
         next(told[line] for line in told if line.startswith(f"kctl compact {verb} --dir"))
         for verb in ("plan", "run")

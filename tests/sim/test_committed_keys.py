@@ -40,7 +40,7 @@ def log_of(*offsets: int) -> list[BatchView]:
 
 @pytest.fixture
 def history() -> History:
-    made = History("t-0", CommittedKeys(STAY_MS))
+    made = History("t-0", CommittedKeys(STAY_MS, lambda _since_ms: 0))
     for batch in log_of(*range(END)):
         made.commit(batch, 0)
     return made

@@ -31,6 +31,8 @@ from typing import NamedTuple
 DEADLINE_S = 90.0
 RSS_MIB_MAX = 256
 _POLL_S = 0.25
+#: Held by a cluster's process while it starts, shortly beyond its being ready.
+_START_LOCK = "/cluster.start"
 _GONE = (" (deleted)", ".deleted")
 _HALF_DONE = frozenset((".cleaned", ".swap", ".tmp", ".part", ".new"))
 _ESTABLISHED = "01"
@@ -57,10 +59,20 @@ class HeldLedger:
         self._children: dict[str, set[str]] = {}
 
     def begin(self, pids: Mapping[str, int]) -> None:
-        """Take down what processes hold now, each under a name that outlives it."""
+        """Take down what processes hold once they have started, under names that outlive them."""
         for name, pid in pids.items():
-            self._began[name] = _other_descriptors(self._log_dirs, _links(pid))
+            self._began[name] = self._settled(pid)
             self._children[name] = set(children(pid))
+
+    def _settled(self, pid: int) -> Counter[str]:
+        """Return the descriptors of a process that holds no lock of its start any more."""
+        before: Counter[str] | None = None
+        while True:
+            now = _other_descriptors(self._log_dirs, _links(pid))
+            if now == before and not any(name.endswith(_START_LOCK) for name in now):
+                return now
+            before = now
+            time.sleep(_POLL_S)
 
     def check(self, pids: Mapping[str, int], deadline_s: float = DEADLINE_S) -> None:
         """Return once nothing is held too much; an AssertionError says what is, after a while."""

@@ -385,7 +385,7 @@ def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
     assert sizes in ([(60_000, 80_000)], [(30_000, 40_000)])
 
 
-@pytest.mark.parametrize("asked", [-1, 40_000])
+@pytest.mark.parametrize("requested", [-1, 40_000])
 def test_a_connection_has_the_receive_buffer_that_is_asked_for(requested: int) -> None:
     loop = EventLoop()
     network = RealNetwork(loop, RealClock())

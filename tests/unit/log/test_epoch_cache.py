@@ -40,7 +40,7 @@ def test_an_epoch_takes_the_place_of_what_it_contradicts(
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("requested", "answer"),
     [(-1, (-1, -1)), (0, (0, 10)), (1, (0, 10)), (2, (2, 20)), (4, (4, 99)), (5, (-1, -1))],
 )
 def test_an_epoch_ends_where_the_next_one_starts(requested: int, answer: tuple[int, int]) -> None:

@@ -117,7 +117,7 @@ def test_the_checkpointed_watermark_is_brought_within_the_log() -> None:
     assert 1 == partition_of(log=log, high_watermark=1).high_watermark
 
 
-@pytest.mark.parametrize(("asked", "code"), [(4, 74), (6, 75)])
+@pytest.mark.parametrize(("requested", "code"), [(4, 74), (6, 75)])
 def test_readers_with_another_epoch_are_fenced(requested: int, code: int) -> None:
     partition = partition_of()
     partition.become_leader(state(epoch=5))
