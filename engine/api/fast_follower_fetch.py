@@ -1,17 +1,17 @@
-"""Fetches of followers of other processes, whose sessions stand with the leader.
+"""Fetches of remote followers, each session with one parked fetch on the leader.
 
 ```
- request, of any form ─────── Fetch.answer ─ nothing to read ─> begin ─ stands ─┬─> whole response
+ request, of any form ─────── Fetch.answer ─ nothing to read ─> begin ─ parked ─┬─> whole response
                                                                   ^             │
  frame: one partition has moved ─ answer ─────────────────────────┘             └─> records of one
    └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
-A follower that keeps up asks for one partition from further on, again and again. To read all that
-it follows for each record costs more than all the rest; what stands looks at what has changed.
-Its deadline stands: after the wait of the first request a whole one is made again, and with it is
-found what only shows when all partitions are looked at. What is as the session was told is not
-read even then.
+A follower that keeps up fetches one partition from a higher offset, again and again. To read all
+partitions that it follows for each record costs more than all the rest; the parked fetch reads the
+partition that has changed. Its deadline stays that of the first request: then a whole response is
+made, which finds changes that only a read of all partitions shows. A partition whose offsets are
+those of the last response is not read even then.
 
 Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
 """
@@ -76,7 +76,7 @@ class FastFollowerFetch:
 
     @property
     def parked_count(self) -> int:
-        """Return how many sessions stand."""
+        """Return how many sessions have a parked fetch."""
         return len(self._parked)
 
     def begin(
@@ -87,7 +87,7 @@ class FastFollowerFetch:
         exchange: Exchange,
         answer_all: AnswerAll,
     ) -> ParkedSession | None:
-        """Let the session of a request stand if its fetch has to wait; None if it may not."""
+        """Park the fetch of a session's request if it has to wait; None if it may not."""
         session, version = context.session, exchange.api_version
         if (
             session is None
@@ -147,7 +147,7 @@ class FastFollowerFetch:
 
 
 class ParkedSession:
-    """One follower's session whose fetch stands, and the request of it that has no response."""
+    """One follower's session with a parked fetch, and its request that has no response yet."""
 
     __slots__ = (
         "_answer_all",
@@ -191,14 +191,14 @@ class ParkedSession:
             if partition.topic_partition is not None
         }
 
-    def stand(
+    def park(
         self,
         deadline_ms: int,
         params: FetchParams,
         waiting: Mapping[TopicPartition, FetchSpec],
         leader: LeaderSide,
     ) -> SessionParkedFetch:
-        """Return the fetch that stands, see `engine.replication.parked_fetch.Stand`."""
+        """Return the parked fetch, see `engine.replication.parked_fetch.Park`."""
         fetch = SessionParkedFetch(
             deadline_ms, params, waiting, leader, self._respond, self.partitions
         )
@@ -235,13 +235,13 @@ class ParkedSession:
         return response
 
     def end(self) -> None:
-        """Stand no more where no request waits: the session has gone on without this."""
+        """End where no request waits: the session has gone on without this."""
         fetch = self.fetch
         if fetch is not None and not fetch.is_requested and fetch.abandon():
             self._forget()
 
     def abandon(self) -> None:
-        """Stand no more: the connection of the request that waits is gone."""
+        """End: the connection of the request that waits is gone."""
         fetch = self.fetch
         if fetch is not None and fetch.abandon():
             self._response = None

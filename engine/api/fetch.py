@@ -110,7 +110,7 @@ class Fetch:
     def __init__(
         self, deps: FetchDeps, turns: LoopTurns, followers: FastFollowerFetch | None = None
     ) -> None:
-        """Without `followers` no session stands."""
+        """Without `followers` no session's fetch is parked."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
@@ -154,7 +154,7 @@ class Fetch:
             if parked is None:
                 read = self._replica_manager.fetch(params, specs)
             else:
-                read = self._replica_manager.fetch(params, specs, parked.stand, parked.partitions)
+                read = self._replica_manager.fetch(params, specs, parked.park, parked.partitions)
         if parked is not None:
             if isinstance(read, Promise):
                 return parked.first_response

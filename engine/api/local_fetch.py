@@ -15,7 +15,7 @@ from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.local_fetch import LocalFetch, LocalFetched
-from engine.replication.parked_fetch import local_stand
+from engine.replication.parked_fetch import local_park
 from engine.replication.partition_types import FetchSpec
 
 
@@ -46,8 +46,8 @@ class AnswerLocalFetch:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
         # A refusal is told soon, by a fetch that ends with what there is.
         give = None if refused or params.min_bytes > 1 else request.give
-        stand = None if give is None else local_stand(give)
-        read = replica_manager.fetch(params, specs, stand)
+        park = None if give is None else local_park(give)
+        read = replica_manager.fetch(params, specs, park)
 
         def answer(results: FetchResults) -> LocalFetched:
             return LocalFetched([(key, _answer_of(row)) for key, row in results] + refused)

@@ -1,21 +1,21 @@
-"""One fetcher at work: rounds with one leader, one after the other, on the loop.
+"""One replica fetcher: fetch cycles with one leader, one after the other, on the loop.
 
 ```
-        ┌── nothing due: until the first that rests is ──┐
+        ┌── nothing due: until the first back-off ends ──┐
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
         ├── an epoch behind a gap: end of the one before ┤
         └── Fetch, the leader waits for records ─────────┘
-              └── no leader, connection lost: what was asked rests, a new link with the next round
+              └── no leader, connection lost: back-off of all requested, a new link with the next
 ```
 
-A response is worked on a turn of its own: a leader of this process answers during its own work.
-Such a leader's fetch may stand, and give one partition's records after the other (`ParkedFetch`).
-With one of another process a fetch cycle continues by itself while its responses take the fast path
-(`FastFetchCycle`).
+A response is processed on a turn of its own: a local leader responds in the middle of its own work.
+The fetch at a local leader may be parked, and return one partition's records after the other
+(`ParkedFetch`). With a remote leader a fetch cycle continues by itself while the responses take the
+fast path (`FastFetchCycle`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
-Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
-Kafka's sleeps and looks.
+Differs: a cycle that finds no partition due, and none to forget, waits until one is due; Kafka's
+thread sleeps and polls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One followed partition: where it stands, and what a leader's answer means for it. Pure.
+"""One followed partition: its state, and the effect of a leader's response on it. Pure.
 
 | phase | comes after | meanwhile |
 |---|---|---|

@@ -1,9 +1,9 @@
-"""A follower's fetch between brokers of one process, in values: what Fetch says, without its bytes.
+"""A follower's fetch at a local leader: the values of Fetch, without its bytes.
 
 There is no session, for nothing is saved by leaving something out of a call; and records are read
 once, into the bytes that the follower appends.
 
-Source: D8, D12; Kafka's LocalLeaderEndPoint is the like for a broker that follows itself.
+Source: D8, D12; Kafka's LocalLeaderEndPoint does the same for a broker that follows itself.
 """
 
 from __future__ import annotations

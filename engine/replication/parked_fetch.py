@@ -1,16 +1,17 @@
-"""A local follower's fetch that waits, and is given records of one partition during its wait.
+"""Parked fetch of a follower: waits for records of its partitions, each completed by itself.
 
 ```
-            ┌────────────── took: fetched on from behind them ───────────────┐
-            v                                                                │
- parked ────┴─ look(partition) ─┬─ nothing new ─> parked                     │
+            ┌──────── took: the next fetch offset is after those records ────────┐
+            v                                                                    │
+ parked ────┴─ look(partition) ─┬─ nothing new ─> stays parked                   │
                                 ├─ records, fast ──> given ── on its turn ── follower appends
                                 └─ all else ─> complete: read again, as any delayed fetch
 ```
 
-A follower that keeps up is told of each append. To end its fetch for that, and to begin another,
-looks at all partitions that it follows, twice; this looks at the one that has changed. Its
-deadline stands: each 500 ms it completes, and the follower asks for all of them again.
+A follower that keeps up gets each append. To complete its fetch for that, and to begin another,
+reads all partitions that it follows, twice; an append to one partition completes that partition
+alone, and the fetch stays parked for the others until its deadline (500 ms by default). Then it
+completes, and the follower fetches all of them again.
 
 Source: PUR-5, PUR-7, FET-2; D8, D21. On the fast path: the follower is in sync and has all of the
 leader's epoch that was there before.
@@ -41,8 +42,8 @@ Give: TypeAlias = "Callable[[LocalParkedFetch, TopicPartition, FetchSpec, Leader
 Respond: TypeAlias = "Callable[[SessionParkedFetch, Partition, bytes | FetchSlice], bool]"
 
 
-#: Makes the fetch that stands, of a deadline, what is asked and the leader's side.
-Stand: TypeAlias = (
+#: Makes the parked fetch from a deadline, the parameters, the specs and the leader's side.
+Park: TypeAlias = (
     "Callable[[int, FetchParams, Mapping[TopicPartition, FetchSpec], LeaderSide], ParkedFetch]"
 )
 
@@ -243,10 +244,10 @@ class LocalParkedFetch(ParkedFetch):
             self._leader.end(self)
 
 
-def local_stand(give: Give) -> Stand:
+def local_park(give: Give) -> Park:
     """Return what makes the fetch of a follower that takes answers by `give`."""
 
-    def stand(
+    def park(
         deadline_ms: int,
         params: FetchParams,
         waiting: Mapping[TopicPartition, FetchSpec],
@@ -254,7 +255,7 @@ def local_stand(give: Give) -> Stand:
     ) -> LocalParkedFetch:
         return LocalParkedFetch(deadline_ms, params, waiting, leader, give)
 
-    return stand
+    return park
 
 
 class SessionParkedFetch(ParkedFetch):
@@ -365,7 +366,7 @@ class SessionParkedFetch(ParkedFetch):
         return not self._is_changed(key, partition, spec)
 
     def ask(self, key: TopicPartition, following: FetchSpec) -> None:
-        """Stand for the session's next request: the follower has all below what it fetches now."""
+        """Park for the session's next request: the follower has all below what it fetches now."""
         partition, _ = self._waiting[key]
         self._waiting[key] = (partition, following)
         self.is_requested = True

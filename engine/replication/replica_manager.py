@@ -66,7 +66,7 @@ from engine.replication.errors import (
 )
 from engine.replication.large_append import VALID_ACKS, Appended, LargeAppends, LargeAppendSide
 from engine.replication.large_fetch import LargeDelayedFetch, LargeFetches, LargeFetchSide
-from engine.replication.parked_fetch import LeaderSide, ParkedFetch, Stand
+from engine.replication.parked_fetch import LeaderSide, Park, ParkedFetch
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
@@ -333,13 +333,13 @@ class ReplicaManager:
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
-        stand: Stand | None = None,
+        park: Park | None = None,
         told: Mapping[TopicPartition, Told] | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7). With `stand` it stands, if it has to wait.
+        is noted, and may complete produces (PUR-7). With `park` it is parked if it has to wait.
         What is as the session of such a fetch was `told` is left out of what is returned at once.
         """
         effects: list[Effect] = []
@@ -353,7 +353,7 @@ class ReplicaManager:
                 total_bytes += result.records.size_bytes
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
-            operation = self._delayed_fetch(params, specs, results, stand)
+            operation = self._delayed_fetch(params, specs, results, park)
             release_results(results)
             fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
@@ -379,11 +379,11 @@ class ReplicaManager:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         results: FetchResults,
-        stand: Stand | None,
+        park: Park | None,
     ) -> DelayedFetch | ParkedFetch:
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-        if stand is not None:
-            return stand(deadline_ms, params, dict(specs), self._leader_side)
+        if park is not None:
+            return park(deadline_ms, params, dict(specs), self._leader_side)
         waiting = [
             WaitingPartition(topic_partition, spec, result.records.start)
             for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -398,7 +398,7 @@ class ReplicaManager:
     def _taken_by(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Note how far a follower is whose fetch stands."""
+        """Note how far a follower with a parked fetch is."""
         effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
         if effects is None:
             # The answer to all says why.
