@@ -317,12 +317,14 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
         pause(_POLL_MS)
         running = data.running()
     if running is None or not is_held(data.lock_path):
-        return False
+        return _stop_left(data, clock, deadline_ms, pause)
     processes.ask_to_stop(running.pid)
     while is_held(data.lock_path):
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterDidNotStop(data.path, running.pid)
         pause(_POLL_MS)
+    # A process that was killed meanwhile has stopped none of its brokers.
+    _stop_left(data, clock, deadline_ms, pause)
     return True
 
 

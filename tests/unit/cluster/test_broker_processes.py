@@ -128,6 +128,22 @@ def test_what_outlived_its_cluster_is_stopped_though_the_plan_does_not_know_it(
     assert not processes.is_running(pid)
 
 
+def test_a_stop_of_a_cluster_whose_process_dies_meanwhile_stops_its_brokers_too(
+    data: DataDirectory, pid: int
+) -> None:
+    code = (
+        "from engine.host.lock_file import acquire; from engine.host.processes import say_ready;"
+        f"release = acquire({data.lock_path!r}); say_ready('x'); import time; time.sleep(60)"
+    )
+    store = processes.start_detached([sys.executable, "-c", code], data.log_path)
+    assert store.wait_until_ready(_DEADLINE_S) == b"x\n"
+    data.write_running(RunningCluster(store.pid, ADDRESS, {"1": ADDRESS}))
+    # It ends by the signal at once, as if somebody had killed it a moment before.
+    assert daemon.stop(data, RealClock(), _DEADLINE_S, pause)
+    assert {} == broker_processes.running_processes(data, PLAN)
+    assert not processes.is_running(pid)
+
+
 def test_nothing_is_repaired_or_removed_under_brokers_that_outlived_their_cluster(
     data: DataDirectory, pid: int
 ) -> None:
