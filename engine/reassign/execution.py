@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError
@@ -50,7 +51,7 @@ from engine.reassign.phases import (
 )
 from engine.reassign.scheduling import next_to_begin
 from engine.reassign.throttles import ThrottleSetting
-from engine.reassign.throttling import Throttling
+from engine.reassign.throttling import ThrottleNotSet, Throttling
 
 #: How long a cluster may be out of reach before an execution leaves it, to be resumed.
 PATIENCE_MS = 300_000
@@ -167,7 +168,7 @@ class Execution:
             # A process that was throttled may have died; what is out of reach is tried in the end.
             self._throttling.bring_back()
         else:
-            self._throttling.set(now, self._settings.rates, self._left())
+            self._set_first_throttles(now)
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
             requests = self._journal.requests()
@@ -182,6 +183,15 @@ class Execution:
             self._elect(on_look)
         return self._finish("executed")
 
+    def _set_first_throttles(self, now: ClusterNow) -> None:
+        """Set the throttles; where nothing has moved, none is left of those that are not all set."""
+        try:
+            self._throttling.set(now, self._settings.rates, self._left())
+        except ThrottleNotSet:
+            if not self._submitted:
+                self._throttling.bring_back()
+            raise
+
     def _follow(self, request: ChangeRequest) -> None:
         """Change how the plan is executed, as another process asks, and answer in the journal."""
         settings = request.change.applied_to(self._settings)
@@ -190,6 +200,9 @@ class Execution:
             self._set_rates(settings)
         except EngineError as refusal:
             error = refusal
+            # Brokers that have taken it go back to the rates of before, as far as they answer.
+            with suppress(EngineError):
+                self._apply_rates(self._settings)
         else:
             self._settings = settings
             if request.change.is_paused is not None:
@@ -203,6 +216,9 @@ class Execution:
         ):
             return
         self._throttling.stop_adapting()
+        self._apply_rates(settings)
+
+    def _apply_rates(self, settings: ExecutionSettings) -> None:
         if settings.rates.is_unbounded:
             for error in self._throttling.bring_back().values():
                 raise error

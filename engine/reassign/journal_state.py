@@ -173,7 +173,10 @@ class JournalState(NamedTuple):
     @property
     def has_changed_nothing(self) -> bool:
         """Return True if the execution ended before it asked for its first change."""
-        return not (self.submitted or self.ours or self.ended or self.is_cancelled or self.damage)
+        is_throttled = self.ours and not self.is_returned
+        return not (
+            self.submitted or is_throttled or self.ended or self.is_cancelled or self.damage
+        )
 
 
 def read_journal(files: ReadFiles, path: str) -> JournalState:

@@ -84,8 +84,12 @@ def wanted(
     changes: Iterable[PartitionChange],
     rates: ThrottleRates,
     before: Mapping[ThrottleSetting, str | None],
+    ours: Collection[ThrottleSetting] = (),
 ) -> dict[ThrottleSetting, str]:
-    """Return the values that hold while a plan runs; those that stay as they are left out."""
+    """Return the values that hold while a plan runs; those that stay as they are left out.
+
+    `ours` have got a value of this execution already: they do not stay as they were before.
+    """
     changes = list(changes)
     values: dict[ThrottleSetting, str] = {}
     for setting in settings_for(changes, rates):
@@ -94,9 +98,9 @@ def wanted(
         elif setting.name in RATES:
             value = str(rates.replication)
         else:
-            ours = _replicas(changes, setting)
-            value = _joined(before.get(setting), ours) if ours else None
-        if value is not None and value != before.get(setting):
+            replicas = _replicas(changes, setting)
+            value = _joined(before.get(setting), replicas) if replicas else None
+        if value is not None and (value != before.get(setting) or setting in ours):
             values[setting] = value
     return values
 

@@ -76,7 +76,7 @@ class Throttling:
         self._changes = state.begun.changes
         self._before = dict(state.before)
         #: All values that each throttle was ever about to get.
-        self._ours = {setting: list(values) for setting, values in state.ours.items()}
+        self._ours = _set_by(state)
         self._is_returned = state.is_returned
         self._adaptive: AdaptiveRate | None = None
         # Replicas that are not new and were out of an in-sync set: now, and how often in all.
@@ -95,21 +95,19 @@ class Throttling:
 
         Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
         """
-        settings = settings_for(self._changes, rates)
+        settings = dict.fromkeys(settings_for(self._changes, rates))
+        if not self._is_returned:
+            unwanted = [setting for setting in self._ours if setting not in settings]
+            for setting, error in self._return(unwanted).items():
+                raise ThrottleNotSet(setting, error)
         if not settings:
             return
-        unknown = [setting for setting in settings if setting not in self._before]
-        there = self._cluster.throttles(unknown)
-        known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
-        self._require_own(known, now)
-        if known:
-            self._journal.before(known)
-            self._before |= known
-        reachable = {s: v for s, v in self._before.items() if s in set(settings)}
+        self._read_before(settings, now)
+        ours = () if self._is_returned else self._ours
         values = {
             setting: value
-            for setting, value in wanted(moving, rates, self._before).items()
-            if setting in reachable
+            for setting, value in wanted(moving, rates, self._before, ours).items()
+            if setting in self._before
         }
         if not values:
             return
@@ -117,6 +115,22 @@ class Throttling:
         self._is_returned = False
         for setting, error in self._cluster.set_throttles(values).items():
             raise ThrottleNotSet(setting, error)
+
+    def _read_before(self, settings: Iterable[ThrottleSetting], now: ClusterNow) -> None:
+        """Note what is there of settings that are not known, or were brought back since (step 1).
+
+        Errors: ThrottleOfAnotherMove.
+        """
+        unknown = [s for s in settings if self._is_returned or s not in self._before]
+        there = self._cluster.throttles(unknown)
+        known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
+        if not self._is_returned:
+            # A value of ours whose line in the journal is damaged was not there before.
+            known = {s: None if v in self._ours.get(s, ()) else v for s, v in known.items()}
+        self._require_own(known, now)
+        if known:
+            self._journal.before(known)
+            self._before |= known
 
     def _note(self, values: Mapping[ThrottleSetting, str]) -> None:
         """Write values to the journal that are about to be set."""
@@ -167,8 +181,9 @@ class Throttling:
         self._adaptive = None
 
     def _set_rate(self, rate: int) -> None:
-        ours = [s for s in self._ours if s.name in (LEADER_RATE, FOLLOWER_RATE)]
-        values = dict.fromkeys(ours, str(rate))
+        # Also those that had the first rate before, and so were left as they were.
+        settings = [s for s in self._before if s.name in (LEADER_RATE, FOLLOWER_RATE)]
+        values = dict.fromkeys(settings, str(rate))
         self._note(values)
         # A broker that is not reached keeps the rate it has, and gets the next one.
         self._cluster.set_throttles(values)
@@ -180,7 +195,18 @@ class Throttling:
         """
         if self._is_returned or not self._ours:
             return {}
-        there = self._cluster.throttles(self._ours)
+        left = self._return(self._ours)
+        if not left:
+            self._journal.returned()
+            self._is_returned = True
+        return left
+
+    def _return(self, settings: Iterable[ThrottleSetting]) -> dict[ThrottleSetting, EngineError]:
+        """Bring back some of the throttles of ours; returns those that could not be."""
+        ours = {setting: self._ours[setting] for setting in settings}
+        if not ours:
+            return {}
+        there = self._cluster.throttles(ours)
         left: dict[ThrottleSetting, EngineError] = {}
         now: dict[ThrottleSetting, str | None] = {}
         for setting, value in there.items():
@@ -188,14 +214,27 @@ class Throttling:
                 now[setting] = value
             else:
                 left[setting] = value
-        back = returning(self._before, self._ours, now)
+        back = returning(self._before, ours, now)
         self.foreign = back.foreign
         left |= self._cluster.set_throttles(back.values)
-        left = {s: error for s, error in left.items() if not _is_deleted(s, error)}
-        if not left:
-            self._journal.returned()
-            self._is_returned = True
-        return left
+        return {s: error for s, error in left.items() if not _is_deleted(s, error)}
+
+
+def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
+    """Return all values that an execution may have set.
+
+    In a damaged journal a line of them may be missing: those that its settings ask for count too.
+    """
+    ours = {setting: list(values) for setting, values in state.ours.items()}
+    if not state.damage:
+        return ours
+    settings = [state.begun.settings]
+    for request in state.changes:
+        settings.append(request.change.applied_to(settings[-1]))
+    for one in settings:
+        for setting, value in wanted(state.begun.changes, one.rates, state.before).items():
+            ours.setdefault(setting, []).append(value)
+    return ours
 
 
 def _is_deleted(setting: ThrottleSetting, error: EngineError) -> bool:
