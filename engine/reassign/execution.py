@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
 from engine.host.ports import Clock
 from engine.host.process_identity import ProcessIdentity
 from engine.kafka_errors import (
@@ -107,7 +107,8 @@ class ExecutionEnd(NamedTuple):
     """How an execution ended; `left_throttles` are ours that are still there, with the reason.
 
     `taken_back` are partitions whose moves somebody else took back, after which it stopped;
-    `cancelled_by` is the process that asked for a cancel.
+    `cancelled_by` is the process that asked for a cancel; `still_moving` is what nobody could take
+    back, with its throttles. With an `election_error` leaders are where the moves left them.
     """
 
     how_ended: Mapping[TopicPartition, str]
@@ -116,12 +117,16 @@ class ExecutionEnd(NamedTuple):
     foreign_throttles: Sequence[ThrottleSetting]
     taken_back: Sequence[TopicPartition] = ()
     cancelled_by: ProcessIdentity | None = None
+    still_moving: Sequence[TopicPartition] = ()
+    election_error: EngineError | None = None
 
     @property
     def is_clean(self) -> bool:
         """Return whether every change is as the plan wants it, and no throttle of ours is left."""
         all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
-        return all_done and not (self.refused or self.left_throttles or self.taken_back)
+        return all_done and not (
+            self.refused or self.left_throttles or self.taken_back or self.election_error
+        )
 
 
 class Execution:
@@ -155,6 +160,7 @@ class Execution:
         self._accepted: set[TopicPartition] = set()
         self._taken_back: set[TopicPartition] = set()
         self._cancelled_by = state.cancelled_by
+        self._election_error: EngineError | None = None
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
@@ -184,7 +190,7 @@ class Execution:
         return self._finish("executed")
 
     def _set_first_throttles(self, now: ClusterNow) -> None:
-        """Set the throttles; where nothing has moved, none is left of those that are not all set."""
+        """Set the throttles; those of a plan that has not begun are all set, or none is left."""
         try:
             self._throttling.set(now, self._settings.rates, self._left())
         except ThrottleNotSet:
@@ -226,31 +232,71 @@ class Execution:
             self._throttling.set(self._cluster.look(), settings.rates, self._left())
 
     def cancel(self, on_look: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Take back what is at work, and bring back the throttles."""
+        """Take back what is at work, and bring back the throttles.
+
+        Where that is refused the journal stays open, and the throttles stay with what moves.
+        """
         now = self._look()
         self._require_cluster(now)
         self._journal.cancelling()
-        at_work = [c.change.name for c in self._now(now).changes if c.phase in AT_WORK]
-        answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
-        for key, error in answers.items():
-            if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
-                self._refused[key] = error
+        still_moving = self._take_back(now)
         while True:
-            seen = self._now(self._look())
+            now = self._look()
+            seen = self._now(now)
             on_look(seen)
-            waits = [c for c in seen.changes if c.phase in AT_WORK and not self._is_refused(c)]
-            moving = [c for c in waits if c.phase is not MovePhase.MOVING_DIRECTORY]
-            if not moving:
+            waits = self._under_way(now) | {
+                c.change.name for c in seen.changes if c.phase in AT_WORK
+            }
+            if waits <= still_moving:
                 break
             self._cluster.pause(self._poll_ms)
         self._restore_order()
         for change_now in seen.changes:
             key = change_now.change.name
-            if key not in self._ended:
+            if key not in self._ended and key not in still_moving:
                 how = CANCELLED if change_now.phase not in ENDED else change_now.phase.value
                 self._ended[key] = how
                 self._journal.ended(key, how)
-        return self._finish(CANCELLED)
+        return self._finish(CANCELLED) if not still_moving else self._end({}, sorted(still_moving))
+
+    def _under_way(self, now: ClusterNow) -> set[TopicPartition]:
+        """Return what the controller moves by the plan; metadata may not show it yet."""
+        targets = {change.name: change.new_replicas for change in self._changes}
+        return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
+
+    def _take_back(self, now: ClusterNow) -> set[TopicPartition]:
+        """Ask for what is at work to be taken back; returns what that is refused of."""
+        refused: dict[TopicPartition, ApiError] = {}
+        at_work = sorted(self._under_way(now))
+        answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
+        for key, error in answers.items():
+            if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
+                refused[key] = error
+        refused |= self._take_back_directories(now)
+        self._refused |= refused
+        return set(refused)
+
+    def _take_back_directories(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
+        """Have replicas stay in their directories; returns why some may not."""
+        refused: dict[TopicPartition, ApiError] = {}
+        paths: dict[int, dict[TopicPartition, str]] = {}
+        for change in self._left():
+            replicas = now.replicas.get(change.name, {})
+            for broker_id, _, path in change.log_dir_moves:
+                there = replicas.get(broker_id)
+                if there is not None and there.future_path == path:
+                    paths.setdefault(broker_id, {})[change.name] = there.path
+            unseen = unseen_brokers(change, replicas)
+            if unseen and change.name in self._submitted and change.name in now.partitions:
+                reason = f"broker {unseen[0]} does not tell of its directories"
+                refused[change.name] = api_error(BROKER_NOT_AVAILABLE, reason)
+        answers = self._cluster.move_log_dirs(paths) if paths else {}
+        for (key, _), error in answers.items():
+            if isinstance(error, ApiError):
+                refused[key] = error
+            elif error is not None:
+                refused[key] = api_error(BROKER_NOT_AVAILABLE, str(error))
+        return refused
 
     def _restore_order(self) -> None:
         """Bring back the order of replicas, and so the preferred leader.
@@ -268,9 +314,6 @@ class Execution:
         }
         if orders:
             self._cluster.submit(orders)
-
-    def _is_refused(self, now: ChangeStatus) -> bool:
-        return now.change.name in self._refused
 
     def _require_cluster(self, now: ClusterNow) -> None:
         require_cluster(self._cluster_id, now.cluster_id)
@@ -455,7 +498,12 @@ class Execution:
             and look.change.new_leader == look.change.new_replicas[0]
         ]
         if keys:
-            self._cluster.elect_preferred(keys)
+            try:
+                self._cluster.elect_preferred(keys)
+            except EngineError as error:
+                # The moves are done: their throttles are not to stay for want of an election.
+                self._election_error = error
+                return
             on_look(self._now(self._look()))
 
     def _finish(self, how: str) -> ExecutionEnd:
@@ -468,7 +516,11 @@ class Execution:
         """Leave what is not done, for a resume; no throttle stays for it."""
         return self._end(self._throttling.bring_back())
 
-    def _end(self, left: Mapping[ThrottleSetting, EngineError]) -> ExecutionEnd:
+    def _end(
+        self,
+        left: Mapping[ThrottleSetting, EngineError],
+        still_moving: Sequence[TopicPartition] = (),
+    ) -> ExecutionEnd:
         for key in self._refused:
             self._ended.pop(key, None)
         return ExecutionEnd(
@@ -478,4 +530,6 @@ class Execution:
             self._throttling.foreign,
             sorted(self._taken_back),
             self._cancelled_by,
+            still_moving,
+            self._election_error,
         )

@@ -257,7 +257,15 @@ def _report_end(end: ExecutionEnd, path: str) -> int:
             f"hint: nothing more was begun; `kctl reassign resume {path}` asks for what is left"
             " again, `cancel` ends it, `rollback` brings back what is done"
         )
-    return len(end.refused) + len(end.left_throttles) + len(end.taken_back)
+    if end.still_moving:
+        say(
+            f"hint: throttles stay with what still moves; `kctl reassign cancel {path}` tries again"
+        )
+    if end.election_error is not None:
+        report_error(end.election_error, "preferred leaders are not elected")
+        say("hint: all moves are over; `kctl leaders elect` has them elected")
+    is_unelected = end.election_error is not None
+    return len(end.refused) + len(end.left_throttles) + len(end.taken_back) + is_unelected
 
 
 def print_ends(

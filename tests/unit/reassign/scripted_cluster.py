@@ -87,9 +87,10 @@ def execution_of(
     cluster: ScriptedCluster,
     changes: Sequence[PartitionChange],
     submitted: Iterable[TopicPartition] = (),
+    files: MemoryHeldFiles | None = None,
 ) -> Execution:
     """Return an execution of changes, of which some have been asked for by an earlier life."""
-    files = MemoryHeldFiles()
+    files = files or MemoryHeldFiles()
     begun = Begun(None, tuple(changes), ExecutionSettings())
     journal = MoveJournal.create(files, JOURNAL, begun, WRITER)
     keys = list(submitted)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from engine.client.errors import Unreachable
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import api_error
 from engine.host.memory import ManualClock
+from engine.host.memory_held_file import MemoryHeldFiles
 from engine.kafka_errors import KAFKA_STORAGE_ERROR, LOG_DIR_NOT_FOUND, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import PATIENCE_MS
+from engine.reassign.journal_state import read_journal
 from engine.reassign.phases import ReplicaNow
 from tests.unit.reassign.moved_cluster import T0, change
-from tests.unit.reassign.scripted_cluster import ScriptedCluster, execution_of, look
+from tests.unit.reassign.scripted_cluster import JOURNAL, ScriptedCluster, execution_of, look
 
 T1 = TopicPartition("t", 1)
 MOVE = change(0, (1, 2), (2, 3))
@@ -138,3 +142,18 @@ def test_a_replica_does_not_move_before_its_broker_knows_the_directory() -> None
     assert execution_of(clock, cluster, [PLACED]).run(ignore).is_clean
     assert [{T0: (2, 3)}] == cluster.submitted
     assert 2 == len(cluster.placed)
+
+
+def test_an_election_that_fails_leaves_no_throttle_and_is_told_of() -> None:
+    class Unelecting(ScriptedCluster):
+        def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
+            raise LATE
+
+    clock = ManualClock()
+    files = MemoryHeldFiles()
+    done = look({T0: (2, 3)})
+    led_by_3 = done.partitions[T0]._replace(leader=3)
+    cluster = Unelecting(clock, look({T0: (1, 2)}), done._replace(partitions={T0: led_by_3}))
+    end = execution_of(clock, cluster, [MOVE], files=files).run(ignore)
+    assert (LATE, False) == (end.election_error, end.is_clean)
+    assert read_journal(files, JOURNAL).is_over
