@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from engine.client.errors import TimedOut, Unreachable
 from engine.errors import ApiError, EngineError, api_error
 from engine.host.ports import Clock
 from engine.host.process_identity import ProcessIdentity
@@ -34,6 +35,7 @@ from engine.kafka_errors import (
     INVALID_REPLICA_ASSIGNMENT,
     NO_REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_TOPIC_OR_PARTITION,
+    is_retriable,
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
@@ -161,6 +163,7 @@ class Execution:
         self._taken_back: set[TopicPartition] = set()
         self._cancelled_by = state.cancelled_by
         self._election_error: EngineError | None = None
+        self._unanswered_since_ms: int | None = None
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
@@ -410,8 +413,9 @@ class Execution:
             self._settings = self._settings._replace(rates=rates)
         if seen.pause is None and able and not self._taken_back and not is_in_doubt:
             bound = self._settings.moves_per_broker
-            begin = next_to_begin(self._changes, self._order, able, at_work, bound)
-            self._begin([self._changes[position] for position in begin])
+            unable = set(waiting) - set(able)
+            begin = next_to_begin(self._changes, self._order, able, at_work, bound, unable)
+            self._begin_patiently([self._changes[position] for position in begin])
         return False
 
     def _is_noted(self, now: ChangeStatus) -> bool:
@@ -438,6 +442,22 @@ class Execution:
         """Return whether a partition was elsewhere for a few polls: brokers learn of it late."""
         self._astray[key] += 1
         return self._astray[key] >= _LOOKS_ASTRAY
+
+    def _begin_patiently(self, changes: Sequence[PartitionChange]) -> None:
+        """Begin changes; what a cluster does not answer is asked for again at the next look.
+
+        Raises what it met once nobody has answered for `PATIENCE_MS`, and what does not pass.
+        """
+        try:
+            self._begin(changes)
+        except EngineError as error:
+            now_ms = self._clock.monotonic_ms()
+            if self._unanswered_since_ms is None:
+                self._unanswered_since_ms = now_ms
+            if not _is_passing(error) or now_ms - self._unanswered_since_ms > PATIENCE_MS:
+                raise
+        else:
+            self._unanswered_since_ms = None
 
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
         if not changes:
@@ -533,3 +553,10 @@ class Execution:
             still_moving,
             self._election_error,
         )
+
+
+def _is_passing(error: EngineError) -> bool:
+    """Return whether a request may be answered later: its broker died, the controller moved."""
+    if isinstance(error, ApiError):
+        return is_retriable(error.code)
+    return isinstance(error, Unreachable | TimedOut)

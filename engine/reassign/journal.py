@@ -232,13 +232,27 @@ def require_free(files: HeldFiles, path: str) -> None:
 
 
 def _require_over(files: HeldFiles, path: str) -> None:
-    content = files.read_bytes(path)
-    # A death in the midst of the first line: nothing was done.
-    is_torn = b"\n" not in content and content.startswith(STEP_START)
-    if content and not is_torn:
+    if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
             raise JournalThere(path)
+
+
+def _has_begun(content: bytes) -> bool:
+    """Return False if a death came before the end of the first line: nothing was done."""
+    start = content[: len(STEP_START)]
+    return b"\n" in content or not STEP_START.startswith(start)
+
+
+def is_open(files: HeldFiles, path: str) -> bool:
+    """Return whether an execution is to be gone on with: begun, not over, or at work now.
+
+    Raises UnreadableJournal for another file.
+    """
+    if not files.exists(path) or not _has_begun(files.read_bytes(path)):
+        return False
+    state = read_journal(files, path)
+    return not state.is_over and not (state.has_changed_nothing and not is_held(files, path))
 
 
 def is_held(files: HeldFiles, path: str) -> bool:

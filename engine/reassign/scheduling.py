@@ -30,12 +30,15 @@ def next_to_begin(
     waiting: Iterable[int],
     at_work: Iterable[int],
     moves_per_broker: int,
+    unable: Iterable[int] = (),
 ) -> list[int]:
     """Return the positions of changes that may begin beside those at work.
 
-    A change that copies nothing, an order or fewer replicas, always may.
+    Those that are `unable` wait for a broker: nothing of a later batch has the room that they will
+    make. A change that copies nothing, an order or fewer replicas, always may.
     """
     waiting, at_work = set(waiting), set(at_work)
+    not_over = waiting | at_work | set(unable)
     taking: Counter[int] = Counter()
     giving: Counter[int] = Counter()
     for position in at_work:
@@ -49,7 +52,7 @@ def next_to_begin(
             if _fits(change, taking, giving, moves_per_broker):
                 _count(change, taking, giving)
                 chosen.append(position)
-        if order.has_barriers and any(p in waiting or p in at_work for p in batch):
+        if order.has_barriers and not not_over.isdisjoint(batch):
             break
     return chosen
 

@@ -166,7 +166,12 @@ class Throttling:
         if adaptive is not None and not adaptive.is_due(now.now_ms):
             return rates
         copied = sum(change.copied_bytes for change in now.changes)
-        seen = RateSeen(now.now_ms, copied, self._cluster.answer_ms(), self._left_count)
+        try:
+            answer_ms = self._cluster.answer_ms()
+        except EngineError:
+            # A broker died, or the topic to measure by is gone: the rate stays until it shows.
+            return rates
+        seen = RateSeen(now.now_ms, copied, answer_ms, self._left_count)
         if adaptive is None:
             self._adaptive = AdaptiveRate.start(rates.replication, seen)
             return rates

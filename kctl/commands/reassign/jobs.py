@@ -21,8 +21,8 @@ from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.journal import JournalHeld, is_held
-from engine.reassign.journal_state import Begun, JournalState, SettingsChange, read_journal
+from engine.reassign.journal import JournalHeld, is_held, is_open
+from engine.reassign.journal_state import Begun, JournalState, SettingsChange
 from engine.reassign.plan_reading import in_order
 from kctl import exits
 from kctl.arguments import counted
@@ -72,7 +72,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
     settings = settings_of(request.moves)
     with connect(options) as client:
         path = _path(client, request.name)
-        if _is_open(path):
+        if is_open(RealHeldFiles(), f"{path}.journal"):
             return _go_on(client, request, f"{path}.journal")
         read = read_cluster(client)
         for warning in read.warnings:
@@ -112,15 +112,6 @@ def undo_job(options: ClusterOptions, request: JobRequest) -> int:
 def _path(client: KafkaClient, name: str) -> str:
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-{name}.json"
-
-
-def _is_open(path: str) -> bool:
-    files = RealHeldFiles()
-    journal = f"{path}.journal"
-    if not files.exists(journal):
-        return False
-    state = read_journal(files, journal)
-    return not state.is_over and not (state.has_changed_nothing and not is_held(files, journal))
 
 
 def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:

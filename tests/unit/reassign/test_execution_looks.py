@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
-from engine.client.errors import Unreachable
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import api_error
 from engine.host.memory import ManualClock
@@ -157,3 +158,35 @@ def test_an_election_that_fails_leaves_no_throttle_and_is_told_of() -> None:
     end = execution_of(clock, cluster, [MOVE], files=files).run(ignore)
     assert (LATE, False) == (end.election_error, end.is_clean)
     assert read_journal(files, JOURNAL).is_over
+
+
+def test_a_request_that_a_dying_controller_does_not_answer_is_made_again() -> None:
+    failures = [TimedOut("AlterPartitionReassignments", 5), LATE]
+
+    class Dying(ScriptedCluster):
+        def submit(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Any:
+            answer = super().submit(targets)
+            if failures:
+                raise failures.pop()
+            return answer
+
+    clock = ManualClock()
+    before = look({T0: (1, 2)})
+    cluster = Dying(clock, before, before, before, before, look({T0: (2, 3)}))
+    assert execution_of(clock, cluster, [MOVE]).run(ignore).is_clean
+    assert [{T0: (2, 3)}] * 3 == cluster.submitted
+
+
+def test_a_request_that_nobody_answers_for_long_or_may_not_be_made_ends_it() -> None:
+    for error, count in ((LATE, PATIENCE_MS // 1000 + 2), (api_error(31), 1)):
+
+        class Refusing(ScriptedCluster):
+            def submit(self, targets: Mapping[TopicPartition, Any], error: Any = error) -> Any:
+                super().submit(targets)
+                raise error
+
+        clock = ManualClock()
+        cluster = Refusing(clock, look({T0: (1, 2)}))
+        with pytest.raises(type(error)):
+            execution_of(clock, cluster, [MOVE]).run(ignore)
+        assert count == len(cluster.submitted)

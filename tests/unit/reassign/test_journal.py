@@ -13,6 +13,7 @@ from engine.reassign.journal import (
     JournalThere,
     MoveJournal,
     is_held,
+    is_open,
     request_cancel,
     request_change,
 )
@@ -145,13 +146,18 @@ def test_a_refused_journal_is_not_held(files: MemoryHeldFiles) -> None:
         assert not is_held(files, PATH)
 
 
-def test_a_first_line_that_a_death_cut_short_is_begun_again(files: MemoryHeldFiles) -> None:
+@pytest.mark.parametrize("length", [0, 3, 40])
+def test_a_first_line_that_a_death_cut_short_is_begun_again(
+    files: MemoryHeldFiles, length: int
+) -> None:
     MoveJournal.create(files, PATH, BEGUN, WRITER).close()
     line = files.read_bytes(PATH).split(b"\n")[0]
-    files.replace_file(PATH, line[:40])
+    files.replace_file(PATH, line[:length])
+    assert not is_open(files, PATH)
     MoveJournal.create(files, PATH, BEGUN, WRITER).submit([T0])
     state = read_journal(files, PATH)
     assert ({T0}, ()) == (state.submitted, state.damage)
+    assert is_open(files, PATH)
 
 
 def full(files: MemoryHeldFiles) -> list[bytes]:

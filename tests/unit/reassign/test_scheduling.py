@@ -17,10 +17,15 @@ ALL = range(len(CHANGES))
 
 
 def chosen(
-    bound: int, *, waiting: range | list[int] = ALL, at_work: list[int] | None = None, **order: bool
+    bound: int,
+    *,
+    waiting: range | list[int] = ALL,
+    at_work: list[int] | None = None,
+    unable: list[int] | None = None,
+    **order: bool,
 ) -> list[int]:
     batches = PlanOrder([[0, 1], [2, 3, 4]], order.get("has_barriers", False))
-    return next_to_begin(CHANGES, batches, waiting, at_work or [], bound)
+    return next_to_begin(CHANGES, batches, waiting, at_work or [], bound, unable or ())
 
 
 def test_a_broker_takes_in_and_gives_no_more_than_the_bound() -> None:
@@ -39,6 +44,9 @@ def test_a_batch_waits_for_those_before_it_where_room_is_short() -> None:
     assert [0, 1] == chosen(5, has_barriers=True)
     assert [] == chosen(5, waiting=[2, 3, 4], at_work=[1], has_barriers=True)
     assert [2, 3, 4] == chosen(5, waiting=[2, 3, 4], has_barriers=True)
+    # A change that waits for its broker has made no room yet.
+    assert [0] == chosen(5, waiting=[0, 2, 3, 4], unable=[1], has_barriers=True)
+    assert [2] == chosen(5, waiting=[2], unable=[1])
 
 
 def test_a_partition_without_a_leader_is_read_from_its_first_replica() -> None:
