@@ -234,14 +234,28 @@ def _state(
 
 
 def _after(state: JournalState, row: dict[str, Any]) -> JournalState:
-    """Return the state after one more step; a step that is not known changes nothing."""
+    """Return the state after one more step; a step that is not known changes nothing.
+
+    What grows with the plan is added to in place: a journal has a line for each partition.
+    """
     read = _STEPS.get(row["step"])
     return state if read is None else state._replace(**read(state, row))
 
 
 def _after_throttle(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
-    values = {s: [*state.ours.get(s, ()), v or ""] for s, v in _throttles(row).items()}
-    return {"ours": {**state.ours, **values}, "is_returned": False}
+    for setting, value in _throttles(row).items():
+        state.ours.setdefault(setting, []).append(value or "")
+    return {"is_returned": False}
+
+
+def _after_submit(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+    state.submitted.update([TopicPartition(*key) for key in row["partitions"]])
+    return {}
+
+
+def _after_ended(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+    state.ended[TopicPartition(*row["partition"])] = str(row["how"])
+    return {}
 
 
 def _after_change(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
@@ -255,12 +269,8 @@ _STEPS: dict[str, Callable[[JournalState, dict[str, Any]], dict[str, Any]]] = {
     "writer": lambda _, row: {"writer": _process(row)},
     "before": lambda state, row: {"before": {**state.before, **_throttles(row)}},
     "throttle": _after_throttle,
-    "submit": lambda state, row: {
-        "submitted": state.submitted | {TopicPartition(*key) for key in row["partitions"]}
-    },
-    "ended": lambda state, row: {
-        "ended": {**state.ended, TopicPartition(*row["partition"]): str(row["how"])}
-    },
+    "submit": _after_submit,
+    "ended": _after_ended,
     "cancel": lambda _, row: {
         "is_cancelled": True,
         "cancelled_by": _process(row) if "pid" in row else None,

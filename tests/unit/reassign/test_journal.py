@@ -8,6 +8,7 @@ from engine.client.config_admin import ConfigResourceType, Resource
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
+from engine.reassign import journal_state
 from engine.reassign.journal import (
     JournalHeld,
     JournalThere,
@@ -294,3 +295,17 @@ def test_the_order_is_that_of_the_batches() -> None:
     assert ([[0], [1]], True) == ([list(batch) for batch in order.batches], order.has_barriers)
     alone = ExecutionSettings().order(3)
     assert ([[0, 1, 2]], False) == ([list(batch) for batch in alone.batches], alone.has_barriers)
+
+
+def test_a_step_of_one_partition_copies_nothing_of_the_others(files: MemoryHeldFiles) -> None:
+    full(files)
+    state = read_journal(files, PATH)
+    for row in (
+        {"step": "ended", "partition": ["t", 7], "how": "done"},
+        {"step": "submit", "partitions": [["t", 7]]},
+        {"step": "throttle", "throttles": [[4, "1", LEADER_RATE, "6"]]},
+    ):
+        after = journal_state._after(state, row)
+        assert after.ended is state.ended
+        assert after.submitted is state.submitted
+        assert after.ours is state.ours
