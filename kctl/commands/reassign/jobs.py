@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.cluster_admin import describe_log_dirs
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
@@ -21,6 +20,7 @@ from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
 from engine.reassign.cluster_reader import read_cluster
+from engine.reassign.emptying import replicas_left
 from engine.reassign.journal import JournalHeld, is_held, is_open
 from engine.reassign.journal_state import Begun, JournalState, SettingsChange
 from engine.reassign.plan_reading import in_order
@@ -168,12 +168,11 @@ def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
     broker_id = request.emptied
     if broker_id is None or code != exits.OK or request.moves.dry_run:
         return code
-    dirs = describe_log_dirs(client, [id_ for id_ in client.view([]).brokers if id_ == broker_id])
-    answer = dirs.get(broker_id, [])
-    if isinstance(answer, EngineError):
-        report_error(answer)
+    try:
+        count = replicas_left(client, broker_id)
+    except EngineError as error:
+        report_error(error)
         return exits.FAILED
-    count = sum(len(log_dir.replicas) for log_dir in answer)
     if count:
         report_error(NotEmpty(broker_id, count))
         return exits.FAILED

@@ -67,12 +67,21 @@ def show_throttles(
         if clear and idle and not dry_run:
             what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
             confirm(what, yes=yes)
+            # The answer may have taken a while: a move that began meanwhile needs what it has set.
+            asked, idle = idle, still_idle(idle, needed_throttles(client))
+            if len(idle) < len(asked):
+                say(f"{len(asked) - len(idle)} of them changed or are needed by now, and stay")
             failures = _clear(client, idle)
     if idle and not clear:
         say(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
     shown = idle if clear else found
     code = end_with(THROTTLE_COLUMNS, map(_row, shown), output, failures=failures)
     return exits.CHANGES_PENDING if clear and dry_run and idle else code
+
+
+def still_idle(asked: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
+    """Return the throttles that are as they were when it was asked whether to take them away."""
+    return [one for one in found if one in asked]
 
 
 def _row(one: NeededThrottle) -> dict[str, object]:
