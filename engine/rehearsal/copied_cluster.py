@@ -59,7 +59,7 @@ class CopiedCluster(NamedTuple):
         return change._replace(
             old_replicas=tuple(ids[id_] for id_ in change.old_replicas),
             new_replicas=tuple(ids[id_] for id_ in change.new_replicas),
-            old_leader=None if leader is None else ids[leader],
+            old_leader=None if leader is None else ids.get(leader),
             new_leader=ids[change.new_leader],
             size_bytes=self.size_bytes.get(change.name, 0),
             old_sizes=(),

@@ -233,3 +233,9 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     (home / "other.json").write_text(json.dumps(other))
     yield shell
     shell.run("cluster", "destroy", "-y")
+
+
+def test_a_cancel_of_all_names_nothing_beside(three: Shell) -> None:
+    refused = three.run("reassign", "cancel", "t", "--all", "-y")
+    assert 2 == refused.returncode
+    assert "error: --all takes back all that moves, not only t" in refused.stderr

@@ -113,3 +113,22 @@ def test_whole_jobs_are_looked_through_too(three: Shell) -> None:
     fewer = three.run("topics", "set-rf", "1", "t", "--dry-run")
     assert 5 == fewer.returncode, fewer.stderr
     assert "acks=all is refused from then on" in fewer.stderr
+
+
+def test_a_cancel_takes_back_a_move_between_directories(three: Shell) -> None:
+    (_, lying) = state(three)
+    before = {(number, broker_id): path for number, broker_id, path in lying}
+    other = next(path for path in directories(three)[1] if path != before[1, 1])
+    path = write_plan(three, (1, [2, 1], ["any", other]))
+    executing = three.popen("reassign", "execute", path, "-y", "--log-dirs-throttle", "1")
+    journal = f"{path}.journal"
+    while "moving" not in three.run("reassign", "status", journal).stdout:
+        assert executing.poll() is None
+    cancelled = three.run("reassign", "cancel", journal, "-y", "-o", "json")
+    assert (0, "cancelled") == (cancelled.returncode, json.loads(cancelled.stdout)[0]["result"])
+    executing.communicate()
+    assert 1 == executing.returncode
+    rows = json.loads(three.ok("reassign", "status", journal, "-o", "json"))
+    assert ["waiting"] == [row["phase"] for row in rows]
+    assert lying == state(three)[1]
+    assert [] == json.loads(three.ok("reassign", "throttles", "-o", "json"))

@@ -53,6 +53,17 @@ class CancelNotHonoured(EngineError):
         )
 
 
+class AllAndSome(EngineError):
+    """A cancel is to take back all that moves, and names a part of it as well."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self.hint = "leave --all out, or the names"
+        super().__init__(f"--all takes back all that moves, not only {', '.join(words)}")
+
+
 class CancelRequest(NamedTuple):
     """The words and options of `kctl reassign cancel`."""
 
@@ -67,6 +78,8 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     """Take back moves, of a journal or of the cluster; returns the exit code."""
     words, every, dry_run, yes, output = request
     check_format(output)
+    if every and words:
+        raise AllAndSome(words)
     if len(words) == 1 and not every and RealHeldFiles().exists(words[0]):
         if dry_run:
             return _show_journal(options, words[0], output)

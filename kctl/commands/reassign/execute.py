@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from engine.client.blocking import KafkaClient
@@ -229,7 +230,15 @@ def go_on(
         with MoveProgress() as progress:
             end = (execution.cancel if is_cancel else execution.run)(progress.show)
     except KeyboardInterrupt:
-        say(f"what moves goes on; `kctl reassign resume {path}` does too, `cancel` takes it back")
+        goes_on = (
+            f"what moves goes on; `kctl reassign resume {path}` does too, `cancel` takes it back"
+        )
+        if is_cancel:
+            goes_on = f"not all is taken back: `kctl reassign cancel {path}` goes on with it"
+        say(goes_on)
+        raise
+    except EngineError:
+        _tell_unfinished(path)
         raise
     finally:
         journal.close()
@@ -238,6 +247,17 @@ def go_on(
         say(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
         failures += 1
     return print_ends(begun.changes, end.how_ended, output, failures=failures)
+
+
+def _tell_unfinished(path: str) -> None:
+    """Say how to go on with an execution that an error has ended, if it has changed anything."""
+    with suppress(EngineError):
+        state = read_journal(RealHeldFiles(), path)
+        if not state.is_over and not state.has_changed_nothing:
+            say(
+                f"it is not over: `kctl reassign resume {path}` goes on with it,"
+                " `cancel` takes back what moves, and its throttles"
+            )
 
 
 def _report_end(end: ExecutionEnd, path: str) -> int:

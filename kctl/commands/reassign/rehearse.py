@@ -15,7 +15,7 @@ from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
 from engine.reassign.execution import StalePlan, require_cluster
 from engine.reassign.journal_state import ExecutionSettings
-from engine.reassign.plan_reading import in_order
+from engine.reassign.plan_reading import in_order, order_of
 from engine.rehearsal.copied_cluster import copy_of
 from engine.rehearsal.rehearsal import (
     Rehearsal,
@@ -83,6 +83,7 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
         moves_per_broker=request.moves_per_broker,
         elects_leaders=request.elects_leaders,
         batch_sizes=() if plan.plan is None else tuple(map(len, plan.plan.batches)),
+        has_barriers=plan.plan is not None and order_of(plan.plan).has_barriers,
     )
     writer = RowWriter(REHEARSAL_COLUMNS, request.output)
     with temporary_folder("kctl-rehearsal-") as folder:
