@@ -3,15 +3,16 @@
 | a context is | a command that changes something (`command_effects`) |
 |---|---|
 | read-only | is refused before any request, exit code 2 |
-| protected | needs the context's name: typed, or in KCTLCONFIRM_VARIABLE; `-y` is not enough |
+| protected | needs the context's name: typed, or in KCTL_CONFIRM; `-y` is not enough |
 
-A guard holds for the cluster, not for the way to it. It is looked up by
+A guard holds for the cluster, not for the way to it: a read-only context goes before the others of
+its cluster, and the name of one protected context is enough for all of them. It is looked up by
 
 - the context that is named or current;
 - addresses: one of those given (`-b`, a file, the environment) is one of the context's;
-- cluster id: that of the metadata store (`kctl znode`), of a journal, or of a cluster reached by
-  other addresses. There the id is known after the first Metadata response: the command is refused
-  then, before anything that changes is sent.
+- cluster id: those around the node in a metadata store (`kctl znode`), that of a journal, or of a
+  cluster reached by other addresses. There the id is known after the first Metadata response: the
+  command is refused then, before anything that changes is sent.
 
 A context knows the id of its cluster (`cluster_id`), learnt at its first use. Another id is refused
 on every use, exit code 1. And a command that only reads has a client that sends nothing else.
@@ -80,17 +81,26 @@ def enter(words: str, parameters: Mapping[str, Any]) -> None:
         return
     profiles = _profiles()
     guarded = {name: p for name, p in profiles.by_name.items() if p.is_guarded}
-    for name in _concerned(parameters, profiles, guarded) if guarded else ():
-        _check(name, guarded[name])
+    names = _concerned(parameters, profiles, guarded) if guarded else []
+    for name in names:
+        if guarded[name].is_read_only:
+            raise ReadOnlyContext(name, words)
+    meant = (os.environ.get(CONFIRM_VARIABLE), parameters.get("context"))
+    for name in sorted(names, key=lambda name: (name not in meant, name)):
+        if not _is_confirmed(name, guarded[name], profiles):
+            _ask_for_name(name, guarded[name], words)
+            Guard.confirmed |= {name}
 
 
-def _check(name: str, profile: Profile) -> None:
-    command = Guard.command or ""
-    if profile.is_read_only:
-        raise ReadOnlyContext(name, command)
-    if os.environ.get(CONFIRM_VARIABLE) != name:
-        _ask_for_name(name, profile, command)
-    Guard.confirmed |= {name}
+def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
+    """Return whether a name was given for a protected context, or for another of its cluster."""
+    given = {*Guard.confirmed, os.environ.get(CONFIRM_VARIABLE)}
+    if name in given:
+        return True
+    return profile.cluster_id is not None and any(
+        other in given and kept.is_protected and kept.cluster_id == profile.cluster_id
+        for other, kept in profiles.by_name.items()
+    )
 
 
 def _ask_for_name(name: str, profile: Profile, command: str) -> None:
@@ -120,11 +130,13 @@ def _concerned(
 ) -> list[str]:
     """Return the names of guarded contexts that a command's cluster is, or may be."""
     if "zookeeper" in parameters:
-        cluster_id = _id_of_store(parameters)
+        from kctl.stores_concerned import cluster_ids_of_store
+
+        cluster_ids = cluster_ids_of_store(parameters)
     elif "bootstrap" in parameters or "bootstrap_server" in parameters:
         return _concerned_by_choice(parameters, guarded)
     elif "journal" in parameters:
-        cluster_id = _id_of_journal(parameters["journal"])
+        cluster_ids = _ids_of_journal(parameters["journal"])
     else:
         # A tool of Kafka whose words are still to be read: it enters again when they are.
         return []
@@ -133,8 +145,8 @@ def _concerned(
         name
         for name, profile in sorted(guarded.items())
         # The one in use counts as long as its id is not known, or the other's is not.
-        if (cluster_id is not None and profile.cluster_id == cluster_id)
-        or (name == current and (profile.cluster_id is None or cluster_id is None))
+        if profile.cluster_id in cluster_ids
+        or (name == current and (profile.cluster_id is None or not cluster_ids))
     ]
 
 
@@ -170,29 +182,12 @@ def _addresses(servers: str) -> frozenset[str]:
     return frozenset(map(str, parse_addresses(servers)))
 
 
-def _id_of_store(parameters: Mapping[str, Any]) -> str | None:
-    """Return the cluster id in a metadata store, None if there is none yet."""
-    from engine.host.real import RealClock
-    from engine.znode.errors import NoNode
-    from engine.znode.kazoo_reader import ZnodeReader
-    from engine.znode.paths import CLUSTER_ID
-    from engine.znode.values import decode_cluster_id
-    from kctl.commands.znode.nodes import Store, store_address
-
-    store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
-    with ZnodeReader(store_address(store), store.timeout_s, RealClock()) as reader:
-        try:
-            data, _ = reader.get(CLUSTER_ID)
-        except NoNode:
-            return None
-    return decode_cluster_id(data, CLUSTER_ID)
-
-
-def _id_of_journal(path: str) -> str | None:
+def _ids_of_journal(path: str) -> frozenset[str]:
     from engine.host.held_file import RealHeldFiles
     from engine.reassign.journal_state import read_journal
 
-    return read_journal(RealHeldFiles(), path).begun.cluster_id
+    cluster_id = read_journal(RealHeldFiles(), path).begun.cluster_id
+    return frozenset() if cluster_id is None else frozenset((cluster_id,))
 
 
 # -- while a command runs
@@ -221,15 +216,18 @@ def _check_reading(command: str, call: Call) -> None:
 
 
 def _guarded_ids() -> dict[str, tuple[str, Profile]]:
-    """Return guarded contexts by cluster id, but for those that were confirmed."""
-    return {
-        profile.cluster_id: (name, profile)
-        for name, profile in sorted(_profiles().by_name.items())
-        if profile.cluster_id is not None
-        and profile.is_guarded
-        and name != os.environ.get(CONFIRM_VARIABLE)
-        and name not in Guard.confirmed
-    }
+    """Return guarded contexts by cluster id, a read-only one before others of its cluster.
+
+    Those that were confirmed are left out, but no name opens a read-only one.
+    """
+    profiles = _profiles()
+    guarded = [(name, p) for name, p in sorted(profiles.by_name.items()) if p.is_guarded]
+    found: dict[str, tuple[str, Profile]] = {}
+    for name, profile in sorted(guarded, key=lambda one: one[1].is_read_only):
+        is_open = not profile.is_read_only and _is_confirmed(name, profile, profiles)
+        if profile.cluster_id is not None and not is_open:
+            found[profile.cluster_id] = (name, profile)
+    return found
 
 
 class _ClusterCheck:

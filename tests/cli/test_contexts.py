@@ -203,6 +203,38 @@ def test_a_guard_holds_by_addresses_and_by_the_cluster_id(place: Place, guard: s
     assert "t\n" in place.shell.ok("topics", "list", "-o", "name")
 
 
+def test_a_name_in_the_environment_opens_no_read_only_context_by_other_addresses(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.context("--read-only")
+    monkeypatch.setitem(place.shell.environment, "KCTL_CONFIRM", "prod")
+    servers = place.shell.status()["bootstrap_servers"]
+    done = place.shell.run("topics", "create", "sneaked", "-b", servers)
+    assert 2 == done.returncode, done.stderr
+    assert "context prod is read-only" in done.stderr
+    assert "sneaked" not in place.shell.ok("topics", "list", "-o", "name")
+
+
+def test_one_name_is_enough_for_two_protected_contexts_of_one_cluster(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.context("--protected")
+    servers = place.shell.status()["bootstrap_servers"]
+    place.shell.ok("context", "set", "admin", "-b", servers, "--protected")
+    done = typed(place.shell, "admin\n", "topics", "create", "by-typing", "--context", "admin")
+    assert 0 == done.returncode, done.stderr
+    for name in ("prod", "admin"):
+        monkeypatch.setitem(place.shell.environment, "KCTL_CONFIRM", name)
+        place.shell.ok("topics", "create", f"by-{name}", "--context", name)
+    place.shell.ok("context", "set", "admin", "-b", place.proxy.bootstrap)
+    for name in ("prod", "admin"):
+        monkeypatch.setitem(place.shell.environment, "KCTL_CONFIRM", name)
+        place.shell.ok("topics", "create", f"again-by-{name}")
+    place.shell.ok("context", "set", "admin", "--read-only")
+    refused = place.shell.run("topics", "create", "refused", "--context", "prod")
+    assert 2 == refused.returncode, refused.stderr
+
+
 def test_a_metadata_store_is_guarded_as_the_cluster_that_it_is_of(place: Place) -> None:
     place.context("--read-only")
     place.shell.ok("context", "set", "another", "-b", "127.0.0.1:1", "--use")
@@ -211,6 +243,36 @@ def test_a_metadata_store_is_guarded_as_the_cluster_that_it_is_of(place: Place) 
     assert "context prod is read-only" in done.stderr
     place.context()
     place.shell.ok("znode", "create", "/made", "x")
+
+
+@pytest.mark.parametrize(
+    ("chroot", "words"),
+    [
+        ("", "set /clusters/one/config x"),
+        ("/clusters", "set /one/config x"),
+        ("/clusters/one/config", "create /topics x"),
+        ("", "delete /clusters/one -r -y"),
+        ("", "delete /clusters -r -y"),
+    ],
+)
+def test_a_cluster_below_a_chroot_is_guarded_by_whichever_path_leads_into_it(
+    place: Place, chroot: str, words: str
+) -> None:
+    place.context()
+    if place.shell.run("znode", "stat", "/clusters/one/config").returncode:
+        place.shell.ok(
+            *("znode", "create", "/clusters/one/cluster/id", '{"version":"1","id":"one"}', "-p")
+        )
+        place.shell.ok("znode", "create", "/clusters/one/config")
+        place.shell.ok("znode", "create", "/clusters/free")
+    place.shell.ok("context", "set", "guarded", "-b", "127.0.0.1:1", "--read-only")
+    place.shell.ok("context", "set", "guarded", "--cluster-id", "one")
+    store = f"{place.shell.status()['zookeeper']}{chroot}"
+    done = place.shell.run("znode", *words.split(), "-z", store)
+    assert 2 == done.returncode, done.stderr
+    assert "context guarded is read-only" in done.stderr
+    place.shell.ok("znode", "stat", "/clusters/one/config")
+    place.shell.ok("znode", "set", "/clusters/free", "x")
 
 
 def test_the_cluster_id_is_learnt_when_a_context_is_set_or_first_used(place: Place) -> None:

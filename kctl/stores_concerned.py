@@ -1,0 +1,63 @@
+"""Of which clusters a node of a metadata store is: by the ids that are kept around it.
+
+A ZooKeeper may hold several clusters, each below a node of its own (a chroot). A node belongs to
+each cluster whose root is above it, wherever the root of the session is; a tree also to those whose
+roots are in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from engine.errors import ZnodeError
+from engine.host.real import RealClock
+from engine.znode.errors import NoNode
+from engine.znode.kazoo_reader import ZnodeReader
+from engine.znode.paths import CLUSTER_ID
+from engine.znode.values import decode_cluster_id
+from kctl.commands.znode.nodes import Store, store_address
+
+
+def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the clusters that a change of a node concerns, by a command's options.
+
+    Errors: those of finding and reaching the store.
+    """
+    store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
+    servers, _, chroot = store_address(store).partition("/")
+    names = [name for name in f"{chroot}/{parameters['path']}".split("/") if name]
+    roots = accumulate(names, lambda above, name: f"{above}/{name}", initial="")
+    found: set[str] = set()
+    with ZnodeReader(servers, store.timeout_s, RealClock()) as reader:
+        paths = [f"{root}{CLUSTER_ID}" for root in roots]
+        if parameters.get("recursive"):
+            paths += _ids_below(reader, f"/{'/'.join(names)}")
+        for path in dict.fromkeys(paths):
+            cluster_id = _id_at(reader, path)
+            if cluster_id is not None:
+                found.add(cluster_id)
+    return frozenset(found)
+
+
+def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
+    """Yield the nodes below one that hold the id of a cluster, none if it is not there."""
+    try:
+        for node in reader.tree(path, None):
+            if node.path.endswith(CLUSTER_ID):
+                yield node.path
+    except NoNode:
+        return
+
+
+def _id_at(reader: ZnodeReader, path: str) -> str | None:
+    try:
+        data, _ = reader.get(path)
+    except NoNode:
+        return None
+    try:
+        return decode_cluster_id(data, path)
+    except ZnodeError:
+        # Damaged, and perhaps about to be corrected: it says nothing.
+        return None
