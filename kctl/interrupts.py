@@ -2,7 +2,8 @@
 
 ```
 waits for input       Ctrl-C ends the wait at once
-at work               the first one is remembered until the work is done, the next one ends it
+at work               the first one is remembered until the work is done
+behind the first      the second one ends everything at once, whatever is under way
 ```
 
 SIGTERM is deferred by the same rule.
@@ -26,15 +27,19 @@ class HeldInterrupts:
     SIGTERM raises Terminated by the same rule.
     """
 
+    #: Whether it was asked twice: what is under way is not to be completed.
+    is_urgent = False
+
     def __init__(self) -> None:
+        self._is_told = False
         self._is_allowed = False
         self._pending: type[KeyboardInterrupt] | None = None
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """Let Ctrl-C end what is inside; raises KeyboardInterrupt for one that was deferred."""
-        self._is_allowed = True
         try:
+            self._is_allowed = True
             if self._pending is not None:
                 pending, self._pending = self._pending, None
                 raise pending
@@ -45,10 +50,12 @@ class HeldInterrupts:
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """Take a Ctrl-C or SIGTERM: hold it back, or raise KeyboardInterrupt."""
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
-        if not self._is_allowed and self._pending is None:
+        is_first, self._is_told = not self._is_told, True
+        if is_first and not self._is_allowed:
             self._pending = kind
             return
         self._pending = None
+        self.is_urgent = not is_first
         raise kind
 
 

@@ -101,7 +101,8 @@ class _Run:
             report.take(producer.flush())
             report.stop_at(error, error.line)
         except (KeyboardInterrupt, EngineError):
-            report.take(producer.flush())
+            if not self._interrupts.is_urgent:
+                report.take(producer.flush())
             raise
         else:
             report.take(producer.flush())

@@ -158,7 +158,8 @@ class _Run:
                 if self._report.exit_code != exits.OK:
                     break
         finally:
-            self._report.take(self._producer.flush())
+            if not self._interrupts.is_urgent:
+                self._report.take(self._producer.flush())
 
     def _in_time(self, records: Iterable[SourceRecord], pace: Pace) -> Iterator[SourceRecord]:
         """Yield each record when it is due."""

@@ -52,18 +52,22 @@ def test_asked_twice_work_ends() -> None:
     assert ["work"] == done
 
 
-def test_work_behind_an_interrupt_has_a_second_one_again() -> None:
+@pytest.mark.parametrize("is_during_work", [True, False])
+def test_work_behind_an_interrupt_ends_at_the_second(*, is_during_work: bool) -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), deferred_interrupts() as interrupts:
-        interrupt()
+        if is_during_work:
+            interrupt()
         try:
             with interrupts.allowed():
-                done.append("wait")
+                interrupt()
         except KeyboardInterrupt:
+            assert not interrupts.is_urgent
+            done.append("begins to flush")
             interrupt()
-            done.append("flush")
-            raise
-    assert ["flush"] == done
+            done.append("flushed")
+    assert interrupts.is_urgent
+    assert ["begins to flush"] == done
 
 
 def test_what_is_held_at_the_end_is_told_there() -> None:
