@@ -263,7 +263,9 @@ class ProduceSender:
         queue = self._queues[partition]
         limit_bytes = self._limits_bytes.get(partition.topic)
         batch = queue.waiting[0]
-        if limit_bytes is not None and batch.size_bytes > limit_bytes and batch.record_count > 1:
+        # One that may be stored stays whole: a broker knows it again by all its sequences.
+        may_be_split = batch.record_count > 1 and not batch.is_doubtful
+        if limit_bytes is not None and batch.size_bytes > limit_bytes and may_be_split:
             self._replace_by_parts(queue, batch, limit_bytes)
             batch = queue.waiting[0]
         if batch.base_sequence is None:

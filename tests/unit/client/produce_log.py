@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from engine.client.batch_sender import BatchResult
+from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult
 from engine.client.producing import OutgoingRecord
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
@@ -32,6 +33,7 @@ class ProduceLog(FakeCluster):
         self.requested_codes: list[int] = []
         self.on_batch: Callable[[], None] = lambda: None
         self._next: dict[tuple[TopicPartition, int], int] = {}
+        self._stored: dict[tuple[TopicPartition, int], deque[tuple[int, int]]] = {}
         self.handlers["Produce"] = self.produce
         self.handlers["InitProducerId"] = lambda *_: message_class("InitProducerIdResponse")(
             producer_id=7 + self.requested_apis().count("InitProducerId"), producer_epoch=0
@@ -72,11 +74,15 @@ class ProduceLog(FakeCluster):
         if batch.producer_id >= 0:
             key = (partition, batch.producer_id)
             expected = self._next.get(key, batch.base_sequence)
-            if batch.base_sequence < expected:
+            sequences = (batch.base_sequence, batch.record_count)
+            stored = self._stored.setdefault(key, deque(maxlen=IN_FLIGHT_MAX))
+            if sequences in stored:
                 return DUPLICATE
-            if batch.base_sequence > expected:
+            # Also a part of what is stored. Source: ProducerAppendInfo.checkSequence.
+            if batch.base_sequence != expected:
                 return OUT_OF_ORDER
             self._next[key] = batch.base_sequence + batch.record_count
+            stored.append(sequences)
         self.batches.append((partition, batch))
         return 0
 

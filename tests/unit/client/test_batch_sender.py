@@ -64,6 +64,41 @@ def test_a_limit_that_was_learnt_is_kept_to() -> None:
     assert LINES * 2 == log.values(P0)
 
 
+def test_a_limit_that_is_learnt_splits_no_batch_that_may_be_stored() -> None:
+    """A broker knows a batch again by all its sequences: it takes no part of one."""
+    log = ProduceLog(size_bytes_max=1_500)
+    sender = ProduceSender(log.client(), SenderOptions(ACKS_ALL, Codec.NONE, (7, 0)))
+    lost: list[int] = []
+
+    def handler(body: Any, version: int, address: tuple[str, int]) -> Any:
+        partitions = [data.index for topic in body.topic_data for data in topic.partition_data]
+        if partitions != [0] or len(lost) == 3:
+            return log.produce(body, version, address)
+        # It is stored, and its response is lost with the connection until the limit is known.
+        if not lost:
+            log.produce(body, version, address)
+        lost.append(0)
+        stream = next(s for s in reversed(log.opened) if s.address == address)
+        log.events.append(StreamEvent(stream, "closed", reason="gone"))
+        return None
+
+    log.handlers["Produce"] = handler
+    # The batch of the other partition is refused, and its half becomes the limit of the topic.
+    for partition, count in ((P1, 32), (P0, 18)):
+        batch = OutgoingBatch(partition, BatchSettings(), 0, (0,))
+        for number in range(count):
+            batch.builder.append(0, None, b"%050d" % number, ())
+            batch.places.append(number)
+        sender.put(batch)
+    results = []
+    while not sender.is_idle:
+        results += sender.poll(1_000)
+    assert lost
+    assert {None} == {error for *_, error in seen(results)}
+    assert [b"%050d" % number for number in range(18)] == log.values(P0)
+    assert [b"%050d" % number for number in range(32)] == log.values(P1)
+
+
 def test_a_list_that_is_too_large_for_a_segment_is_split_too() -> None:
     log = ProduceLog()
     log.codes = [LIST_TOO_LARGE]
