@@ -52,6 +52,7 @@ _THROTTLES: Final = "its settings"
 _ENDS: Final = "the ends of its replicas"
 _MOVES: Final = "the reassignments under way"
 _TOPICS: Final = "the settings of topics"
+_ALL: Final = "log directories, settings and reassignments"
 #: Stands for whichever broker answered first.
 _FIRST: Final = -1
 
@@ -72,17 +73,22 @@ def gather_facts(
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(topics, deadline_ms=deadline_ms)
-    return _Gathering(client, view, deadline_ms).facts()
+    return _Gathering(client, view, deadline_ms, timeout_ms).facts()
 
 
 class _Gathering:
     """The answers to all questions about one view of a cluster."""
 
-    def __init__(self, client: KafkaClient, view: ClusterView, deadline_ms: int) -> None:
+    def __init__(
+        self, client: KafkaClient, view: ClusterView, deadline_ms: int, timeout_ms: int
+    ) -> None:
         self._client = client
+        self._timeout_ms = timeout_ms
         self._view = view
         self._deadline_ms = deadline_ms
         self._answers: dict[_Question, CallResult] = {}
+        #: Metadata came when the time was up: no broker was asked for anything else.
+        self._is_late = self._left_ms() <= 0
         self._first = client.links.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:
@@ -229,6 +235,8 @@ class _Gathering:
 
     def _unasked(self) -> Iterator[Unasked]:
         """Return what brokers did not tell that are not silent altogether."""
+        if self._is_late:
+            yield Unasked("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()
         for question, answer in self._answers.items():
             what, broker_id = question
@@ -266,10 +274,15 @@ class _Gathering:
             id_: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
             for id_, answer in answers.items()
         }
+        # A copy that one look does not see would have come, or gone, between them.
+        seen = {
+            id_ for id_ in copying if all(isinstance(x.get(id_), list) for x in (before, after))
+        }
         return {
             key: (copied_by_broker(key, move, after) - copied_by_broker(key, move, before))
             / passed_s
             for key, move in moves.items()
+            if seen.issuperset(move.adding)
         }
 
 

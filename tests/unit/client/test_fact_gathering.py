@@ -214,3 +214,32 @@ def test_two_looks_tell_how_fast_a_move_is(cluster: CheckedCluster) -> None:
     assert {T0: 30.0} == facts.rates
     # Without the time for it, there is no rate and a verdict all the same.
     assert {} == gathered(CheckedCluster(), 900).rates
+
+
+def test_a_cluster_that_answers_when_the_time_is_up_is_not_called_sound(
+    cluster: CheckedCluster,
+) -> None:
+    told = cluster.handlers["Metadata"]
+
+    def late(body: Any, version: int, address: tuple[str, int]) -> Any:
+        cluster.clock.now_ms = _BEGAN_MS + 4000
+        return told(body, version, address)
+
+    cluster.handlers["Metadata"] = late
+    assert [("unasked", "cluster")] == kinds(gathered(cluster))
+
+
+@pytest.mark.parametrize("answered", [[False, True], [True, False]])
+def test_a_copy_that_one_of_two_looks_does_not_see_has_no_rate(
+    cluster: CheckedCluster, answered: list[bool]
+) -> None:
+    cluster.moves = {0: ([2, 3, 1], [3], [1])}
+    told = cluster.handlers["DescribeLogDirs"]
+
+    def sometimes(body: Any, version: int, address: tuple[str, int]) -> Any:
+        is_copy = address[1] == 9003
+        return told(body, version, address) if not is_copy or answered.pop(0) else None
+
+    cluster.handlers["DescribeLogDirs"] = sometimes
+    assert {} == gathered(cluster, 20_000).rates
+    assert [] == answered
