@@ -65,7 +65,7 @@ class FirstResponse:
         """Wait for a response; None once it is the next address's turn, or all have failed."""
         while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
-            response = None
+            response, final = None, None
             for token, result in self._links.wait(pause_ms):
                 if token not in self._requested:
                     self.of_others.append((token, result))
@@ -76,9 +76,11 @@ class FirstResponse:
                 elif isinstance(result, Unreachable | TimedOut):
                     self._failures.append(result)
                 else:
-                    raise result
+                    final = final or result
             if response is not None:
                 return response
+            if final is not None:
+                raise final
             if not is_last and self._clock.monotonic_ms() >= until_ms:
                 return None
         return None
