@@ -1,7 +1,8 @@
 """Streams on the sockets of this machine: non-blocking, waited for together.
 
 A host name may have several addresses (`localhost` is often ::1 and 127.0.0.1): they are tried in
-turn, and only when the last one fails is the stream closed.
+turn, and only when the last one fails is the stream closed. A name is looked up on a thread of its
+own, whose end wakes the selector: a name server that hangs takes the time of its stream alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import os
 import selectors
 import socket
+import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.host.name_lookup import reason_of
+from engine.host.name_lookup import numeric_address, reason_of
 from engine.host.ports import Buffer
 from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.host.tls import Failure, tls_context, tls_failure
@@ -26,6 +28,18 @@ _READ = selectors.EVENT_READ
 _WRITE = selectors.EVENT_WRITE
 
 
+#: Addresses of a host, or why there are none.
+_Found: TypeAlias = "list[tuple[Any, ...]] | str"
+
+
+def _addresses_of(host: str, port: int) -> _Found:
+    """Return the addresses of a host; waits for the system's resolver."""
+    try:
+        return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except (OSError, ValueError) as error:
+        return reason_of(error)
+
+
 class RealStream:
     """One socket, from the first address tried to its close."""
 
@@ -36,6 +50,8 @@ class RealStream:
         self._owner = owner
         self._tls = tls
         self._context = None if tls is None else tls_context(tls)
+        #: Set by the thread of the look-up, before it tells.
+        self._found: _Found = "unknown host"
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._socket: socket.socket | None = None
         self._phase = "connecting"
@@ -61,12 +77,31 @@ class RealStream:
 
     def start(self) -> None:
         """Look up the addresses and try the first."""
-        try:
-            addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except (OSError, ValueError) as error:
-            self._owner.report_closed(self, reason_of(error))
+        if numeric_address(self.host) is not None:
+            self._take_addresses(_addresses_of(self.host, self.port))
             return
-        self._addresses.extend(addresses)
+        self._phase = "look-up"
+        self._socket, told = socket.socketpair()
+        self._owner.watch(self._socket, _READ, self)
+        name = f"kctl-lookup-{self.host}"
+        try:
+            threading.Thread(target=self._look_up, args=(told,), name=name, daemon=True).start()
+        except RuntimeError as error:
+            told.close()
+            self._found = f"unknown host: {error}"
+
+    def _look_up(self, told: socket.socket) -> None:
+        """Look the name up, on a thread; closing the socket tells that it is done."""
+        with told:
+            self._found = _addresses_of(self.host, self.port)
+
+    def _take_addresses(self, found: _Found) -> None:
+        if isinstance(found, str):
+            self._drop_socket()
+            self._phase = "closed"
+            self._owner.report_closed(self, found)
+            return
+        self._addresses.extend(found)
         self._try_next("no address")
 
     def _try_next(self, reason: str) -> None:
@@ -129,7 +164,9 @@ class RealStream:
 
     def advance(self, ready: int) -> None:
         """Do what the socket is ready for."""
-        if self._phase == "connecting":
+        if self._phase == "look-up":
+            self._take_addresses(self._found)
+        elif self._phase == "connecting":
             self._finish_connecting()
         elif self._phase == "handshake":
             self._shake_hands()

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -143,3 +144,45 @@ def test_what_was_sent_while_connecting_leaves_with_the_opening(
     # Nobody waits for the streams from here on.
     assert is_there.wait(WAIT_MS / 1000)
     assert [b"at once"] == received
+
+
+# -- names
+
+
+def test_a_look_up_that_hangs_holds_up_nothing_else(
+    streams: RealStreams, serve: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    known = socket.getaddrinfo
+
+    def resolve(host: str, *others: Any, **named: Any) -> Any:
+        if host == "slow.example":
+            goes_on.wait(WAIT_MS / 1000)
+        return known("127.0.0.1", *others, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    began_s = time.monotonic()
+    port = serve(lambda connection: connection.sendall(b"here"))
+    slow = streams.connect("slow.example", port)
+    given_up = streams.connect("slow.example", port)
+    assert [] == streams.wait(1)
+    quick = streams.connect("127.0.0.1", port)
+    events = until(streams, "received")
+    assert {quick} == {event.stream for event in events}
+    given_up.close()
+    quick.close()
+    assert time.monotonic() - began_s < WAIT_MS / 2000
+    goes_on.set()
+    assert {slow} == {event.stream for event in until(streams, "opened")}
+
+
+def test_a_name_that_is_unknown_closes_its_stream(
+    streams: RealStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    streams.connect("nowhere.example", 9092)
+    (closed,) = until(streams, "closed")
+    assert "unknown host: Name or service not known" == closed.reason
