@@ -27,8 +27,9 @@ def main(argv: list[str] | None = None) -> int:
             return _reader_gone()
         raise
     except Exception as error:
-        code = _report(error)
+        # What was printed before it comes before it.
         _settle_output()
+        code = _report(error)
     return code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from engine.errors import EngineError
 from kctl import exits
@@ -28,8 +29,18 @@ class CannotAsk(EngineError):
             self.hint = "add -y to do it"
 
 
+def show_rows() -> None:
+    """Have the rows that were printed leave, so that what is said next comes behind them.
+
+    What stdout does not take now is an error when the command ends, and none of this.
+    """
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+
+
 def say(line: str) -> None:
-    """Print a line for people."""
+    """Print a line for people, behind the rows that were printed before it."""
+    show_rows()
     sys.stderr.write(f"{line}\n")
 
 
@@ -52,6 +63,7 @@ def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
         return
     if not sys.stdin.isatty():
         raise CannotAsk(what, can_be_tried=can_be_tried)
+    show_rows()
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
