@@ -8,8 +8,8 @@ channel (one direction of one connection)     in order
 ```
 
 A cut link loses nothing of a connection that lives on; loss for good is a connection that one end
-gives up meanwhile. After `heal` everything that waited arrives at once, where TCP's back-off would
-take up to two minutes.
+gives up meanwhile. After `heal` everything that waited arrives at once, for the link or for a
+time-out, where TCP's back-off would take up to two minutes.
 
 Differs from a network with loss: every lost packet costs a time-out, also one that TCP would send
 again sooner because later packets arrived (fast retransmit): large frames are slower than there.
@@ -120,14 +120,16 @@ class LinkChannel:
     def refresh(self) -> None:
         """Take the faults that are set now; what waited for the link to be healed sets off."""
         self._look()
+        if self._is_cut or self._quality is None:
+            # What was under way is lost with a link and sent again, or there is nothing to wait
+            # for any more.
+            self._queue = deque(sent._replace(due_ms=None) for sent in self._queue)
+            self._last_due_ms = 0
         if not self._is_cut:
             self._queue = deque(
                 sent if sent.due_ms is not None else sent._replace(due_ms=self._due_ms(sent[1]))
                 for sent in self._queue
             )
-        else:
-            # What was under way is lost with the link, and sent again.
-            self._queue = deque(sent._replace(due_ms=None) for sent in self._queue)
         self._arm()
         self.on_change()
 

@@ -126,6 +126,19 @@ def test_over_a_cut_link_it_waits_and_arrives_in_order_once_healed() -> None:
     assert stage.channel.is_clear
 
 
+@pytest.mark.parametrize("is_cut_first", [True, False])
+def test_what_waited_for_time_outs_arrives_once_the_link_is_healed(*, is_cut_first: bool) -> None:
+    stage = Stage(slow("3", 1_000, 0.99))
+    stage.send("a", size_bytes=100_000)
+    if is_cut_first:
+        stage.links.set(PARTED)
+    stage.links.set(HEALED)
+    stage.send("b")
+    stage.pass_time(1_000)
+    assert ["a", "b"] == [name for name, _ in stage.arrived]
+    assert stage.channel.is_clear
+
+
 def test_a_delay_holds_up_each_but_not_one_behind_the_other() -> None:
     stage = Stage(slow("3", 50))
     stage.send("a")
