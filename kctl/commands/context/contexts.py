@@ -91,14 +91,28 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
 
     def keep(profiles: Profiles) -> Profiles:
         current = name if use or profiles.current is None else profiles.current
-        return profiles.with_profile(name, profile)._replace(current=current)
+        now = profiles.by_name.get(name)
+        # Another command may have changed it while the cluster was asked.
+        whole = profile if now in (kept, None) else _with_changes_of(now, profile, change, name)
+        return profiles.with_profile(name, whole)._replace(current=current)
 
     profiles = _change(keep)
+    profile = profiles.by_name[name]
     is_current = profiles.current == name
     say(f"context {name} is kept" + (" and current" if is_current else "") + _guards(profile))
     if note:
         say(note)
     return exits.OK
+
+
+def _with_changes_of(
+    now: Profile | None, profile: Profile, change: ContextChange, name: str
+) -> Profile:
+    """Return a context as it is now with a change, and with the id that was found for that."""
+    merged = _changed(name, now, change)
+    if change.cluster_id is None and profile.cluster_id is None:
+        return merged
+    return merged._replace(cluster_id=profile.cluster_id)
 
 
 def _guards(profile: Profile) -> str:
