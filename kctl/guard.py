@@ -179,7 +179,7 @@ def _concerned_by_choice(
 def _addresses(servers: str) -> frozenset[str]:
     from engine.client.settings import parse_addresses
 
-    return frozenset(map(str, parse_addresses(servers)))
+    return frozenset(str(address).lower() for address in parse_addresses(servers))
 
 
 def _ids_of_journal(path: str) -> frozenset[str]:

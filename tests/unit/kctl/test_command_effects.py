@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engine.client.connection import Call
@@ -10,7 +12,7 @@ from engine.wire import messages
 from kctl.command_effects import CHANGES, EFFECTS, READS, effect_of
 from kctl.context import Choice
 from kctl.guard import Guard, client_checks, enter
-from kctl.guard_errors import NotToChange
+from kctl.guard_errors import NotToChange, ReadOnlyContext
 from tests.cli.commands import all_leaves, parameter_names
 
 
@@ -63,3 +65,13 @@ def test_the_client_of_a_reading_command_sends_nothing_that_changes(
     assert on_call is not None
     with pytest.raises(NotToChange, match="DeleteTopics"):
         on_call(Call("DeleteTopics", messages.DeleteTopicsRequest(timeout_ms=1)))
+
+
+def test_a_host_is_the_same_in_capitals(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("command", "may_change", "confirmed"):
+        monkeypatch.setattr(Guard, name, getattr(Guard, name))
+    path = tmp_path / "config.yaml"
+    path.write_text("contexts: {prod: {bootstrap_servers: 'Kafka1:9092', read_only: true}}")
+    monkeypatch.setenv("KCTL_CONFIG", str(path))
+    with pytest.raises(ReadOnlyContext):
+        enter("topics create", {"bootstrap": "other:9092,kafka1:9092"})
