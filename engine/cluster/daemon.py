@@ -276,6 +276,8 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             with signals_blocked():
                 process = processes.start_detached(command, data.log_path)
             said = process.wait_until_ready(timeout_s)
+            if said:
+                started()
         except BaseException:
             # Ctrl-C: nobody wants it any more, and nobody would know of it.
             with signals_blocked():
@@ -284,7 +286,6 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
         if said:
-            started()
             return
     if said is None:
         _give_up(data, plan, process.pid)

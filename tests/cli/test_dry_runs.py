@@ -81,7 +81,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     """Return three brokers with a plan, and journals of executions that were killed."""
     shell = Shell(tmp_path_factory.mktemp("home"))
     shell.environment["XDG_STATE_HOME"] = str(shell.home / "state")
-    words = ("--brokers", "3", "--port", "0", "--set", "auto.leader.rebalance.enable=false")
+    words = ["--brokers", "3", "--port", "0"]
+    # No throttled move ends by itself: one fetch passes the throttle for hours.
+    for setting in (
+        "auto.leader.rebalance.enable=false",
+        "replication.quota.window.size.seconds=3600",
+        "replica.fetch.max.bytes=1000",
+    ):
+        words += ["--set", setting]
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
@@ -97,7 +104,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
 
 def killed(shell: Shell, *words: str) -> None:
     """Run a command that moves replicas, and kill it when it has begun to."""
-    with shell.popen(*words, "-y", "--throttle", "20000") as process:
+    with shell.popen(*words, "-y", "--throttle", "2") as process:
         while not shell.ok("reassign", "status", "-o", "csv").splitlines()[1:]:
             pass
         process.kill()

@@ -118,7 +118,11 @@ def start_cluster(request: StartRequest) -> int:
             say(f"the cluster in {data.path} is running already")
         else:
             daemon.start(data, files, plan, request.timeout_s)
-    return _show(daemon.status_of(data), request.output)
+    try:
+        return _show(daemon.status_of(data), request.output)
+    except KeyboardInterrupt:
+        say(f"the cluster in {data.path} runs; `kctl cluster stop` stops it")
+        raise
 
 
 def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
