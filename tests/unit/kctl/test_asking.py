@@ -12,7 +12,9 @@ from engine.errors import EngineError
 from kctl.asking import NotConfirmed, confirm, say
 
 
-class _Gone(io.TextIOWrapper):
+class _Gone(io.StringIO):
+    """A stream whose reader is gone. Its own close flushes nothing, so its end raises nothing."""
+
     def flush(self) -> None:
         raise BrokenPipeError
 
@@ -60,6 +62,6 @@ def test_the_error_that_ends_a_command_comes_behind_its_rows(
 
 def test_a_reader_that_is_gone_stops_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = one_pipe(monkeypatch)
-    monkeypatch.setattr(sys, "stdout", _Gone(io.BytesIO()))
+    monkeypatch.setattr(sys, "stdout", _Gone())
     say("note")
     assert b"note\n" == pipe.getvalue()
