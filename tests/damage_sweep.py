@@ -41,9 +41,9 @@ from engine.host.memory import MemoryFiles
 from engine.inspection.findings import Finding
 from engine.inspection.verify import VerifyOptions, verify_log_dir, verify_partition
 from engine.log.batch_scan import scan_batches
-from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
-from engine.log.log_dir import NoLogDirectory, find_log_dir
-from engine.log.offset_checkpoint import (
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
+from engine.log.directory.log_dir import NoLogDirectory, find_log_dir
+from engine.log.directory.offset_checkpoint import (
     CLEANER_POINTS,
     HIGH_WATERMARKS,
     RECOVERY_POINTS,

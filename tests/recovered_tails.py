@@ -10,9 +10,9 @@ from engine.host.memory import MemoryFiles
 from engine.inspection.repair import repair_in_place
 from engine.inspection.repair_actions import RepairOptions
 from engine.inspection.repair_plan import plan_repair
-from engine.log.loader import LoadRequest, load_log
+from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
+from engine.log.recovery.loader import LoadRequest, load_log
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from tests.recovery_tails import TIME_MS, LogRecipe, files_of

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
 from engine.naming import FileKind, SegmentFileName
 from engine.records.builder import BatchBuilder, BatchSettings
 

@@ -34,7 +34,7 @@ from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import FINDINGS_OF_A_KIND_MAX
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.records.batch_header import (
     HEADER_BYTES,
     LEADER_EPOCH_AT,

@@ -22,16 +22,16 @@ from typing import NamedTuple
 from engine.errors import EngineError, StorageError
 from engine.host.ports import File, Files
 from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
-from engine.log import leader_epoch_checkpoint
 from engine.log.batch_search import is_whole, plausible_size
-from engine.log.leader_epoch_checkpoint import read_leader_epochs
-from engine.log.log_dir import (
+from engine.log.directory import leader_epoch_checkpoint
+from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
+from engine.log.directory.log_dir import (
     LogDir,
     PartitionFolder,
     duplicate_partitions,
     find_log_dir,
 )
-from engine.log.offset_checkpoint import LOG_STARTS
+from engine.log.directory.offset_checkpoint import LOG_STARTS
 from engine.log.offset_index import read_offset_index
 from engine.log.segment_files import SegmentFiles
 from engine.log.time_index import read_time_index

@@ -25,9 +25,9 @@ from engine.host.ports import Files
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
+from engine.log.directory.log_directory import LogDirectory
+from engine.log.directory.log_manager import LogManager
 from engine.log.local_log import LocalLog
-from engine.log.log_directory import LogDirectory
-from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire import messages

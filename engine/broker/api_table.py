@@ -57,7 +57,7 @@ from engine.controller.controller import Controller
 from engine.host.ports import Clock, Entropy, Files
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
-from engine.log.log_manager import LogManager
+from engine.log.directory.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager

@@ -74,7 +74,7 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
-from engine.log.compaction_state import LogCompaction
+from engine.log.cleaner.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from engine.errors import ApiError, StorageError, api_error
 from engine.host.ports import Clock, Timers
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND
-from engine.log.log_manager import LogManager
+from engine.log.directory.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.directory_move import DirectoryMove
 from engine.replication.effects import RoleChanged

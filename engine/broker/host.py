@@ -10,7 +10,7 @@ from engine.host.lock_file import LockHeld, acquire
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
 from engine.host.turns import never
-from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
+from engine.log.directory.log_directory import DirectoryLock, LogDirectoryLocked
 
 
 class BrokerHost(NamedTuple):

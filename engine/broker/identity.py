@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from engine.errors import ConfigError, StorageError
 from engine.host.ports import FileMissing, Files
-from engine.log.meta_properties import FILE_NAME, read_meta_properties
+from engine.log.directory.meta_properties import FILE_NAME, read_meta_properties
 
 _GENERATED = -1
 

@@ -34,12 +34,12 @@ from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
 from engine.limits import STATES_TOLD_MAX
+from engine.log.cleaner.compaction_report import CleanerLogs, compaction_states
+from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
-from engine.log.compaction_report import CleanerLogs, compaction_states
-from engine.log.compaction_state import LogCompaction
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.log_config import LogConfig
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE

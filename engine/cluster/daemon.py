@@ -40,8 +40,8 @@ from engine.host.deferred_signals import signals_blocked
 from engine.host.liveness import answers_end
 from engine.host.lock_file import LockHeld, acquire, is_held
 from engine.host.ports import Clock, Files
-from engine.log.meta_properties import FILE_NAME as META_FILE
-from engine.log.meta_properties import read_meta_properties
+from engine.log.directory.meta_properties import FILE_NAME as META_FILE
+from engine.log.directory.meta_properties import read_meta_properties
 
 _POLL_MS = 5
 #: How long a start that is interrupted waits for what it has started to end.

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from engine.errors import StorageError
 from engine.host.ports import Files
-from engine.log import leader_epoch_checkpoint, partition_metadata
-from engine.log.leader_epoch_checkpoint import read_leader_epochs
-from engine.log.log_dir import PartitionFolder, read_log_dir
-from engine.log.partition_metadata import read_partition_metadata
+from engine.log.directory import leader_epoch_checkpoint, partition_metadata
+from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
+from engine.log.directory.log_dir import PartitionFolder, read_log_dir
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.producer_snapshot import read_producer_snapshot
 from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind, FileKind, SegmentFileName
 

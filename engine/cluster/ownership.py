@@ -19,8 +19,8 @@ from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.errors import StorageError
 from engine.host.ports import FileMissing, Files
-from engine.log.log_dir import is_side_file, read_log_dir
-from engine.log.meta_properties import FILE_NAME as META_FILE
+from engine.log.directory.log_dir import is_side_file, read_log_dir
+from engine.log.directory.meta_properties import FILE_NAME as META_FILE
 from engine.log.segment_files import list_partition_files
 from engine.naming import STORE_FILE
 

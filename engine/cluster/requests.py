@@ -35,7 +35,7 @@ from engine.host.ports import Clock
 # Commands import this module, and have no broker and no logs to load.
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
-    from engine.log.compaction_state import LogCompaction
+    from engine.log.cleaner.compaction_state import LogCompaction
 
 _POLL_MS = 5
 #: What commands exit with when a process does not do in time what it should.
@@ -140,7 +140,7 @@ def ask_compaction(
 
     Errors as `ask`, and BadClusterFile.
     """
-    from engine.log.compaction_state import decode_states
+    from engine.log.cleaner.compaction_state import decode_states
 
     action = Action.COMPACT if begins else Action.COMPACTION
     wanted = None if topics is None else tuple(sorted(topics))
@@ -211,7 +211,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
     """Have a broker do what is wanted of all, and return its logs as values of JSON."""
-    from engine.log.compaction_state import encode_states
+    from engine.log.cleaner.compaction_state import encode_states
 
     if request.action is Action.RETENTION:
         await broker.clean_up_logs()

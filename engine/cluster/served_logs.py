@@ -30,16 +30,16 @@ from engine.errors import EngineError, StorageError
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.lock_file import is_held
 from engine.host.ports import Clock, FileMissing, Files
-from engine.log import clean_shutdown
-from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
-from engine.log.log_dir import (
+from engine.log.directory import clean_shutdown
+from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.directory.log_dir import (
     LOCK_FILE,
     LogDirState,
     NoLogDirectory,
     find_log_dir,
     read_state,
 )
-from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, encode_offsets
+from engine.log.directory.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, encode_offsets
 from engine.log.segment_files import list_partition_files
 from engine.model import TopicPartition
 

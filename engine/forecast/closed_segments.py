@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.forecast.log_history import LogHistory
-from engine.log.compaction_wait import CompactionWait
+from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.log_config import LogConfig
 
 

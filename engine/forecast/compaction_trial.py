@@ -18,14 +18,14 @@ from engine.forecast.dirtiness import CompactedLog
 from engine.forecast.opened_directory import DirectoryHost
 from engine.host.ports import Clock, Entropy
 from engine.host.unwritten_files import UnwrittenFiles
-from engine.log import clean_shutdown, meta_properties
-from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
 from engine.log.cleaner.cleaning_facts import CleaningSettings
+from engine.log.directory import clean_shutdown, meta_properties
+from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.directory.log_dir import LogDir, PartitionFolder
+from engine.log.directory.log_directory import DirectoryLock
+from engine.log.directory.meta_properties import MetaProperties, encode_meta_properties
+from engine.log.directory.offset_checkpoint import FILE_NAMES, encode_offsets
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import LogDir, PartitionFolder
-from engine.log.log_directory import DirectoryLock
-from engine.log.meta_properties import MetaProperties, encode_meta_properties
-from engine.log.offset_checkpoint import FILE_NAMES, encode_offsets
 from engine.naming import FileKind, FileState
 
 #: What the .log of a segment ends with that a cleaning writes.

@@ -9,8 +9,8 @@ from posixpath import dirname
 from engine.errors import EngineError
 from engine.host.deferred_signals import signals_blocked
 from engine.host.ports import Files
-from engine.log.file_copy import copy_file
-from engine.log.log_dir import LOCK_FILE, LogDir, is_side_file, read_log_dir
+from engine.log.directory.file_copy import copy_file
+from engine.log.directory.log_dir import LOCK_FILE, LogDir, is_side_file, read_log_dir
 
 
 class DirectoryBusy(EngineError):

@@ -19,9 +19,9 @@ from typing import Final
 from engine.errors import CorruptRecord, StorageError
 from engine.forecast.log_history import LogHistory
 from engine.host.ports import Files
-from engine.log import offset_checkpoint
 from engine.log.batch_scan import scan_batches
-from engine.log.log_dir import LogDir, PartitionFolder
+from engine.log.directory import offset_checkpoint
+from engine.log.directory.log_dir import LogDir, PartitionFolder
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.retention import SegmentFacts
 from engine.log.segment_files import SegmentFiles

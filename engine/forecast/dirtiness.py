@@ -20,10 +20,10 @@ from engine.log.cleaner.cleanable import (
     CleanableSegment,
     cleanable_range,
 )
-from engine.log.compaction_wait import CompactionWait, compaction_wait
+from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
+from engine.log.directory.log_dir import LogDir
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import LogDir
-from engine.log.offset_checkpoint import CLEANER_POINTS
 from engine.model import TopicPartition
 
 

@@ -17,7 +17,7 @@ from engine.forecast.cluster_history import log_starts
 from engine.forecast.directory_history import history_of
 from engine.forecast.log_history import LogHistory
 from engine.host.ports import Files
-from engine.log.log_dir import find_log_dir
+from engine.log.directory.log_dir import find_log_dir
 from engine.model import TopicPartition
 
 

@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Clock, Entropy, Files
+from engine.log.directory.log_dir import find_log_dir
+from engine.log.directory.log_directory import DirectoryLock
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
-from engine.log.log_dir import find_log_dir
-from engine.log.log_directory import DirectoryLock
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
-from engine.log.offset_checkpoint import HIGH_WATERMARKS
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 

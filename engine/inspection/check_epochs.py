@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from engine.inspection.findings import Findings, Severity
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.records.view import RecordBatch
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
 from engine.inspection.findings import Findings, Severity
-from engine.log import leader_epoch_checkpoint, partition_metadata
-from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
-from engine.log.partition_metadata import read_partition_metadata
+from engine.log.directory import leader_epoch_checkpoint, partition_metadata
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, read_leader_epochs
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.producer_snapshot import read_producer_snapshot
 from engine.log.segment_files import PartitionFiles
 from engine.naming import FileKind, FileState, SegmentFileName

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Files
-from engine.log import partition_metadata
 from engine.log.batch_scan import scan_batches
-from engine.log.log_dir import PartitionFolder
-from engine.log.partition_metadata import read_partition_metadata
+from engine.log.directory import partition_metadata
+from engine.log.directory.log_dir import PartitionFolder
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.segment_files import PartitionFiles
 from engine.naming import FileKind
 from engine.records.crc import crc32c

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
-from engine.log import offset_checkpoint, partition_metadata
-from engine.log.log_dir import LogDirState, PartitionFolder
+from engine.log.directory import offset_checkpoint, partition_metadata
+from engine.log.directory.log_dir import LogDirState, PartitionFolder
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.partition_metadata import read_partition_metadata
 from engine.log.segment_files import SegmentFiles
 from engine.log.segment_lookup import find_end
 from engine.naming import FileKind

@@ -24,8 +24,8 @@ from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.inspection.repair_actions import CutFile, RenameFile, RepairPlan, WriteFile
-from engine.log import meta_properties, offset_checkpoint
-from engine.log.file_copy import copy_file, store_file
+from engine.log.directory import meta_properties, offset_checkpoint
+from engine.log.directory.file_copy import copy_file, store_file
 from engine.model import TopicPartition
 
 #: The end of the name under which records are kept that a repair removes.

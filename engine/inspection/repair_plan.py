@@ -48,19 +48,19 @@ from engine.inspection.segment_recovery import (
     SegmentRecovery,
     recover_segment,
 )
-from engine.log import leader_epoch_checkpoint
 from engine.log.batch_scan import scan_batches
-from engine.log.leader_epoch_checkpoint import (
+from engine.log.directory import leader_epoch_checkpoint
+from engine.log.directory.leader_epoch_checkpoint import (
     EpochStart,
     assigned,
     encode_leader_epochs,
     read_leader_epochs,
     truncated_from_end,
 )
-from engine.log.log_dir import PartitionFolder
+from engine.log.directory.log_dir import PartitionFolder
 from engine.log.offset_index import read_offset_index
 from engine.log.producer_snapshot import read_producer_snapshot
-from engine.log.swap_recovery import plan_swaps
+from engine.log.recovery.swap_recovery import plan_swaps
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import encode_txn_index, read_txn_index
 from engine.naming import FileKind, SegmentFileName, parse_segment_file

@@ -22,7 +22,7 @@ from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
 from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
 from engine.log.batch_scan import scan_batches
-from engine.log.log_dir import HoldsPartitions, LogDir, PartitionFolder
+from engine.log.directory.log_dir import HoldsPartitions, LogDir, PartitionFolder
 from engine.log.segment_files import SegmentFiles
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import DirectoryKind, FileKind

@@ -34,10 +34,10 @@ from engine.inspection.check_transactions import TransactionCheck
 from engine.inspection.fast_batches import FastBatches
 from engine.inspection.findings import Finding, Findings, Severity
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
-from engine.log import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
 from engine.log.batch_search import after_bad_crc, after_bad_length
-from engine.log.log_dir import (
+from engine.log.directory import leader_epoch_checkpoint, offset_checkpoint
+from engine.log.directory.log_dir import (
     LogDir,
     LogDirState,
     PartitionFolder,

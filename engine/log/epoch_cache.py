@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from engine.log.leader_epoch_checkpoint import (
+from engine.log.directory.leader_epoch_checkpoint import (
     UNDEFINED_EPOCH,
     EpochStart,
     assigned,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.host.ports import Files
-from engine.log import leader_epoch_checkpoint
+from engine.log.directory import leader_epoch_checkpoint
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.epoch_cache import EpochCache, EpochGap
-from engine.log.leader_epoch_checkpoint import EpochStart
 
 
 class EpochStore(EpochCache):

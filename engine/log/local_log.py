@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from engine.host.ports import Buffer, Files
-from engine.log import log_reader, partition_metadata
+from engine.log import log_reader
 from engine.log.checked_batch import CheckedBatch, open_fast
-from engine.log.loaded_log import LoadedLog
+from engine.log.directory import partition_metadata
+from engine.log.directory.partition_metadata import PartitionMetadataFile, encode_partition_metadata
 from engine.log.log_config import LogConfig
 from engine.log.log_deletion import LogDeletion
 from engine.log.log_flush import LogFlush
@@ -47,14 +48,14 @@ from engine.log.log_types import (
     RecordListTooLarge,
 )
 from engine.log.new_segment import create_segment
-from engine.log.partition_metadata import PartitionMetadataFile, encode_partition_metadata
-from engine.log.producer_recovery import rebuild_producers, repeated_batch
 from engine.log.producer_state import (
     AppendOrigin,
     CompletedTransaction,
     WrittenBatch,
     marker_of,
 )
+from engine.log.recovery.loaded_log import LoadedLog
+from engine.log.recovery.producer_recovery import rebuild_producers, repeated_batch
 from engine.log.replica_chunks import ReplicaChunk, appended_chunks, replica_chunks
 from engine.log.retention import RetentionReason
 from engine.log.segment import Segment

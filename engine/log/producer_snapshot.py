@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.small_file import read_bounded
+from engine.log.directory.small_file import read_bounded
 from engine.records.crc import crc32c
 
 #: The only version there is.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from engine.host.ports import FileMissing, Files
 from engine.host.replace import TEMPORARY_SUFFIX
-from engine.log import leader_epoch_checkpoint, partition_metadata, quorum_state
+from engine.log.directory import leader_epoch_checkpoint, partition_metadata, quorum_state
 from engine.naming import (
     FileKind,
     FileState,

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
+from engine.log.directory.small_file import read_bounded
 from engine.log.offset_index import IndexOrderBroken, swap_to_big_endian
-from engine.log.small_file import read_bounded
 
 #: Bytes of one entry.
 ENTRY_BYTES = 12

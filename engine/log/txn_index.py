@@ -20,7 +20,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.small_file import read_bounded
+from engine.log.directory.small_file import read_bounded
 
 #: Bytes of one entry.
 ENTRY_BYTES = 34

@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeAlias
 from engine.errors import ApiError, FencedError, StorageError
 from engine.host.ports import Clock
 from engine.kafka_errors import INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH
-from engine.log.log_directory import LogDirectory
-from engine.log.log_manager import LogManager
+from engine.log.directory.log_directory import LogDirectory
+from engine.log.directory.log_manager import LogManager
 from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
 from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.isr import InSyncSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.records.batch import BatchView
 from engine.replication.partition import Partition
 from engine.sim.records import BatchId, batches, id_of

@@ -21,7 +21,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
-from engine.log.log_refusals import DuplicateLog
+from engine.log.directory.log_refusals import DuplicateLog
 from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 
 from engine.errors import CorruptFile
 from engine.host.ports import Files
-from engine.log import leader_epoch_checkpoint, meta_properties, partition_metadata
-from engine.log.leader_epoch_checkpoint import read_leader_epochs
-from engine.log.meta_properties import read_meta_properties
-from engine.log.offset_checkpoint import read_offsets
-from engine.log.partition_metadata import read_partition_metadata
+from engine.log.directory import leader_epoch_checkpoint, meta_properties, partition_metadata
+from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
+from engine.log.directory.meta_properties import read_meta_properties
+from engine.log.directory.offset_checkpoint import read_offsets
+from engine.log.directory.partition_metadata import read_partition_metadata
 
 _READERS: dict[str, Callable[[Files, str], object]] = {
     meta_properties.FILE_NAME: read_meta_properties,

@@ -14,7 +14,7 @@ import pytest
 
 from engine.host.memory import MachineStopped, MemoryFiles
 from engine.inspection.verify import verify_log_dir, verify_partition
-from engine.log.log_dir import read_log_dir
+from engine.log.directory.log_dir import read_log_dir
 from engine.records.view import batches_in
 from engine.wire.structs import message_class
 from engine.znode.store import ZnodeStore

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.host.memory import MachineStopped, MemoryFiles
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS, encode_offsets, read_offsets
 from engine.log.local_log import LocalLog
-from engine.log.offset_checkpoint import CLEANER_POINTS, encode_offsets, read_offsets
 from engine.log.tasks import InlineTasks
 from engine.records.record import Record
 from tests.unit.log.cleaner.cleaned_logs import (

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from engine.host.memory import MachineStopped, MemoryFiles
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.log_reader import collect_aborted

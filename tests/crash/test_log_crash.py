@@ -14,15 +14,15 @@ from engine.errors import StorageError
 from engine.host.memory import MachineStopped, MemoryFiles
 from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log.batch_scan import scan_batches
-from engine.log.local_log import LocalLog
-from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
-from engine.log.offset_checkpoint import (
+from engine.log.directory.log_dir import find_log_dir
+from engine.log.directory.offset_checkpoint import (
     LOG_STARTS,
     RECOVERY_POINTS,
     encode_offsets,
     read_offsets,
 )
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin, ProducerState
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition

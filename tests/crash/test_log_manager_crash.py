@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from engine.host.memory import MachineStopped, MemoryFiles
-from engine.log.log_manager import LogManager
+from engine.log.directory.log_manager import LogManager
 from tests.unit.log.managing import T0, T1, U0, Host
 from tests.unit.log.writing import NOW_MS, fill, image
 

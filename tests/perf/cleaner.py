@@ -31,9 +31,9 @@ from engine.log.cleaner.cleanable import cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.recovery.loader import LoadRequest, load_log
 from engine.model import TopicPartition
 from engine.native.clean_records import take_up_cleaner
 from engine.records.builder import BatchBuilder, BatchSettings

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from engine.host.memory import SeededEntropy
 from engine.host.real import RealClock, RealFiles
-from engine.log.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
-from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.directory.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.offset_checkpoint import RECOVERY_POINTS, encode_offsets
 from engine.log.log_config import LogConfig
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
-from engine.log.offset_checkpoint import RECOVERY_POINTS, encode_offsets
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.tasks import InlineTasks, take_all
 from engine.model import TopicPartition

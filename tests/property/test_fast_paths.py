@@ -41,13 +41,13 @@ from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log import checked_batch, replica_chunks
 from engine.log.checked_batch import open_fast
 from engine.log.cleaner import batch_filter, segment_work
+from engine.log.directory.log_dir import read_log_dir
 from engine.log.epoch_store import EpochStore
-from engine.log.loader import LoadReport
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import read_log_dir
 from engine.log.producer_state import ProducerState
-from engine.log.segment_replay import SegmentOffsetOverflow, SegmentReplay
+from engine.log.recovery.loader import LoadReport
+from engine.log.recovery.segment_replay import SegmentOffsetOverflow, SegmentReplay
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
 from engine.native.clean_records import CleanerTier

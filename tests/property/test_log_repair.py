@@ -10,7 +10,7 @@ from engine.inspection.repair import repair_in_place
 from engine.inspection.repair_actions import RepairOptions
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import VerifyOptions, verify_partition
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.producer_snapshot import ProducerEntry, encode_producer_snapshot
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind

@@ -8,9 +8,10 @@ import pytest
 
 from engine.controller import broker_events, replica_machine
 from engine.controller.broker_events import BrokerEvents
-from engine.log import loader, local_log
+from engine.log import local_log
 from engine.log.producer_state import ProducerState
-from engine.log.swap_recovery import SwapPlan, plan_swaps
+from engine.log.recovery import loader
+from engine.log.recovery.swap_recovery import SwapPlan, plan_swaps
 from engine.replication.fetch_state import OwnLog
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition import Partition

@@ -29,9 +29,9 @@ from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import kafka_error
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.log_config import LogConfig
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.naming import uuid_text

@@ -12,7 +12,7 @@ from engine.broker.leader_fetcher import LeaderFetcher
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.host.memory import MemoryFiles
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
 from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from engine.host.real import RealFiles
 from engine.inspection.findings import Finding
 from engine.inspection.verify import verify_log_dir, verify_partition
-from engine.log.log_dir import read_log_dir
+from engine.log.directory.log_dir import read_log_dir
 from tests.cluster.java_tools import JavaTools
 from tests.cluster.raw_client import RawClient
 from tests.soak import partition_files

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.host.real import RealFiles
 from engine.inspection.verify import verify_log_dir, verify_partition
-from engine.log.log_dir import read_log_dir
+from engine.log.directory.log_dir import read_log_dir
 from tests.cluster.java_tools import JavaTools
 from tests.soak.checks import ask_kafka
 from tests.soak.writers import Place

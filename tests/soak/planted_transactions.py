@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.host.real import RealFiles
-from engine.log import clean_shutdown
-from engine.log.leader_epoch_checkpoint import (
+from engine.log.directory import clean_shutdown
+from engine.log.directory.leader_epoch_checkpoint import (
     FILE_NAME,
     EpochStart,
     assigned,

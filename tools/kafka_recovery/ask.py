@@ -12,7 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, encode_offsets, parse_offsets
+from engine.log.directory.offset_checkpoint import (
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    encode_offsets,
+    parse_offsets,
+)
 from engine.model import TopicPartition
 from tests.recovered_tails import digest
 from tests.recovery_tails import LogRecipe, files_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from engine.log.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from engine.log.directory.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 
 _PAUSE_S = 0.1
 _START_OVER_S = 1.0

@@ -38,8 +38,8 @@ from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.cleaner.uncleanable import UncleanableLogs
 from engine.log.cleaner.work_processes import StartProcess, WorkProcesses
+from engine.log.directory.log_directory import is_failure_of_directory
 from engine.log.local_log import LocalLog
-from engine.log.log_directory import is_failure_of_directory
 from engine.log.tasks import LogTasks, Steps
 from engine.model import TopicPartition
 

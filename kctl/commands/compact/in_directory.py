@@ -17,10 +17,10 @@ from engine.host import lock_file
 from engine.host.ports import Clock, Entropy
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.log.cleaner.cleaning_facts import CleaningSettings
+from engine.log.directory.log_dir import LogDir, find_log_dir
+from engine.log.directory.log_directory import DirectoryLock
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import LogDir, find_log_dir
-from engine.log.log_directory import DirectoryLock
-from engine.log.offset_checkpoint import CLEANER_POINTS
 from kctl.arguments import counted
 from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with

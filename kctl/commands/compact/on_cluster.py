@@ -15,7 +15,7 @@ from engine.forecast.log_history import LogHistory
 from engine.forecast.record_trial import RecordTrial, TrialRange, try_records
 from engine.host.real import RealClock
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.compaction_state import LogCompaction
+from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from kctl.asking import report_error, say

@@ -14,7 +14,7 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.requests import ask_compaction
 from engine.errors import EngineError
 from engine.host.real import RealClock, RealFiles
-from engine.log.compaction_state import CompactionPhase, LogCompaction
+from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted

@@ -14,7 +14,7 @@ from kctl.render.table import size_text
 
 if TYPE_CHECKING:
     from engine.forecast.dirtiness import CompactedLog
-    from engine.log.compaction_state import LogCompaction
+    from engine.log.cleaner.compaction_state import LogCompaction
 
 _BAR_CELLS = 24
 

@@ -159,7 +159,7 @@ class DumpPlan:
 
     def _no_segments(self, path: str) -> EngineError:
         """Return what is wrong with a directory without a .log."""
-        from engine.log.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
+        from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
         try:
             partitions = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
-from engine.log.log_dir import HoldsPartitions, LogDir, PartitionFolder, find_log_dir
+from engine.log.directory.log_dir import HoldsPartitions, LogDir, PartitionFolder, find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.logs.rows import (

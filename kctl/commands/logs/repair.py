@@ -15,8 +15,8 @@ from engine.inspection.repair import (
 )
 from engine.inspection.repair_actions import RepairOptions, RepairPlan
 from engine.inspection.repair_plan import plan_repair
-from engine.log.log_dir import LOCK_FILE, LogDir, PartitionFolder, find_log_dir
-from engine.log.offset_checkpoint import RECOVERY_POINTS
+from engine.log.directory.log_dir import LOCK_FILE, LogDir, PartitionFolder, find_log_dir
+from engine.log.directory.offset_checkpoint import RECOVERY_POINTS
 from kctl import exits
 from kctl.arguments import counted
 from kctl.asking import confirm, report_error, say

@@ -21,7 +21,7 @@ from engine.inspection.verify import (
     verify_log_dir,
     verify_partition,
 )
-from engine.log.log_dir import LogDir
+from engine.log.directory.log_dir import LogDir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.logs.listing import kept_partitions, log_bytes, open_dirs

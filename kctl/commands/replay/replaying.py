@@ -23,7 +23,7 @@ from engine.inspection.replay import (
     partitions_of,
     source_records,
 )
-from engine.log.log_dir import PartitionFolder, find_log_dir
+from engine.log.directory.log_dir import PartitionFolder, find_log_dir
 from engine.records.record import Header
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted

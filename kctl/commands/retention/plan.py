@@ -11,8 +11,8 @@ from engine.forecast.log_history import LogHistory
 from engine.forecast.retention_advice import TopicAdvice, advise
 from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
 from engine.host.real import RealClock, RealFiles
+from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
 from kctl import exits
 from kctl.arguments import counted
 from kctl.asking import report_error, say

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.errors import EngineError
 from engine.host.ports import Files
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.log.log_dir import find_log_dir
+from engine.log.directory.log_dir import find_log_dir
 from kctl.arguments import counted
 from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with

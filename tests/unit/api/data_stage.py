@@ -20,8 +20,8 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
 from engine.host.turns import LoopTurns
-from engine.log.loader import LoadRequest, load_log
 from engine.log.log_config import LogConfig
+from engine.log.recovery.loader import LoadRequest, load_log
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.effects import ProposeIsr

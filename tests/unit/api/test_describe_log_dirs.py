@@ -13,7 +13,7 @@ from engine.host.ports import LogDirOffline
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import SHARE_MS_MAX
-from engine.log.log_manager import LogManager
+from engine.log.directory.log_manager import LogManager
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import ReplicaManager

@@ -22,7 +22,7 @@ from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import STALE_CONTROLLER_EPOCH
 from engine.limits import ROWS_PER_SHARE, SHARE_MS_MAX
-from engine.log.offset_checkpoint import RECOVERY_POINTS, read_offsets
+from engine.log.directory.offset_checkpoint import RECOVERY_POINTS, read_offsets
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec

@@ -23,7 +23,7 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryListener, MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.host.ports import Connection, ListenOptions
 from engine.host.promise import Promise
-from engine.log.log_directory import LogDirectoryLocked
+from engine.log.directory.log_directory import LogDirectoryLocked
 from engine.wire.headers import API_VERSIONS_KEY, request_header_bytes
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeStoreFailed

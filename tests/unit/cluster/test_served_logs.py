@@ -29,8 +29,8 @@ from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.memory import ManualClock
 from engine.host.os_errors import storage_error
 from engine.host.ports import LogDirOffline
-from engine.log.log_dir import NoLogDirectory
-from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS
+from engine.log.directory.log_dir import NoLogDirectory
+from engine.log.directory.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS
 from tests.golden_cases import case_dir
 
 

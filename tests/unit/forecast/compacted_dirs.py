@@ -16,8 +16,8 @@ from engine.forecast.opened_directory import DirectoryHost
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.real import RealFiles
 from engine.log.cleaner.cleaning_facts import CleaningSettings
+from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
 from engine.log.topic_log_config import log_config_of
 from tests.golden_cases import case_dir
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.forecast.closed_segments import ClosedPart, closed_segments
 from engine.forecast.log_history import LogHistory
-from engine.log.compaction_wait import CompactionWait
+from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.log_config import LogConfig
 from engine.log.retention import SegmentFacts
 from engine.model import TopicPartition

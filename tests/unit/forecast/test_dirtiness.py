@@ -12,8 +12,8 @@ from engine.forecast.compaction_run import BufferTooSmall
 from engine.forecast.directory_history import first_timestamp_ms, histories
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.log_history import LogHistory
-from engine.log.compaction_wait import CompactionWait
-from engine.log.log_dir import find_log_dir
+from engine.log.cleaner.compaction_wait import CompactionWait
+from engine.log.directory.log_dir import find_log_dir
 from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
 from tests.unit.log.cleaner.cleaned_logs import batch_of
 

@@ -19,9 +19,9 @@ from engine.forecast.retention_forecast import forecast_retention
 from engine.forecast.retention_run import RetainedLog, run_retention
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.real import RealFiles
+from engine.log.directory.log_dir import find_log_dir
+from engine.log.directory.log_directory import LogDirectoryLocked
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
-from engine.log.log_directory import LogDirectoryLocked
 from engine.log.topic_log_config import log_config_of
 from tests.golden_cases import GOLDEN, case, case_dir
 

@@ -12,7 +12,7 @@ from engine.inspection.repair import repair_in_place
 from engine.inspection.repair_actions import RepairOptions
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import VerifyOptions, verify_partition
-from engine.log.log_dir import PartitionFolder, find_log_dir
+from engine.log.directory.log_dir import PartitionFolder, find_log_dir
 from tests.golden_tails import KINDS, answer_of, recipes_of
 from tests.recovered_tails import disk_of, listing
 from tests.recovery_tails import LogRecipe

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.inspection.partition_summary import summarize
-from engine.log.log_dir import find_log_dir
-from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from engine.log.directory.log_dir import find_log_dir
+from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from engine.naming import FileKind
 from tests.unit.log.logs import DIR, batch, log_of, name_of, put
 

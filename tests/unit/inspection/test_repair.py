@@ -21,8 +21,12 @@ from engine.inspection.repair_actions import (
 )
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import verify_partition
-from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs, parse_leader_epochs
-from engine.log.offset_checkpoint import RECOVERY_POINTS, encode_offsets, read_offsets
+from engine.log.directory.leader_epoch_checkpoint import (
+    EpochStart,
+    encode_leader_epochs,
+    parse_leader_epochs,
+)
+from engine.log.directory.offset_checkpoint import RECOVERY_POINTS, encode_offsets, read_offsets
 from engine.log.producer_snapshot import encode_producer_snapshot
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, parse_txn_index
 from engine.model import TopicPartition

@@ -19,7 +19,7 @@ from engine.inspection.replay import (
     partitions_of,
     source_records,
 )
-from engine.log.log_dir import HoldsPartitions, find_log_dir
+from engine.log.directory.log_dir import HoldsPartitions, find_log_dir
 from engine.records.control import ControlType
 from engine.records.record import NO_TIMESTAMP
 from tests.golden_cases import GOLDEN, case_dir, truth_files, truth_rows

@@ -17,8 +17,8 @@ from engine.inspection.verify import (
     verify_log_dir,
     verify_partition,
 )
-from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
-from engine.log.log_dir import find_log_dir, read_log_dir
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
+from engine.log.directory.log_dir import find_log_dir, read_log_dir
 from engine.log.producer_snapshot import encode_producer_snapshot
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind

@@ -8,9 +8,9 @@ from typing import Any
 from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.log.batch_scan import scan_batches
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
+from engine.log.directory.log_dir import PartitionFolder, find_log_dir
 from engine.log.index_builder import IndexBuilder
-from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
-from engine.log.log_dir import PartitionFolder, find_log_dir
 from engine.naming import FileKind, SegmentFileName
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker

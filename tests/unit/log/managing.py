@@ -7,10 +7,10 @@ from typing import Any
 
 from engine.errors import StorageError
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
+from engine.log.directory.log_directory import LogDirectoryLocked
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.log_config import LogConfig
-from engine.log.log_directory import LogDirectoryLocked
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from tests.unit.log.writing import NOW_MS, SMALL

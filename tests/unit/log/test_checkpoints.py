@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from engine.errors import CorruptFile
 from engine.host.memory import MemoryFiles
-from engine.log import small_file
-from engine.log.leader_epoch_checkpoint import (
+from engine.log.directory import small_file
+from engine.log.directory.leader_epoch_checkpoint import (
     EpochStart,
     assigned,
     encode_leader_epochs,
@@ -21,8 +21,8 @@ from engine.log.leader_epoch_checkpoint import (
     truncated_from_end,
     truncated_from_start,
 )
-from engine.log.offset_checkpoint import encode_offsets, parse_offsets
-from engine.log.text_checkpoint import parse_integer, parse_text_checkpoint
+from engine.log.directory.offset_checkpoint import encode_offsets, parse_offsets
+from engine.log.directory.text_checkpoint import parse_integer, parse_text_checkpoint
 from engine.model import TopicPartition
 
 RISING = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 50)), max_size=6).map(

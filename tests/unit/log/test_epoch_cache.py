@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.epoch_cache import EpochCache, EpochGap
 from engine.log.epoch_store import EpochStore
-from engine.log.leader_epoch_checkpoint import EpochStart
 
 
 def cache(*entries: tuple[int, int]) -> EpochCache:

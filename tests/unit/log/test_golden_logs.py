@@ -19,8 +19,8 @@ from engine.inspection.repair import repair_into
 from engine.inspection.repair_actions import RepairOptions, RepairPlan
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import VerifyOptions, verify_log_dir, verify_partition
-from engine.log.log_dir import LogDir, PartitionFolder, find_log_dir
-from engine.log.offset_checkpoint import RECOVERY_POINTS
+from engine.log.directory.log_dir import LogDir, PartitionFolder, find_log_dir
+from engine.log.directory.offset_checkpoint import RECOVERY_POINTS
 from engine.naming import FileKind
 from tests.golden_cases import GOLDEN, case_dir
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from engine.host.memory import MemoryFiles
-from engine.log.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
-from engine.log.loader import LoadRequest, SegmentOffsetOverflow, load_log
+from engine.log.directory.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from engine.log.directory.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, parse_offsets
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, parse_offsets
+from engine.log.recovery.loader import LoadRequest, SegmentOffsetOverflow, load_log
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.naming import parse_topic_partition

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CorruptFile
-from engine.log import (
+from engine.log.directory import (
     clean_shutdown,
     leader_epoch_checkpoint,
     meta_properties,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from engine.log.loader import SegmentOffsetsDisordered, load_log
+from engine.log.recovery.loader import SegmentOffsetsDisordered, load_log
 from engine.log.tasks import InlineTasks
 from tests.golden_tails import KINDS, answer_of, recipes_of
 from tests.recovered_tails import disk_of, listing, request_of, start_and_stop

@@ -10,18 +10,22 @@ from hypothesis import strategies as st
 
 from engine.config.java_properties import encode_properties, parse_properties
 from engine.errors import CorruptFile
-from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown, parse_clean_shutdown
-from engine.log.meta_properties import (
+from engine.log.directory.clean_shutdown import (
+    CleanShutdown,
+    encode_clean_shutdown,
+    parse_clean_shutdown,
+)
+from engine.log.directory.meta_properties import (
     MetaProperties,
     encode_meta_properties,
     parse_meta_properties,
 )
-from engine.log.partition_metadata import (
+from engine.log.directory.partition_metadata import (
     PartitionMetadataFile,
     encode_partition_metadata,
     parse_partition_metadata,
 )
-from engine.log.quorum_state import QuorumState, encode_quorum_state, parse_quorum_state
+from engine.log.directory.quorum_state import QuorumState, encode_quorum_state, parse_quorum_state
 from engine.naming import InvalidUuid, uuid_bytes, uuid_text
 
 UUID = "8K4IcCorRNC2tJ_T-wo19A"

@@ -11,7 +11,7 @@ from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.limits import OPENED_MEMORY_BYTES_MAX, SENDFILE_BYTES_MIN
-from engine.log.leader_epoch_checkpoint import read_leader_epochs
+from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.log_messages import LogStartReason

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
-from engine.log.index_check import check_offset_index
 from engine.log.offset_index import IndexOrderBroken, OffsetIndex, parse_offset_index
+from engine.log.recovery.index_check import check_offset_index
 
 ENTRIES = st.lists(st.integers(1, 1000), max_size=30).map(
     lambda steps: [(100 + sum(steps[: n + 1]), 7 * sum(steps[: n + 1])) for n in range(len(steps))]

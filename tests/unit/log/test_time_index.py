@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
-from engine.log.index_check import check_time_index
 from engine.log.offset_index import IndexOrderBroken
+from engine.log.recovery.index_check import check_time_index
 from engine.log.time_index import TimeIndex, TimestampOffset, parse_time_index, read_last_entry
 from engine.naming import FileKind
 from tests.unit.log.writing import NOW_MS, SMALL, open_log, sent

@@ -8,9 +8,9 @@ from typing import Any
 from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.log.batch_scan import scan_batches
-from engine.log.loader import LoadReport, LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.recovery.loader import LoadReport, LoadRequest, load_log
 from engine.log.tasks import InlineTasks, LogHooks
 from engine.model import TopicPartition
 from engine.naming import FileKind

@@ -10,9 +10,9 @@ import pytest
 from engine.errors import StorageError
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.ports import LogDirOffline
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.log_config import LogConfig
-from engine.log.log_manager import LogManager
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.replication.leadership import Leadership, StaleControllerEpoch, StopOrder

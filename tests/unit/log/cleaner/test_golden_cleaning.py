@@ -16,10 +16,10 @@ from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.process_work import ProcessWork
-from engine.log.loader import LoadRequest, load_log
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
-from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
+from engine.log.recovery.loader import LoadRequest, load_log
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.native.clean_records import CleanerTier

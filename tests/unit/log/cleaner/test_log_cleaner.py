@@ -15,9 +15,9 @@ from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogClean
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.segment_work import SegmentWork
 from engine.log.cleaner.work_processes import StartProcess
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.local_log import LocalLog
-from engine.log.log_manager import LogManager
-from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind

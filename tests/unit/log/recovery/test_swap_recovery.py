@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.log.recovery.swap_recovery import SwapPlan, plan_swaps
 from engine.log.segment_files import list_partition_files
-from engine.log.swap_recovery import SwapPlan, plan_swaps
 from tests.unit.log.logs import DIR, name_of, put
 
 LOG, INDEX, TIMES = ".log", ".index", ".timeindex"

@@ -28,25 +28,25 @@ from typing import NamedTuple, Protocol
 
 from engine.errors import StorageError
 from engine.host.ports import FileMissing, FileRefused, Files, LogDirOffline
-from engine.log import clean_shutdown, meta_properties
-from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
-from engine.log.cleaner_points import CleanerPoints
-from engine.log.loader import LoadReport, LoadRequest, load_log
-from engine.log.local_log import LocalLog
-from engine.log.log_config import LogConfig
-from engine.log.log_dir import LOCK_FILE, LogDirState, PartitionFolder, read_log_dir
-from engine.log.meta_properties import (
+from engine.log.directory import clean_shutdown, meta_properties
+from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.directory.cleaner_points import CleanerPoints
+from engine.log.directory.log_dir import LOCK_FILE, LogDirState, PartitionFolder, read_log_dir
+from engine.log.directory.meta_properties import (
     MetaProperties,
     encode_meta_properties,
     read_meta_properties,
 )
-from engine.log.offset_checkpoint import (
+from engine.log.directory.offset_checkpoint import (
     CLEANER_POINTS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
     encode_offsets,
 )
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
+from engine.log.recovery.loader import LoadReport, LoadRequest, load_log
 from engine.log.tasks import LogHooks
 from engine.model import TopicPartition
 from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from engine.log.compaction_wait import CompactionWait
+from engine.log.cleaner.compaction_wait import CompactionWait
 
 
 class CompactionPhase(Enum):

@@ -7,13 +7,13 @@ import pytest
 from engine.host.memory import MemoryFiles
 from engine.host.ports import FileMissing
 from engine.host.real import RealFiles
-from engine.log.log_dir import (
+from engine.log.directory.log_dir import (
     NoLogDirectory,
     duplicate_partitions,
     find_log_dir,
     read_log_dir,
 )
-from engine.log.offset_checkpoint import HIGH_WATERMARKS
+from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS
 from engine.log.segment_files import list_partition_files
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, FileKind

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
-from engine.log import clean_shutdown, meta_properties, offset_checkpoint
-from engine.log.clean_shutdown import CleanShutdown
-from engine.log.meta_properties import MetaProperties
+from engine.log.directory import clean_shutdown, meta_properties, offset_checkpoint
+from engine.log.directory.clean_shutdown import CleanShutdown
+from engine.log.directory.meta_properties import MetaProperties
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.model import TopicPartition
 from engine.naming import (

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.small_file import read_bounded
+from engine.log.directory.small_file import read_bounded
 
 #: The only version of every checkpoint.
 VERSION = 0

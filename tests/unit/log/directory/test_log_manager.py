@@ -12,13 +12,11 @@ from engine.errors import ConfigError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.host.real import RealFiles
-from engine.log.log_config import LogConfig
-from engine.log.log_dir import read_log_dir
-from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
-from engine.log.log_manager import LogManager
-from engine.log.log_messages import LogStartReason
-from engine.log.log_refusals import DuplicateLog, KafkaStorageError
-from engine.log.offset_checkpoint import (
+from engine.log.directory.log_dir import read_log_dir
+from engine.log.directory.log_directory import ForeignLogDirectory, LogDirectoryLocked
+from engine.log.directory.log_manager import LogManager
+from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
+from engine.log.directory.offset_checkpoint import (
     CLEANER_POINTS,
     FILE_NAMES,
     HIGH_WATERMARKS,
@@ -26,6 +24,8 @@ from engine.log.offset_checkpoint import (
     RECOVERY_POINTS,
     read_offsets,
 )
+from engine.log.log_config import LogConfig
+from engine.log.log_messages import LogStartReason
 from engine.log.tasks import take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind

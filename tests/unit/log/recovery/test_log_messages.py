@@ -8,7 +8,7 @@ import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LogConfig
-from engine.log.segment_replay import SegmentOffsetsDisordered
+from engine.log.recovery.segment_replay import SegmentOffsetsDisordered
 from engine.naming import FileKind
 from tests.unit.log.logs import DIR, batch, get, log_of, name_of, put
 from tests.unit.log.writing import open_log

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
-from engine.log.cleaner.log_cleaner import CleaningNow, LastCleaning, LogCleaner
-from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.compaction_state import (
+from engine.log.cleaner.compaction_state import (
     CleaningProgress,
     CleaningResult,
     CompactionPhase,
     LogCompaction,
 )
-from engine.log.compaction_wait import CompactionWait, compaction_wait
+from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
+from engine.log.cleaner.log_cleaner import CleaningNow, LastCleaning, LogCleaner
+from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 

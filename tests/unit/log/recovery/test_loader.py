@@ -11,11 +11,11 @@ from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import File, Files, LogDirOffline
 from engine.host.real import RealFiles
-from engine.log.leader_epoch_checkpoint import EpochStart
-from engine.log.loader import SegmentOffsetOverflow, SegmentOffsetsDisordered
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.log_config import LogConfig
 from engine.log.log_reader import collect_aborted
 from engine.log.producer_snapshot import encode_producer_snapshot
+from engine.log.recovery.loader import SegmentOffsetOverflow, SegmentOffsetsDisordered
 from engine.log.tasks import InlineTasks
 from engine.log.txn_index import read_txn_index
 from engine.naming import FileKind

@@ -35,19 +35,19 @@ from functools import cache, partial
 
 from engine.errors import StorageError
 from engine.host.ports import FileMissing, Files
-from engine.log.directory_guard import DirectoryGuard
-from engine.log.failed_logs import FailedLogs
-from engine.log.loader import LoadRequest, load_log
-from engine.log.local_log import LocalLog
-from engine.log.log_config import LONG_MAX
-from engine.log.log_directory import (
+from engine.log.directory.directory_guard import DirectoryGuard
+from engine.log.directory.failed_logs import FailedLogs
+from engine.log.directory.log_directory import (
     LoadedDirectory,
     LogDirectory,
     is_failure_of_directory,
     remove_folder,
 )
-from engine.log.log_refusals import DuplicateLog, KafkaStorageError
-from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
+from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LONG_MAX
+from engine.log.recovery.loader import LoadRequest, load_log
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps, take_all
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory

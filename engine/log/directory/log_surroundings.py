@@ -8,8 +8,8 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy
+from engine.log.directory.log_directory import DirectoryLock
 from engine.log.log_config import LONG_MAX, LogConfig
-from engine.log.log_directory import DirectoryLock
 from engine.log.tasks import LogTasks
 from engine.model import TopicPartition
 

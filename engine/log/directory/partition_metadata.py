@@ -15,7 +15,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.small_file import read_bounded
+from engine.log.directory.small_file import read_bounded
 from engine.naming import InvalidUuid, uuid_bytes
 
 #: The file's name in a partition directory.

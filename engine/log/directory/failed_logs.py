@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.host.ports import Files
-from engine.log.log_directory import FailedLog, LogDirectory
+from engine.log.directory.log_directory import FailedLog, LogDirectory
 from engine.model import TopicPartition
 
 

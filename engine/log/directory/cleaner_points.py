@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping
 from threading import Lock
 
 from engine.host.ports import Files
-from engine.log.offset_checkpoint import CLEANER_POINTS, encode_offsets
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS, encode_offsets
 from engine.model import TopicPartition
 
 

@@ -34,32 +34,32 @@ from typing import NamedTuple
 
 from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import FileMissing, Files
-from engine.log import leader_epoch_checkpoint, partition_metadata
 from engine.log.batch_scan import scan_batches
+from engine.log.directory import leader_epoch_checkpoint, partition_metadata
+from engine.log.directory.leader_epoch_checkpoint import EpochStart, read_leader_epochs
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.epoch_store import EpochStore
-from engine.log.index_check import check_offset_index, check_time_index, state_of_whole
-from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
-from engine.log.loaded_log import LoadedLog
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.new_segment import create_segment
 from engine.log.offset_index import read_offset_index
-from engine.log.partition_metadata import read_partition_metadata
-from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
-from engine.log.recovery_log_messages import RecoveryLogMessages, SegmentCut
-from engine.log.segment import Segment
-from engine.log.segment_files import PartitionFiles, list_partition_files
-from engine.log.segment_list import SegmentList
-from engine.log.segment_lookup import find_end
-from engine.log.segment_replay import (
+from engine.log.recovery.index_check import check_offset_index, check_time_index, state_of_whole
+from engine.log.recovery.loaded_log import LoadedLog
+from engine.log.recovery.log_messages import RecoveryLogMessages, SegmentCut
+from engine.log.recovery.producer_recovery import rebuild_producers
+from engine.log.recovery.segment_replay import (
     SegmentOffsetOverflow,
     SegmentOffsetsDisordered,
     SegmentReplay,
 )
+from engine.log.recovery.swap_recovery import plan_swaps
+from engine.log.segment import Segment
+from engine.log.segment_files import PartitionFiles, list_partition_files
+from engine.log.segment_list import SegmentList
+from engine.log.segment_lookup import find_end
 from engine.log.segment_trash import discard_segments
-from engine.log.swap_recovery import plan_swaps
 from engine.log.tasks import LogHooks
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import read_txn_index

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from engine.errors import CorruptFile
 from engine.host.ports import Files
-from engine.log.text_checkpoint import (
+from engine.log.directory.text_checkpoint import (
     encode_text_checkpoint,
     parse_integer,
     parse_text_checkpoint,

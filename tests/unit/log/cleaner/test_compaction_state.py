@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from errno import EIO
 
-from engine.log.compaction_report import CleanerLogs, compaction_states
-from engine.log.compaction_state import (
+from engine.log.cleaner.compaction_report import CleanerLogs, compaction_states
+from engine.log.cleaner.compaction_state import (
     CompactionPhase,
     LogCompaction,
     decode_states,
     encode_states,
 )
-from engine.log.compaction_wait import CompactionWait
+from engine.log.cleaner.compaction_wait import CompactionWait
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, put
 from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage
 from tests.unit.log.managing import T0, U0

@@ -9,9 +9,9 @@ import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
-from engine.log.log_directory import LogDirectory
+from engine.log.directory.log_directory import LogDirectory
 from tests.unit.log.hooks import hooks_of
-from tests.unit.log.test_loader import CONFIG, FailingFiles
+from tests.unit.log.recovery.test_loader import CONFIG, FailingFiles
 
 
 @pytest.mark.parametrize("path", ["/logs", "/var/lib/kafka/logs"])

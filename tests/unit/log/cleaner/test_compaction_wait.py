@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.log.cleaner.cleanable import CleanableLog, CleanableSegment, cleanable_range
-from engine.log.compaction_wait import CompactionWait, compaction_wait
+from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.errors import StorageError
-from engine.log.log_directory import is_failure_of_directory
+from engine.log.directory.log_directory import is_failure_of_directory
 
 
 class DirectoryGuard:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.host.memory import MemoryFiles
-from engine.log.cleaner_points import CleanerPoints
-from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
+from engine.log.directory.cleaner_points import CleanerPoints
+from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
 from tests.unit.log.managing import T0, T1, U0
 
 PATH = f"/a/{CLEANER_POINTS}"

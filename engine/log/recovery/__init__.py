@@ -1,0 +1,1 @@
+"""Opening the logs of a directory again, also after a crash."""
