@@ -1,13 +1,14 @@
-"""Changes that no planner made: what moves now, what undoes an execution. A plan's order. Pure."""
+"""Changes that no planner made: what moves now, what undoes a plan. What a plan wants. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.reassignments import OngoingReassignment
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.reassign.execution import StalePlan
 from engine.reassign.scheduling import PlanOrder
 
 
@@ -58,6 +59,22 @@ def back_again(
 def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
     """Return a plan's changes, batch by batch."""
     return [plan.changes[position] for batch in plan.batches for position in batch]
+
+
+def require_current(
+    changes: Iterable[PartitionChange], replicas_now: Mapping[TopicPartition, tuple[int, ...]]
+) -> None:
+    """Raise StalePlan unless each partition has the replicas of before its change or of after it.
+
+    So a plan that was carried out in part can be executed and rehearsed.
+    """
+    stale = [
+        change.name
+        for change in changes
+        if replicas_now.get(change.name) not in (change.old_replicas, change.new_replicas)
+    ]
+    if stale:
+        raise StalePlan(stale)
 
 
 def order_of(plan: ReassignmentPlan) -> PlanOrder:

@@ -124,6 +124,24 @@ def test_a_plan_is_rehearsed_on_a_copy_and_nothing_is_changed(three: Shell) -> N
     assert 1 == three.run("reassign", "rehearse", path, "--kill", "9").returncode
 
 
+def test_a_plan_that_was_carried_out_in_part_is_rehearsed(three: Shell) -> None:
+    path = three.home / "plan.json"
+    three.ok("reassign", "plan", "--drain", "3", "--out", str(path))
+    one = three.home / "one.json"
+    one.write_text(json.dumps({"version": 1, "partitions": [plan_rows(path)[0]]}))
+    three.ok("reassign", "execute", str(one), "-y")
+    done = three.run("reassign", "rehearse", str(path), "-o", "json")
+    assert 0 == done.returncode, done.stderr
+    last = {row["partition"]: row["phase"] for row in json.loads(done.stdout)}
+    assert {"done"} == set(last.values())
+
+
+def plan_rows(path: Path) -> list[dict[str, object]]:
+    rows = json.loads(path.read_text())["partitions"]
+    assert isinstance(rows, list)
+    return [{key: row[key] for key in ("topic", "partition", "replicas")} for row in rows]
+
+
 def test_a_cluster_with_topics_of_every_kind_is_rehearsed(three: Shell) -> None:
     kinds = {
         "__consumer_offsets": ("cleanup.policy=compact", "segment.bytes=104857600"),

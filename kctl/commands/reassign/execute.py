@@ -20,7 +20,6 @@ from engine.reassign.execution import (
     CANCELLED,
     Execution,
     ExecutionEnd,
-    StalePlan,
     require_cluster,
 )
 from engine.reassign.journal import MoveJournal, is_held, require_free
@@ -32,7 +31,7 @@ from engine.reassign.journal_state import (
 )
 from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.phases import MovePhase
-from engine.reassign.plan_reading import in_order, order_of
+from engine.reassign.plan_reading import in_order, order_of, require_current
 from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.arguments import counted
@@ -131,9 +130,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
         return changes_from_targets(read.model, plan.rows), read.cluster_id
     changes = in_order(plan.plan)
     now = {partition.name: partition.replicas for partition in read.model.partitions}
-    stale = [c.name for c in changes if now.get(c.name) not in (c.old_replicas, c.new_replicas)]
-    if stale:
-        raise StalePlan(stale)
+    require_current(changes, now)
     done = [c for c in changes if now[c.name] == c.new_replicas and not c.log_dir_moves]
     return (changes if len(done) < len(changes) else []), read.cluster_id
 

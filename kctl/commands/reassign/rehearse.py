@@ -13,9 +13,9 @@ from engine.naming import ADMIN_CLIENT_ID
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
-from engine.reassign.execution import StalePlan, require_cluster
+from engine.reassign.execution import require_cluster
 from engine.reassign.journal_state import ExecutionSettings
-from engine.reassign.plan_reading import in_order, order_of
+from engine.reassign.plan_reading import in_order, order_of, require_current
 from engine.rehearsal.copied_cluster import copy_of
 from engine.rehearsal.rehearsal import (
     Rehearsal,
@@ -98,9 +98,7 @@ def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
         return changes_from_targets(read.model, plan.rows)
     changes = in_order(plan.plan)
     now = {partition.name: partition.replicas for partition in read.model.partitions}
-    stale = [change.name for change in changes if now.get(change.name) != change.old_replicas]
-    if stale:
-        raise StalePlan(stale)
+    require_current(changes, now)
     return changes
 
 
