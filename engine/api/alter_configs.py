@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.config_errors import InvalidRequest
+from engine.admin.config_operations import check_configs
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, alter_each, altered_rows
-from engine.api.config_operations import check_configs
-from engine.api.config_resources import (
-    InvalidRequest,
-    ResourceResult,
-    ResourceType,
-    require_allowed,
-)
+from engine.api.altered_configs import alter_each, alter_resource, altered_rows
+from engine.api.config_resources import ResourceResult, ResourceType, require_allowed
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
 from engine.host.promise import Promise
@@ -46,7 +43,9 @@ class AlterConfigs:
             def edit(_current: Mapping[str, str], _keys: Mapping[str, ConfigKey]) -> dict[str, str]:
                 return wanted
 
-            await self._alteration.alter(resource, edit, validate_only=request.validate_only)
+            await alter_resource(
+                self._alteration, resource, edit, validate_only=request.validate_only
+            )
 
         return alter_each(request.resources, alter).then(_response)
 

@@ -11,12 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from engine.api.config_resources import (
-    InvalidConfiguration,
-    InvalidRequest,
-    Operation,
-    UnexpectedChange,
-)
+from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnexpectedChange
+from engine.admin.config_operations import Operation
 from engine.wire import messages
 
 ROOT_LOGGER = "root"

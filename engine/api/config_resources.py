@@ -15,6 +15,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
+from engine.admin.config_errors import InvalidRequest
 from engine.api.admission import (
     CLUSTER_NAME,
     AclOperation,
@@ -30,44 +31,11 @@ from engine.kafka_errors import (
     INVALID_CONFIG,
     INVALID_REQUEST,
     UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.wire import messages
 
 _INT_MAX = (1 << 31) - 1
 _NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
-
-
-class InvalidRequest(ApiError):
-    """A request that breaks a rule of its API."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(INVALID_REQUEST, reason)
-
-
-class InvalidConfiguration(ApiError):
-    """A setting that its resource does not take."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(INVALID_CONFIG, reason)
-
-
-class UnexpectedChange(ApiError):
-    """A change that Kafka fails at, without a code or a word."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(UNKNOWN_SERVER_ERROR, reason)
-
-
-class UnknownTopic(ApiError):
-    """No such topic."""
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(
-            UNKNOWN_TOPIC_OR_PARTITION,
-            f"The topic '{topic}' does not exist.",
-        )
-        self.topic = topic
 
 
 #: A resource whose settings are to change, in the words of either API.
@@ -89,23 +57,6 @@ class ResourceType(IntEnum):
 
 
 RESOURCE_TYPES = frozenset(ResourceType)
-
-
-class Operation(IntEnum):
-    """What is done to one setting, by Kafka's numbers."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-    @classmethod
-    def name_of(cls, number: int) -> str:
-        """Return the name of an operation, or the number of one that there is not."""
-        return cls(number).name if number in _OPERATIONS else str(number)
-
-
-_OPERATIONS = frozenset(Operation)
 
 
 def require_allowed(session: Session, resource: Resource, operation: AclOperation) -> None:

@@ -22,14 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from engine.admin.config_admin import ConfigAdmin
+from engine.admin.config_errors import InvalidRequest, UnknownTopic
 from engine.api.admission import AclOperation, Session
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
     RESOURCE_TYPES,
-    InvalidRequest,
     ResourceResult,
     ResourceType,
-    UnknownTopic,
     require_allowed,
     require_own_id,
     result_of,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.config_errors import InvalidConfiguration
+from engine.admin.config_operations import apply_operations, check_configs
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, alter_each, altered_rows
+from engine.api.altered_configs import alter_each, alter_resource, altered_rows
 from engine.api.config_loggers import LoggerLevels, alter_loggers
-from engine.api.config_operations import apply_operations, check_configs
 from engine.api.config_resources import (
-    InvalidConfiguration,
     ResourceResult,
     ResourceType,
     require_allowed,
@@ -56,7 +57,9 @@ class IncrementalAlterConfigs:
             def edit(current: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
                 return apply_operations(current, resource.configs, keys)
 
-            await self._alteration.alter(resource, edit, validate_only=request.validate_only)
+            await alter_resource(
+                self._alteration, resource, edit, validate_only=request.validate_only
+            )
 
         return alter_each(request.resources, alter).then(_response)
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
+from engine.admin.config_alteration import ConfigAlteration
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
-from engine.api.config_alteration import ConfigAlteration
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
 from engine.api.delete_records import DeleteRecords

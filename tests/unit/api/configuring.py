@@ -6,8 +6,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from engine.admin.config_admin import ConfigAdmin
+from engine.admin.config_alteration import ConfigAlteration
 from engine.api.alter_configs import AlterConfigs
-from engine.api.config_alteration import ConfigAlteration
 from engine.api.describe_configs import DescribeConfigs
 from engine.api.incremental_alter_configs import IncrementalAlterConfigs
 from engine.config.settings import BrokerSettings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.config_resources import InvalidRequest, require_own_id
+from engine.admin.config_errors import InvalidRequest
+from engine.api.config_resources import require_own_id
 
 
 @pytest.mark.parametrize("name", ["7", "+7", "007", "0" * 40 + "7"])

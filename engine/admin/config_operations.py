@@ -16,14 +16,10 @@ Kafka fails at a list of an unknown key and at an unknown operation, and has no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from typing import TypeAlias
 
-from engine.api.config_resources import (
-    InvalidConfiguration,
-    InvalidRequest,
-    Operation,
-    UnexpectedChange,
-)
+from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnexpectedChange
 from engine.config.key import ConfigKey, ConfigType
 from engine.wire import messages
 
@@ -32,6 +28,23 @@ AlterableConfig: TypeAlias = (
     "messages.AlterConfigsRequest.AlterableConfig"
     " | messages.IncrementalAlterConfigsRequest.AlterableConfig"
 )
+
+
+class Operation(IntEnum):
+    """What is done to one setting, by Kafka's numbers."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+    @classmethod
+    def name_of(cls, number: int) -> str:
+        """Return the name of an operation, or the number of one that there is not."""
+        return cls(number).name if number in _OPERATIONS else str(number)
+
+
+_OPERATIONS = frozenset(Operation)
 
 
 def check_configs(configs: Sequence[AlterableConfig]) -> None:

@@ -1,4 +1,4 @@
-"""One resource changed: what may be set, then written; shared by both APIs that do it.
+"""Settings of a topic or of brokers changed: what may be set is checked, then written.
 
 | resource | allowed |
 |---|---|
@@ -14,36 +14,19 @@ Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decr
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
-from engine.api.admission import NotAuthorized
-from engine.api.config_resources import (
-    RESOURCE_TYPES,
-    AlteredResource,
-    InvalidConfiguration,
-    InvalidRequest,
-    ResourceResult,
-    ResourceType,
-    UnknownTopic,
-    require_own_id,
-    result_of,
-)
-from engine.api.promised import promised
+from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnknownTopic
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
-from engine.errors import ConfigError, EngineError
-from engine.host.promise import Promise
+from engine.errors import ConfigError
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
-
-R = TypeVar("R", bound=AlteredResource)
-T = TypeVar("T")
 
 #: Returns new settings from those that are set, given the keys of the resource.
 Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
@@ -64,28 +47,8 @@ class ConfigAlteration:
         self._admin = admin
         self._settings = settings
 
-    async def alter(self, resource: AlteredResource, edit: Edit, *, validate_only: bool) -> None:
-        """Change one resource of a request.
-
-        Errors: ApiError, ConfigError, those of the store.
-        """
-        kind, name = resource.resource_type, resource.resource_name
-        if kind == ResourceType.TOPIC:
-            await self._alter_topic(name, edit, validate_only=validate_only)
-        elif kind == ResourceType.BROKER:
-            await self._alter_broker(name, edit, validate_only=validate_only)
-        elif kind in RESOURCE_TYPES:
-            label = ResourceType(kind).name
-            raise InvalidRequest(
-                f"AlterConfigs is only supported for topics and brokers, but resource type is "
-                f"{label}"
-            )
-        else:
-            raise InvalidRequest(f"Unknown resource type {kind}")
-
-    async def _alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
-        if not topic:
-            raise InvalidRequest("Default topic resources are not allowed.")
+    async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
+        """Change a topic's settings, or only check; raises UnknownTopic or ConfigError."""
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
 
@@ -96,10 +59,11 @@ class ConfigAlteration:
 
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
 
-    async def _alter_broker(self, name: str, edit: Edit, *, validate_only: bool) -> None:
-        if name:
-            require_own_id(name, self.broker_id)
-        per_broker = bool(name)
+    async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
+        """Change what is set for this broker, or for all brokers; or only check.
+
+        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the store.
+        """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             settings = self._settings()
@@ -153,47 +117,3 @@ def _check_passwords(
         )
     if is_written:
         raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
-
-
-def altered_rows(
-    make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
-) -> list[T]:
-    """Return the row of a response for each resource that was to be changed."""
-    return [
-        make_row(
-            error_code=result.code,
-            error_message=result.message,
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
-        )
-        for resource, result in results
-    ]
-
-
-def alter_each(
-    resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
-) -> Promise[list[tuple[R, ResourceResult]]]:
-    """Change the resources one by one and promise the result of each.
-
-    A resource that is named twice is refused both times, and nothing of it changed.
-    """
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
-
-    async def result_of_altering(resource: R) -> ResourceResult:
-        kind, name = resource.resource_type, resource.resource_name
-        try:
-            if counts[kind, name] > 1:
-                raise InvalidRequest("Each resource must appear at most once.")
-            await alter(resource)
-        except NotAuthorized as error:
-            # Kafka has words for it for loggers alone.
-            is_logger = kind == ResourceType.BROKER_LOGGER
-            return ResourceResult(error.code, error.detail if is_logger else None)
-        except EngineError as error:
-            return result_of(error, kind, name)
-        return ResourceResult()
-
-    async def work() -> list[tuple[R, ResourceResult]]:
-        return [(resource, await result_of_altering(resource)) for resource in resources]
-
-    return promised(work())

@@ -1,0 +1,46 @@
+"""What is refused when settings are read or changed.
+
+Source: ConfigAdminManager, ZkAdminManager of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from engine.errors import ApiError
+from engine.kafka_errors import (
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+class InvalidRequest(ApiError):
+    """A request that breaks a rule of its API."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(INVALID_REQUEST, reason)
+
+
+class InvalidConfiguration(ApiError):
+    """A setting that its resource does not take."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(INVALID_CONFIG, reason)
+
+
+class UnexpectedChange(ApiError):
+    """A change that Kafka fails at, without a code or a word."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(UNKNOWN_SERVER_ERROR, reason)
+
+
+class UnknownTopic(ApiError):
+    """No such topic."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            UNKNOWN_TOPIC_OR_PARTITION,
+            f"The topic '{topic}' does not exist.",
+        )
+        self.topic = topic

@@ -1,0 +1,98 @@
+"""The resources of a request whose settings change, and the rows that answer for them.
+
+Shared by AlterConfigs and IncrementalAlterConfigs.
+Source: ConfigAdminManager of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from engine.admin.config_alteration import ConfigAlteration, Edit
+from engine.admin.config_errors import InvalidRequest
+from engine.api.admission import NotAuthorized
+from engine.api.config_resources import (
+    RESOURCE_TYPES,
+    AlteredResource,
+    ResourceResult,
+    ResourceType,
+    require_own_id,
+    result_of,
+)
+from engine.api.promised import promised
+from engine.errors import EngineError
+from engine.host.promise import Promise
+
+R = TypeVar("R", bound=AlteredResource)
+T = TypeVar("T")
+
+
+async def alter_resource(
+    alteration: ConfigAlteration, resource: AlteredResource, edit: Edit, *, validate_only: bool
+) -> None:
+    """Change one resource of a request.
+
+    Errors: ApiError, ConfigError, those of the store.
+    """
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == ResourceType.TOPIC:
+        if not name:
+            raise InvalidRequest("Default topic resources are not allowed.")
+        await alteration.alter_topic(name, edit, validate_only=validate_only)
+    elif kind == ResourceType.BROKER:
+        if name:
+            require_own_id(name, alteration.broker_id)
+        await alteration.alter_broker(edit, per_broker=bool(name), validate_only=validate_only)
+    elif kind in RESOURCE_TYPES:
+        label = ResourceType(kind).name
+        raise InvalidRequest(
+            f"AlterConfigs is only supported for topics and brokers, but resource type is {label}"
+        )
+    else:
+        raise InvalidRequest(f"Unknown resource type {kind}")
+
+
+def altered_rows(
+    make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
+) -> list[T]:
+    """Return the row of a response for each resource that was to be changed."""
+    return [
+        make_row(
+            error_code=result.code,
+            error_message=result.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, result in results
+    ]
+
+
+def alter_each(
+    resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
+) -> Promise[list[tuple[R, ResourceResult]]]:
+    """Change the resources one by one and promise the result of each.
+
+    A resource that is named twice is refused both times, and nothing of it changed.
+    """
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+
+    async def result_of_altering(resource: R) -> ResourceResult:
+        kind, name = resource.resource_type, resource.resource_name
+        try:
+            if counts[kind, name] > 1:
+                raise InvalidRequest("Each resource must appear at most once.")
+            await alter(resource)
+        except NotAuthorized as error:
+            # Kafka has words for it for loggers alone.
+            is_logger = kind == ResourceType.BROKER_LOGGER
+            return ResourceResult(error.code, error.detail if is_logger else None)
+        except EngineError as error:
+            return result_of(error, kind, name)
+        return ResourceResult()
+
+    async def work() -> list[tuple[R, ResourceResult]]:
+        return [(resource, await result_of_altering(resource)) for resource in resources]
+
+    return promised(work())
