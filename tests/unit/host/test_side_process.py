@@ -39,7 +39,7 @@ def test_what_it_prints_is_no_answer(process: PipedProcess) -> None:
 
 
 def test_it_has_a_low_priority_and_ignores_the_terminal(process: PipedProcess) -> None:
-    assert str(os.nice(0) + SIDE_PRIORITY).encode() == process.ask(b"os.nice(0)")
+    assert str(min(os.nice(0) + SIDE_PRIORITY, 19)).encode() == process.ask(b"os.nice(0)")
     os.kill(process.pid, signal.SIGINT)
     assert b"2" == process.ask(b"1 + 1")
     process.close()
