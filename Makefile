@@ -23,7 +23,7 @@ unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
 quick: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 tests/unit tests/property tests/test_tidy.py tests/test_docs.py
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/unit tests/property tests/test_tidy.py tests/test_docs.py
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready

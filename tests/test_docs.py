@@ -15,7 +15,10 @@ import pytest
 from engine.config.key import UpdateMode, broker_keys
 from kctl.app import NOUNS
 from tests.cli.commands import all_leaves
+from tests.parsed_sources import ONE_PROCESS, tree_of
 from tools.reference import FOLDER, pages
+
+pytestmark = ONE_PROCESS
 
 ROOT = Path(__file__).parent.parent
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
@@ -82,7 +85,7 @@ FOREIGN_NAMES = frozenset(
 def sources() -> dict[str, ast.Module]:
     """Return every module of ours, parsed, by its path."""
     return {
-        str(path.relative_to(ROOT)): ast.parse(path.read_text())
+        str(path.relative_to(ROOT)): tree_of(path)
         for folder in ("engine", "kctl", "tests", "tools")
         for path in (ROOT / folder).rglob("*.py")
         if "tables" not in path.parts

@@ -14,6 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.parsed_sources import ONE_PROCESS, tree_of
+
+pytestmark = ONE_PROCESS
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "rules.md"
 NOT_YET = "not yet"
@@ -72,7 +76,7 @@ def words_of(path: Path) -> tuple[tuple[int, str], ...]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             if text is not None:
@@ -93,7 +97,7 @@ def spans_of(path: Path) -> dict[str, tuple[int, int]]:
                 spans[name] = (child.lineno, child.end_lineno)
                 walk(child, f"{name}.")
 
-    walk(ast.parse(path.read_text()), "")
+    walk(tree_of(path), "")
     return spans
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.parsed_sources import ONE_PROCESS, tree_of
+
+pytestmark = ONE_PROCESS
 
 ROOT = Path(__file__).parent.parent
 # Tables of message fields are data, whatever their suffix.
@@ -50,13 +53,8 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -97,7 +95,7 @@ def test_most_functions_fit_on_a_screen() -> None:
 def test_only_the_host_reaches_outside(path: Path) -> None:
     found = {
         f"{ast.unparse(node.func)} at line {node.lineno}: use {BANNED[ast.unparse(node.func)]}"
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in BANNED
     }
     assert set() == found
@@ -137,13 +135,13 @@ def test_every_limit_stands_in_the_section_of_a_room_that_uses_it() -> None:
 
 
 def test_every_module_says_what_it_is() -> None:
-    assert [] == [_name(p) for p in SOURCES if not ast.get_docstring(_tree(p))]
+    assert [] == [_name(p) for p in SOURCES if not ast.get_docstring(tree_of(p))]
 
 
 def test_public_names_have_docstrings() -> None:
     bare = []
     for path in SOURCES:
-        for node in _public(_tree(path)):
+        for node in _public(tree_of(path)):
             if not ast.get_docstring(node):
                 bare.append(f"{_name(path)}:{node.name}")
     assert [] == bare
@@ -166,7 +164,7 @@ def test_private_names_stay_in_their_module() -> None:
     crossing = [
         f"{_name(path)}: {alias.name}"
         for path in SOURCES
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("engine", "kctl"))
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -195,7 +193,7 @@ def test_a_class_name_has_one_owner() -> None:
     for path in SOURCES:
         if path.relative_to(ROOT).parts[0] != "engine":
             continue
-        for node in _tree(path).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 owners.setdefault(node.name, []).append(_name(path))
     assert {} == {name: places for name, places in owners.items() if len(places) > 1}
@@ -220,7 +218,7 @@ def test_no_file_imports_one_that_imports_it() -> None:
     """Neither at the top, nor for types alone, nor within a function."""
     paths = {_module_name(path): path for path in SOURCES}
     left = {
-        name: {it for it in _imports(_tree(path).body, set(paths)) if it in paths and it != name}
+        name: {it for it in _imports(tree_of(path).body, set(paths)) if it in paths and it != name}
         for name, path in paths.items()
         # These pick what to import by a name they are given.
         if name not in ("kctl.__main__", "kctl.app")
@@ -242,7 +240,7 @@ def _named_tuples() -> frozenset[str]:
     return frozenset(
         node.name
         for path in SOURCES
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ClassDef)
         and any(isinstance(base, ast.Name) and base.id == "NamedTuple" for base in node.bases)
     )

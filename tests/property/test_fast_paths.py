@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -688,6 +688,40 @@ PROPERTIES: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
+@contextmanager
+def noted_calls(codes: set[CodeType]) -> Iterator[None]:
+    """Have all code that is called within noted; from CPython 3.12 on at the first call alone."""
+    if sys.version_info < (3, 12):
+
+        def note(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call":
+                codes.add(frame.f_code)
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+        return
+
+    def first_call(code: CodeType, _offset: int) -> object:
+        codes.add(code)
+        return monitoring.DISABLE
+
+    monitoring = sys.monitoring
+    tool, start = monitoring.PROFILER_ID, monitoring.events.PY_START
+    monitoring.use_tool_id(tool, "called functions")
+    monitoring.register_callback(tool, start, first_call)
+    monitoring.restart_events()
+    monitoring.set_events(tool, start)
+    try:
+        yield
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.free_tool_id(tool)
+
+
 @functools.cache
 def called_by(test: str) -> frozenset[tuple[str, str]]:
     """Run a property; returns the functions of the engine that ran, each (file, name)."""
@@ -698,17 +732,8 @@ def called_by(test: str) -> frozenset[tuple[str, str]]:
             # What is remembered does not run again.
             getattr(function, "cache_clear", lambda: None)()
     codes: set[CodeType] = set()
-
-    def note(frame: Any, event: str, _argument: Any) -> None:
-        if event == "call":
-            codes.add(frame.f_code)
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
+    with noted_calls(codes):
         PROPERTIES[test]()
-    finally:
-        sys.setprofile(before)
     return frozenset(
         (str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname)
         for code in codes
