@@ -83,11 +83,6 @@ class Links:
         """Return the address of a connection that is in use already."""
         return next((a for a, link in self._links.items() if link.is_ready), None)
 
-    def connection(self, address: Address) -> BrokerConnection | None:
-        """Return the ready connection to an address."""
-        link = self._links.get(address)
-        return link.connection if link is not None and link.is_ready else None
-
     def submit(self, address: Address, call: Call, token: object, timeout_ms: int) -> None:
         """Send a call, connecting first if need be; its result comes out of `wait`.
 

@@ -164,8 +164,8 @@ def test_several_batches_of_a_partition_are_under_way_at_once() -> None:
     counts: list[int] = []
 
     def note() -> None:
-        link = client.links.connection(next(iter(client.links._links)))
-        counts.append(0 if link is None else link.in_flight_count)
+        (link,) = client.links._links.values()
+        counts.append(link.connection.in_flight_count)
 
     log.on_batch = note
     # Batches gather behind the first one until it is stored.
