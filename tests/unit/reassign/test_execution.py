@@ -172,7 +172,7 @@ def test_another_move_without_rates_on_its_brokers_is_no_obstacle(
 
 def test_a_throttle_that_cannot_be_set_stops_it_before_anything_moves(moved: MovedTopic) -> None:
     moved.begin(ExecutionSettings(ThrottleRates(replication=-5)))
-    with pytest.raises(ThrottleNotSet):
+    with pytest.raises(ThrottleNotSet, match=r"\.throttled\.\w+ of \w+ \w+ cannot be set: .*-5"):
         moved.execution().run(moved.looks.append)
     assert {0: (1, 2), 1: (2, 1), 2: (1, 2), 3: (2, 1)} == moved.replicas()
 

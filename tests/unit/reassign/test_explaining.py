@@ -47,3 +47,15 @@ def test_the_size_of_the_copies_is_told() -> None:
     assert "1000 bytes each" in a2.what
     unknown = change(0, (1,), (2,))._replace(size_bytes=0)
     assert "all there is" in steps_of(unknown)[2].what
+
+
+def test_the_first_step_names_who_comes_and_who_goes() -> None:
+    what = {
+        ((1, 2), (3, 2)): "{3,2,1}: {3} added and {1} to be removed",
+        ((1, 2), (1, 2, 3)): "{1,2,3}: {3} added",
+        ((1, 2, 3), (1, 2)): "{1,2,3}: {3} to be removed",
+        ((1, 2), (2, 1)): "{2,1}: another order",
+    }
+    assert {moves: f"the topic's assignment becomes {end}" for moves, end in what.items()} == {
+        (old, new): steps_of(change(0, old, new))[0].what for old, new in what
+    }
