@@ -10,7 +10,13 @@ from engine.client.errors import TimedOut, Unreachable
 from engine.client.fact_gathering import gather_facts
 from engine.client.findings import ClusterFacts, findings_of
 from engine.client.reassignments import OngoingReassignment
-from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
+from engine.errors import ApiError
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NOT_CONTROLLER,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 from engine.wire.headers import api
 from engine.wire.structs import message_class
@@ -33,6 +39,7 @@ class CheckedCluster(FakeCluster):
         self.sizes = {1: 100, 2: 100, 3: 0}
         self.moves: dict[int, tuple[list[int], list[int], list[int]]] = {}
         self.log_dirs_error = 0
+        self.topic_error = 0
         for name in _APIS:
             self.handlers[name] = getattr(self, name)
         for name, handler in list(self.handlers.items()):
@@ -87,6 +94,7 @@ class CheckedCluster(FakeCluster):
             configs = [value(name="min.insync.replicas", value="2", config_source=1)]
             results.append(
                 response.DescribeConfigsResult(
+                    error_code=self.topic_error if row.resource_type == 2 else 0,
                     resource_type=row.resource_type,
                     resource_name=row.resource_name,
                     configs=configs if row.resource_type == 2 else [],
@@ -206,6 +214,21 @@ def test_what_we_may_not_ask_is_a_notice(cluster: CheckedCluster) -> None:
     facts = gathered(cluster)
     assert {"unasked"} == {kind for kind, _ in kinds(facts)}
     assert {"notice"} == {one.severity for one in findings_of(facts)}
+
+
+def test_settings_of_a_topic_that_we_may_not_see_are_unasked(cluster: CheckedCluster) -> None:
+    cluster.topic_error = TOPIC_AUTHORIZATION_FAILED
+    facts = gathered(cluster)
+    assert ({}, ["the settings of topics"]) == (facts.min_isr, [u.what for u in facts.unasked])
+    (unasked,) = facts.unasked
+    assert isinstance(unasked.error, ApiError)
+    assert TOPIC_AUTHORIZATION_FAILED == unasked.error.code
+
+
+def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_unasked(cluster: CheckedCluster) -> None:
+    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    facts = gathered(cluster)
+    assert ({}, []) == (facts.min_isr, facts.unasked)
 
 
 def test_two_looks_tell_how_fast_a_move_is(cluster: CheckedCluster) -> None:

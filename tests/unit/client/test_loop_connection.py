@@ -19,6 +19,7 @@ from engine.host.name_lookup import HostAddress
 from engine.host.promise import Promise
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
+from engine.kafka_errors import UNSUPPORTED_VERSION
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -44,6 +45,8 @@ class Stage:
         self.connections: list[ports.Connection] = []
         self.requested: list[tuple[int, int]] = []
         self.answers_versions = True
+        #: The highest version of the handshake that the broker knows.
+        self.version_of_versions = 4
         if listens:
             self.listen()
         self.loop = LoopConnection(
@@ -64,13 +67,19 @@ class Stage:
 
     def _take(self, frame: memoryview) -> None:
         header = read_request_header(frame)
+        version = header.api_version
         if header.api_key != API_VERSIONS_KEY:
-            self.requested.append((header.api_version, header.correlation_id))
-        elif self.answers_versions:
-            response = message_class("ApiVersionsResponse")
-            rows = [response.ApiVersion(api_key=METADATA, min_version=0, max_version=9)]
-            body = message_codec("ApiVersionsResponse", 4).encode(response(api_keys=rows))
-            self.send(response_header_bytes(API_VERSIONS_KEY, 4, header.correlation_id) + body)
+            self.requested.append((version, header.correlation_id))
+            return
+        response = message_class("ApiVersionsResponse")
+        rows = [response.ApiVersion(api_key=METADATA, min_version=0, max_version=9)]
+        answer = response(api_keys=rows)
+        if version > self.version_of_versions:
+            version, answer = 0, response(error_code=UNSUPPORTED_VERSION)
+        if self.answers_versions:
+            body = message_codec("ApiVersionsResponse", version).encode(answer)
+            head = response_header_bytes(API_VERSIONS_KEY, version, header.correlation_id)
+            self.send(head + body)
 
     def send(self, frame: bytes) -> None:
         self.connections[-1].send([frame])
@@ -219,6 +228,14 @@ def test_a_silent_handshake_is_given_up_too() -> None:
     promise = stage.ask()
     stage.pass_time(TIMEOUT_MS)
     assert isinstance(promise.error, TimedOut)
+
+
+def test_an_older_broker_is_asked_again_in_the_version_of_the_handshake_that_it_knows() -> None:
+    stage = Stage()
+    stage.version_of_versions = 0
+    promise = stage.ask()
+    stage.answer()
+    assert ("c", 1) == (promise.result().message.cluster_id, len(stage.connections))
 
 
 def test_time_that_passes_between_calls_ends_nothing() -> None:
