@@ -36,6 +36,19 @@ def test_who_holds_too_much_gives_its_largest_and_takes_as_many() -> None:
     assert 4 == bound(state, 1.01)
 
 
+def test_each_replica_of_one_byte_brings_one_byte_of_level() -> None:
+    # 2 above the level of 2, by replicas of one byte: two go to the other, two empty ones back.
+    state = state_of([None] * 2, [(1,)] * 4 + [(2,)] * 4, [1] * 4 + [0] * 4)
+    assert 4 == bound(state, 1.01)
+
+
+def test_a_broker_that_holds_nothing_makes_no_replica_larger() -> None:
+    # 4 above the level of 2: four replicas of one byte go, two empty ones come; the empty broker
+    # takes four, two of them of one byte, and broker 2 two of one byte for four that it gives.
+    state = state_of([None] * 3, [(1,)] * 6 + [(2,)] * 6, [1] * 6 + [0] * 6)
+    assert 8 == bound(state, 1.0)
+
+
 def test_nothing_is_needed_where_bytes_are_level() -> None:
     assert 0 == bound(state_of([None] * 2, [(1,), (2,)], [10, 10]), 1.02)
 
