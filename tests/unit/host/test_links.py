@@ -18,7 +18,8 @@ from engine.host.linked_network import LinkedConnection, LinkedNetwork
 from engine.host.links import PlaceLinks
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
-from engine.host.ports import Connection
+from engine.host.ports import Connection, PauseReason
+from engine.limits import LINK_RETRANSMISSIONS_MAX
 from tests.unit.host.listening import Told
 
 PARTED = LinkFaults().with_partition([["1", "2"], ["3", STORE]])
@@ -37,6 +38,15 @@ def test_places_of_different_groups_do_not_reach_each_other() -> None:
     assert PARTED.is_cut(STORE, "2")
     assert not PARTED.is_cut("1", "2")
     assert not PARTED.is_cut("3", STORE)
+
+
+def test_a_partition_and_a_slow_place_are_each_a_fault() -> None:
+    assert not HEALED.is_any()
+    assert PARTED.is_any()
+    assert slow("1", 50).is_any()
+    faults = slow("3", 50).with_partition([["1"], ["2"]])
+    pairs = {("1", "2"), ("1", "3"), ("1", "4"), ("3", "4"), ("3", "3")}
+    assert {("1", "2"), ("1", "3"), ("3", "4")} == {p for p in pairs if faults.is_faulty(*p)}
 
 
 def test_a_place_in_no_group_reaches_all_and_itself() -> None:
@@ -195,6 +205,76 @@ def test_a_channel_that_is_given_up_brings_nothing_and_leaves_no_timer() -> None
     assert (0, 0) == (stage.timers.waiting_count, stage.links.channel_count)
 
 
+def test_what_arrives_may_give_the_channel_up_and_nothing_follows() -> None:
+    stage = Stage(slow("3", 50))
+    stage.channel.send(lambda: (stage.arrive("a"), stage.channel.close())[0])
+    stage.pass_time(10)
+    stage.send("b")
+    stage.pass_time(200)
+    assert [("a", 50)] == stage.arrived
+    assert 0 == stage.timers.waiting_count
+
+
+def test_a_packet_is_sent_again_as_often_as_tcp_does_and_then_arrives() -> None:
+    class Lossy(SeededEntropy):
+        """Every packet is lost."""
+
+        def random_below(self, bound: int) -> int:
+            return 0
+
+    stage = Stage(slow("3", 0, 0.5))
+    stage.links.entropy = Lossy()
+    stage.send("a")
+    assert 1 == stage.timers.waiting_count
+    stage.clock.advance(retransmission_ms(0, LINK_RETRANSMISSIONS_MAX) - 1)
+    stage.timers.run_until_idle()
+    assert [] == stage.arrived
+    stage.pass_time(1)
+    assert ["a"] == [name for name, _ in stage.arrived]
+
+
+@pytest.mark.parametrize(("draw", "arrives_ms"), [(9_999, 200), (10_000, 0)])
+def test_a_packet_is_lost_if_the_draw_is_below_the_loss(draw: int, arrives_ms: int) -> None:
+    class Drawn(SeededEntropy):
+        """One draw that is given, then none that loses."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.draws = [draw]
+
+        def random_below(self, bound: int) -> int:
+            return self.draws.pop() if self.draws else bound - 1
+
+    stage = Stage(slow("3", 0, 0.01))
+    stage.links.entropy = Drawn()
+    stage.send("a")
+    stage.timers.run_until_idle()
+    stage.pass_time(500)
+    assert [("a", arrives_ms)] == stage.arrived
+
+
+def test_whoever_listens_is_told_of_each_change_after_the_channels_until_it_ends_that() -> None:
+    stage = Stage()
+    told: list[bool] = []
+    end = stage.links.on_change(lambda: told.append(stage.channel.is_cut))
+    stage.links.set(PARTED)
+    stage.links.set(PARTED.with_partition(PARTED.groups))
+    stage.links.set(HEALED)
+    assert [True, False] == told
+    end()
+    stage.links.set(PARTED)
+    assert [True, False] == told
+
+
+@pytest.mark.parametrize("faults", [PARTED, slow("3", 50)])
+def test_a_channel_that_is_released_leaves_no_timer_and_no_place(faults: LinkFaults) -> None:
+    stage = Stage(faults)
+    stage.send("a")
+    stage.channel.release()
+    assert [("a", 0)] == stage.arrived
+    assert (0, 0) == (stage.timers.waiting_count, stage.links.channel_count)
+
+
 def test_a_channel_that_is_released_brings_all_now() -> None:
     stage = Stage(PARTED)
     stage.send("a", "b")
@@ -272,6 +352,42 @@ def test_both_directions_are_late() -> None:
     assert [] == wire.got
     wire.turn(1)
     assert [b"c"] == wire.got
+
+
+def test_of_a_listener_both_directions_of_each_connection_are_linked() -> None:
+    clock = ManualClock()
+    timers = MemoryTimers(clock)
+    links = PlaceLinks(timers, clock, SeededEntropy())
+    network = MemoryNetwork(timers)
+    accepted: list[Connection] = []
+    options = Told().options()
+    LinkedNetwork(network, links, "3", "1").listen("there", 9092, accepted.append, options)
+    client = network.connect("there", 9092)
+    got: list[bytes] = []
+    client.on_frame = lambda frame: got.append(bytes(frame))
+    timers.run_until_idle()
+    (server,) = accepted
+    served: list[bytes] = []
+    server.on_frame = lambda frame: served.append(bytes(frame))
+    links.set(PARTED)
+    client.send([b"question"])
+    server.send([b"news"])
+    timers.run_until_idle()
+    assert ([], []) == (served, got)
+    links.set(HEALED)
+    timers.run_until_idle()
+    assert ([b"question"], [b"news"]) == (served, got)
+
+
+def test_a_linked_connection_takes_no_frames_while_it_is_paused() -> None:
+    wire = Wire()
+    wire.client.pause(PauseReason.SLOTS)
+    wire.server[0].send([b"news"])
+    wire.turn()
+    assert [] == wire.got
+    wire.client.resume(PauseReason.SLOTS)
+    wire.turn()
+    assert [b"news"] == wire.got
 
 
 def test_an_end_is_noticed_once_the_link_lets_it_through() -> None:
