@@ -62,6 +62,19 @@ def test_whoever_executes_asks_for_what_may_start_beside_what_is_at_work() -> No
     assert queue.is_empty()
 
 
+def test_each_end_makes_room_for_one_more_at_its_source_and_its_target() -> None:
+    # By target: the changes to broker 2 wait for each other; by source: those from broker 1.
+    for changes in (
+        [change(0, 1, 2), change(1, 3, 2), change(2, 4, 2)],
+        [change(0, 1, 2), change(1, 1, 3), change(2, 1, 4)],
+    ):
+        queue = ChangeQueue(changes, {}, {}, 1)
+        for number in range(3):
+            assert [number] == queue.start()
+            queue.finish([number])
+        assert queue.is_empty()
+
+
 def test_a_plan_leaves_out_what_no_order_leaves_room_for() -> None:
     model = cluster([None] * 3, [(1,), (1,), (2,)], [10, 10, 10], capacity={2: 25, 3: 5})
     plan = drain(model, [1])

@@ -226,6 +226,30 @@ def test_demoted_brokers_lead_nothing_and_stand_last() -> None:
     assert 0 == plan.moves
 
 
+def led_by_the_second(replicas: tuple[int, ...], isr: tuple[int, ...] = ()) -> ClusterModel:
+    """Return two level brokers: of t-0 the second replica leads, in place of the first."""
+    model = cluster([None] * 2, [replicas, replicas[::-1]])
+    led = model.partitions[0]._replace(leader=replicas[1], isr=isr)
+    return ClusterModel(model.brokers, [led, model.partitions[1]])
+
+
+def test_a_demoted_broker_that_leads_as_the_second_has_the_preferred_leader_elected() -> None:
+    plan = demote(led_by_the_second((2, 1)), [1])
+    leaders = {change.partition: (change.old_leader, change.new_leader) for change in plan.changes}
+    assert {0: (1, 2), 1: (1, 2)} == leaders
+    assert {0: (2, 1), 1: (2, 1)} == moved(plan)
+
+
+def test_preferred_leaders_are_elected_where_leaders_are_to_be_level_and_only_there() -> None:
+    model = led_by_the_second((1, 2))
+    (change,) = balance(model).changes
+    assert (0, 2, 1) == (change.partition, change.old_leader, change.new_leader)
+    assert (1, 2) == change.old_replicas == change.new_replicas
+    assert balance(model, {LevelGoal.COUNTS, LevelGoal.BYTES}).is_empty
+    # One that is out of sync cannot be elected.
+    assert balance(led_by_the_second((1, 2), isr=(2,))).is_empty
+
+
 def test_demoting_the_only_replica_is_told() -> None:
     plan = demote(cluster([None] * 2, [(1,)]), [1])
     assert ["t-0"] == [unmet.subject for unmet in plan.unmet]
