@@ -402,3 +402,23 @@ def test_checkpoints_above_the_end_of_a_log_are_lowered_and_others_stay() -> Non
     )
     assert [f"{RECOVERY_POINTS}: t-0 from 9 to 4, the end of its log"] == changes
     assert [] == lower_checkpoints(files, "/data", {TopicPartition("t", 0): 4})
+
+
+def test_a_segment_that_an_index_cannot_hold_is_cut_with_the_place_and_the_rule() -> None:
+    files = log_of({0: b"".join(batch(n) for n in (*range(6), *range(3)))}, interval_bytes=100_000)
+    (cut,) = [a for a in plan(files).actions if isinstance(a, CutFile)]
+    assert (name_of(0), 0, 9 * SIZE) == (cut.name, cut.size_bytes, cut.was_bytes)
+    assert (
+        f"at position 0: offsets do not rise at position {6 * SIZE} "
+        f"(index entry (0, {6 * SIZE}): not above offset 4): a broker empties the segment"
+    ) == cut.reason
+
+
+def test_the_size_of_each_log_that_was_read_is_told() -> None:
+    told: list[int] = []
+    plan_repair(three_segments(), partition_of(three_segments()), OPTIONS, on_read=told.append)
+    assert [10 * SIZE] * 3 == told
+    # Behind damage nothing is read.
+    told.clear()
+    plan_repair(damaged(), partition_of(damaged()), OPTIONS, on_read=told.append)
+    assert [10 * SIZE] * 2 == told

@@ -694,3 +694,19 @@ def test_an_overlap_long_before_a_gap_does_not_explain_it() -> None:
     report = run(log_of({0: log}))
     assert ["offset-overlap", "offset-gap"] == codes(report)
     assert "offsets 17 to 24 are missing" in report.findings[1].message
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_what_is_read_is_told_on_the_way_and_adds_up_to_the_logs(*, deep: bool) -> None:
+    files, options = two_segments(), VerifyOptions(deep=deep)
+    sizes = [len(get(files, name_of(base))) for base in (0, 10)]
+    told: list[int] = []
+    verify_partition(files, partition_of(files), None, options, on_read=told.append)
+    assert sum(sizes) == sum(told)
+    assert all(count > 0 for count in told)
+    # Also of what cannot be read to its end, and of a segment without any batch.
+    change(files, name_of(0), lambda content: content.__setitem__(30, content[30] ^ 1))
+    put(files, name_of(10), b"")
+    told.clear()
+    verify_partition(files, partition_of(files), None, options, on_read=told.append)
+    assert sizes[0] == sum(told)
