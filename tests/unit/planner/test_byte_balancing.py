@@ -31,3 +31,15 @@ def test_the_partner_whose_exchange_comes_nearer_is_taken_though_another_is_ligh
     # Broker 1 should lose some 6 of its 32: 16 for 15 of broker 3, the lightest, is too little,
     # 16 for 0 too much, and 16 for 8 of broker 2 about right.
     assert [24, 24, 15] == levelled(REPLICAS, [16, 16, 8, 8, 15, 0], 1.2)
+
+
+def test_a_free_exchange_is_made_however_little_it_brings() -> None:
+    # Broker 3 leaves: of its two the larger one went to broker 1, which holds far too much.
+    model = cluster([None] * 3, [(1,), (3,), (3,)], [10_000, 11, 10])
+    state = PlacementState(model, PlanConstraints(), leaving=[3])
+    smaller, larger = 0, 1
+    state.move(larger, 2, 0)
+    state.move(smaller, 2, 1)
+    ByteBalancing(state).level_free()
+    assert [10_010, 11, 0] == state.held_bytes
+    assert 2 == state.moves

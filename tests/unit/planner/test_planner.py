@@ -317,6 +317,9 @@ def test_budgets_hold_and_say_so() -> None:
     [
         lambda m: spread(m, [9]),
         lambda m: replace(m, 1, 1),
+        lambda m: drain(m, [9]),
+        lambda m: demote(m, [9]),
+        lambda m: balance_log_dirs(m, [9]),
         lambda m: set_replication_factor(m, {"t": 4}),
         lambda m: set_replication_factor(m, {"t": 0}),
         lambda m: set_replication_factor(m, {"other": 1}),
