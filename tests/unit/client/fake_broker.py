@@ -65,6 +65,7 @@ class FakeCluster(FramedStreams):
         names = ("Produce", "Fetch", "ListOffsets", "Metadata", "SaslHandshake", "ApiVersions")
         names += ("CreateTopics", "SaslAuthenticate", "FindCoordinator", "DescribeGroups")
         names += ("InitProducerId",)
+        names += tuple(name for name in self.handlers if name not in names)
         rows = []
         for name in names:
             known = api(name)
