@@ -168,8 +168,27 @@ class TestController:
     def test_no_controller_at_all_is_waited_for_and_then_told(self) -> None:
         cluster = FakeCluster()
         cluster.controller = -1
+        client, began_ms = cluster.client(), cluster.clock.now_ms
         with pytest.raises(TimedOut, match="controller"):
-            cluster.client().ask("CreateTopics", None, to=CONTROLLER)
+            client.ask("CreateTopics", None, to=CONTROLLER)
+        waited_ms = cluster.clock.now_ms - began_ms
+        assert client.timeout_ms - 1_000 <= waited_ms <= client.timeout_ms
+
+    def test_a_controller_that_is_elected_meanwhile_is_asked(self) -> None:
+        cluster = FakeCluster()
+        cluster.controller = -1
+        cluster.handlers["CreateTopics"] = created
+        metadata = cluster.handlers["Metadata"]
+
+        def elect(body: Any, version: int, address: tuple[str, int]) -> Any:
+            if cluster.requested_apis().count("Metadata") == 3:
+                cluster.controller = 2
+            return metadata(body, version, address)
+
+        cluster.handlers["Metadata"] = elect
+        with cluster.client() as client:
+            client.ask("CreateTopics", message_class("CreateTopicsRequest")(), to=CONTROLLER)
+        assert ("CreateTopics", 2) == cluster.requested[-1]
 
     def test_a_broker_that_is_not_alive_names_those_that_are(self) -> None:
         with pytest.raises(ApiError, match="no broker 7 is alive; alive: 1, 2"):

@@ -168,8 +168,9 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
 def test_another_protocol_is_told_from_its_first_bytes(data: bytes) -> None:
     connection = BrokerConnection("me")
     connection.opened()
-    with pytest.raises(NotKafka, match="length of an answer"):
+    with pytest.raises(NotKafka, match="length of an answer") as refused:
         connection.receive(data)
+    assert data[:16] == refused.value.got
 
 
 @pytest.mark.parametrize("data", [b"\x15\x03\x03\x00\x02\x02\x46", b"\x16\x03\x01\x00\x02"])

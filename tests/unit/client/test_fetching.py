@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -185,6 +186,26 @@ def test_a_lasting_trouble_is_given_up_after_the_timeout() -> None:
     (found,) = poll_all(Fetcher(log.client(), {P0: 0}), 1)
     assert isinstance(found.error, ApiError)
     assert 30_000 < log.clock.now_ms < 35_000
+
+
+def test_each_look_up_in_a_row_waits_longer_than_the_one_before_until_records_come() -> None:
+    log = Log()
+    looked_up: list[int] = []
+    metadata = log.handlers["Metadata"]
+
+    def note(body: Any, version: int, address: tuple[str, int]) -> Any:
+        looked_up.append(log.clock.now_ms)
+        return metadata(body, version, address)
+
+    log.handlers["Metadata"] = note
+    # Its records come at the third try; the next fetch fails again.
+    log.codes[P0] = [6, 6, 0, 6]
+    fetcher = Fetcher(log.client(), {P0: 0})
+    poll_all(fetcher, 1)
+    for _ in range(2):
+        fetcher.poll(100)
+    # A fifth less than 100, 200 and again 100: the least that is drawn.
+    assert [80, 160, 80] == [later - earlier for earlier, later in pairwise(looked_up)]
 
 
 class Restarting(Log):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.client.errors import ConnectionLost
+from engine.client.partitioning import partition_of_key
 from engine.client.produce_calls import ACKS_LEADER, ACKS_NONE
 from engine.client.producing import (
     OutgoingRecord,
@@ -15,6 +16,7 @@ from engine.client.producing import (
 )
 from engine.errors import ApiError, EngineError
 from engine.host.streams import StreamEvent
+from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.client.produce_log import P0, P1, ProduceLog, record, seen
 
@@ -92,6 +94,24 @@ def test_lines_at_once_go_where_they_go_one_by_one() -> None:
     producer.flush()
     for partition in (P0, P1):
         assert one_by_one.values(partition) == at_once.values(partition) != []
+
+
+@pytest.mark.parametrize(("key", "partition"), [(b"a", P0), (b"d", P1)])
+def test_lines_of_one_key_go_to_its_partition(key: bytes, partition: TopicPartition) -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    producer.add_fast(OutgoingValues("t", [b"x", b"y"], key=key), range(2))
+    producer.flush()
+    assert [b"x", b"y"] == log.values(partition)
+    assert partition.partition == partition_of_key(key, 2)
+
+
+def test_lines_without_a_key_stay_together() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    producer.add_fast(OutgoingValues("t", [b"x"]), range(1))
+    producer.add_fast(OutgoingValues("t", [b"y"]), range(1, 2))
+    assert 1 == len(producer.flush())
 
 
 def test_a_first_record_is_taken_however_large_it_is() -> None:
