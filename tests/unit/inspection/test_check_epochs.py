@@ -6,7 +6,7 @@ import pytest
 
 from engine.inspection.check_epochs import EpochRun, compare_epochs
 from engine.inspection.findings import Findings
-from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 
 #: Offsets 0 to 4 have epoch 0, 5 to 9 epoch 2; the log ends at 10.
 RUNS = (EpochRun(0, 0, 4), EpochRun(2, 5, 9))
