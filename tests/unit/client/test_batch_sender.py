@@ -380,15 +380,23 @@ def test_an_answer_that_leaves_a_partition_out_is_an_error() -> None:
 
 def test_batches_under_way_when_their_partition_fails_have_its_error_too() -> None:
     log = ProduceLog()
-    requested: list[int] = []
+    codes = [*[NOT_LEADER] * 8, *[0] * 4]
+    under_way: list[int] = []
+    client = log.client()
 
-    def fail_all_from_the_fifth_on() -> None:
-        requested.append(0)
-        log.codes = [NOT_AUTHORIZED] if len(requested) >= 5 else []
+    def fail_all_from_the_fifth_one_that_could_be_stored_on() -> None:
+        code = codes.pop(0) if codes else NOT_AUTHORIZED
+        log.codes = [code] if code else []
+        (link,) = client.links._links.values()
+        if code == NOT_AUTHORIZED:
+            under_way.append(link.connection.in_flight_count)
 
-    log.on_batch = fail_all_from_the_fifth_on
-    producer = fed(log)
+    # Batches gather behind the first one until it is stored, and then fill the window.
+    log.on_batch = fail_all_from_the_fifth_one_that_could_be_stored_on
+    producer = Producer(client, ProducerOptions(batch_bytes=600))
+    producer.add_fast(OutgoingValues("t", LINES, partition=0), range(1, len(LINES) + 1))
     results = producer.flush()
+    assert max(under_way) > 1
     stored, failed = seen(results)[:4], seen(results)[4:]
     assert {None} == {error for *_, error in stored}
     assert {"TOPIC_AUTHORIZATION_FAILED"} == {error for *_, error in failed}
