@@ -332,6 +332,20 @@ def test_without_a_fault_calls_go_past_the_link() -> None:
     assert below.on_frame is wire.client.on_frame
 
 
+def test_calls_go_past_the_link_again_once_all_that_waited_has_arrived() -> None:
+    wire = Wire()
+    below = wire.client._connection  # type: ignore[attr-defined]
+    wire.links.set(PARTED)
+    wire.client.send([b"question"])
+    wire.server[0].send([b"news"])
+    wire.turn()
+    wire.links.set(HEALED)
+    assert wire.client.send != below.send
+    wire.turn()
+    assert wire.client.send == below.send
+    assert below.on_frame is wire.client.on_frame
+
+
 def test_a_connection_that_is_cut_says_nothing_and_goes_on_when_it_is_healed() -> None:
     wire = Wire()
     wire.links.set(PARTED)
