@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.planner.byte_balancing import ByteBalancing
-from engine.planner.byte_bound import moves_for_bytes
+from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.count_targets import moves_between
@@ -89,8 +89,9 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
     tolerance = constraints.bytes_tolerance
     has_bytes = LevelGoal.BYTES in goals
     rates = RateState(state) if LevelGoal.BYTES_IN in goals else None
-    targets = _count_targets(state, goals)
-    for_bytes = moves_for_bytes(state, targets, tolerance) if has_bytes else 0
+    # How many replicas brokers should hold, where counts are a goal.
+    targets = find_targets(state, TargetRule.ALL_LEVEL) if LevelGoal.COUNTS in goals else None
+    for_bytes = _moves_for_bytes(state, targets, tolerance) if has_bytes else 0
     for_rates = 0 if rates is None else moves_for_rates(rates, targets)
     is_level_in_counts = LevelGoal.COUNTS not in goals or level_counts(
         state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2
@@ -121,13 +122,6 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
         is_level_in_bytes,
         is_level_in_rates,
     )
-
-
-def _count_targets(state: PlacementState, goals: Collection[LevelGoal]) -> dict[int, int]:
-    """Return how many replicas brokers should hold: as many as now where counts are no goal."""
-    if LevelGoal.COUNTS in goals:
-        return find_targets(state, TargetRule.ALL_LEVEL)
-    return {b: count for b, count in enumerate(state.counts) if state.in_play[b]}
 
 
 def _level_rates(
@@ -167,6 +161,14 @@ def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
         if state.moves >= moves:
             return
         moves = state.moves
+
+
+def _moves_for_bytes(
+    state: PlacementState, targets: Mapping[int, int] | None, tolerance: float
+) -> int:
+    if targets is None:
+        return moves_for_bytes_alone(state, tolerance)
+    return moves_for_bytes(state, targets, tolerance)
 
 
 def elect_preferred(state: PlacementState, notes: PlanNotes) -> None:

@@ -31,10 +31,32 @@ def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance
         group = state.group_of[broker]
         least[group] = min(least.get(group, target), target)
     lacking = {b: least[state.group_of[b]] - state.counts[b] for b in targets}
-    allowed = [expected * tolerance for expected in expected_bytes(state)]
+    allowed = _most_bytes(state, tolerance)
     return sum(
         _moves_among(state, brokers, lacking, allowed) for brokers in _pools(state, list(targets))
     )
+
+
+def moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
+    """Return the fewest moves by which bytes become level, whatever becomes of counts.
+
+    Each broker that holds too much gives its largest replicas away until it does no longer.
+    """
+    return sum(
+        _given_away(state, broker, state.held_bytes[broker] - most)
+        for broker, most in enumerate(_most_bytes(state, tolerance))
+        if state.in_play[broker]
+    )
+
+
+def _most_bytes(state: PlacementState, tolerance: float) -> list[float]:
+    """Return the most bytes that each broker may hold once bytes are level.
+
+    A replica that is smaller than its partition is as large as it once it is copied: all may hold
+    more then.
+    """
+    growth = sum(max(0, state.sizes[p] - own) for (p, _), own in state.own_sizes.items())
+    return [(expected + growth) * tolerance for expected in expected_bytes(state)]
 
 
 def _pools(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.planner.byte_balancing import ByteBalancing
-from engine.planner.byte_bound import moves_for_bytes
+from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.placement_state import PlacementState
 
@@ -112,8 +112,13 @@ class RateBalancing(ByteBalancing):
         return more <= less or stored + more - less <= self._most_bytes[broker]
 
 
-def moves_for_rates(rates: RateState, targets: Mapping[int, int]) -> int:
-    """Return the fewest moves by which bytes in become level, given where counts should end."""
+def moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
+    """Return the fewest moves by which bytes in become level, given where counts should end.
+
+    Without `targets` counts may end anywhere.
+    """
     if not sum(rates.held_bytes):
         return 0
+    if targets is None:
+        return moves_for_bytes_alone(rates, rates.constraints.rate_tolerance)
     return moves_for_bytes(rates, targets, rates.constraints.rate_tolerance)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from engine.planner.byte_balancing import expected_bytes
-from engine.planner.byte_bound import moves_for_bytes
+from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
 from engine.planner.constraints import PlanConstraints
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.placement_state import PlacementState
@@ -87,12 +87,35 @@ def test_no_placement_as_level_has_fewer_moves(seed: int) -> None:
     fewest = min(_moves_to_level(state, choices, tolerance), default=None)
     if fewest is not None:
         assert bound(state, tolerance) <= fewest
+    free = min(_moves_to_level(state, choices, tolerance, levels_counts=False), default=None)
+    if free is not None:
+        assert moves_for_bytes_alone(state, tolerance) <= free
+
+
+def test_where_counts_are_no_goal_nothing_comes_back_for_what_is_given_away() -> None:
+    # 40 above the level of 50: the largest two, 25 and 24, have to go, and no more.
+    state = state_of([None] * 2, [(1,)] * 4 + [(2,)] * 4, [25, 24, 21, 20, 3, 3, 2, 2])
+    assert 2 == moves_for_bytes_alone(state, 1.01)
+
+
+def test_a_replica_that_grows_when_it_is_copied_makes_room_for_more() -> None:
+    # 40 and 20 bytes. Once the 10 bytes that brokers lack are copied both may hold 40.
+    model = cluster([None] * 2, [(1,), (1,), (2,)], [20, 20, 30])
+    lagging = model.partitions[2]._replace(replica_sizes=(20,))
+    state = PlacementState(
+        model._replace(partitions=[*model.partitions[:2], lagging]), PlanConstraints()
+    )
+    assert 0 == moves_for_bytes_alone(state, 1.0)
 
 
 def _moves_to_level(
-    state: PlacementState, choices: Sequence[tuple[int, ...]], tolerance: float
+    state: PlacementState,
+    choices: Sequence[tuple[int, ...]],
+    tolerance: float,
+    *,
+    levels_counts: bool = True,
 ) -> Iterator[int]:
-    """Yield the moves of every placement that is level in counts and bytes."""
+    """Yield the moves of every placement that is level in bytes and, if asked, in counts."""
     allowed = [level * tolerance for level in expected_bytes(state)]
     for placed in product(choices, repeat=len(state.sizes)):
         counts: Counter[int] = Counter(dict.fromkeys(range(len(state.brokers)), 0))
@@ -104,7 +127,8 @@ def _moves_to_level(
                 held[broker - 1] += size
                 moves += broker - 1 not in original
         in_groups = [[counts[b] for b in members] for members in state.members]
-        if all(max(group) - min(group) <= 1 for group in in_groups) and all(
+        is_level = not levels_counts or all(max(group) - min(group) <= 1 for group in in_groups)
+        if is_level and all(
             bytes_held <= most for bytes_held, most in zip(held, allowed, strict=True)
         ):
             yield moves
