@@ -129,7 +129,7 @@ def _settle_output() -> None:
         sys.stdout = _nowhere()
 
 
-def _nowhere() -> Any:
+def _nowhere() -> object:
     """Return a stream for what is still buffered, which the interpreter flushes at its end."""
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
@@ -175,7 +175,7 @@ def _end_in_order_on_sigterm() -> None:
     """
     signals = _signals()
 
-    def terminate(_number: int, _frame: Any) -> None:
+    def terminate(_number: int, _frame: object) -> None:
         raise exits.Terminated
 
     if signals.getsignal(signals.SIGTERM) == signals.SIG_DFL:

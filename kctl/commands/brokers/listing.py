@@ -103,7 +103,7 @@ def list_brokers(options: ClusterOptions, output: str) -> int:
     return exits.OK
 
 
-def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, Any]:
+def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
     return {
         "broker_id": broker.broker_id,
         "host": broker.address.host,
@@ -181,7 +181,7 @@ class _Counts:
         }
 
 
-def _disk_row(dirs: list[LogDirView]) -> dict[str, Any]:
+def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
     free = [d.usable_bytes for d in dirs if d.usable_bytes is not None]
     return {
         "size_bytes": sum(r.size_bytes for d in dirs for r in d.replicas),
@@ -208,7 +208,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
                 report_error(error)
             failures += len(unknown)
         dirs_by_broker = describe_log_dirs(client, chosen, request.topics)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for broker_id, dirs in dirs_by_broker.items():
         if isinstance(dirs, EngineError):
             report_error(dirs, f"broker {broker_id}")
@@ -237,7 +237,7 @@ def _tell_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
     return len(failed)
 
 
-def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, Any]:
+def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
     return {
         "broker_id": broker_id,
         "path": log_dir.path,
@@ -249,7 +249,7 @@ def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, Any]:
     }
 
 
-def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, Any]]:
+def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]]:
     return [
         {
             "broker_id": broker_id,

@@ -179,7 +179,7 @@ def _of_store(
     return {}, []
 
 
-def _row(finding: HealthFinding, look: _Look) -> dict[str, Any]:
+def _row(finding: HealthFinding, look: _Look) -> dict[str, object]:
     move, cause = finding.move, finding.cause
     row: dict[str, Any] = {
         "severity": finding.severity,

@@ -74,7 +74,7 @@ def _question(data: DataDirectory, found: Repair) -> str:
     return f"Write the metadata of cluster {cluster_id} in {data.path} again, with {count} topics"
 
 
-def _rows(found: Repair, result: str) -> list[dict[str, Any]]:
+def _rows(found: Repair, result: str) -> list[dict[str, object]]:
     rows: list[dict[str, Any]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}
         for path, reason in found.reasons.items()

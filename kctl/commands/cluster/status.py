@@ -76,7 +76,7 @@ def _show_tables(row: dict[str, Any], output: str) -> None:
         write_rows(FAULT_FIELDS, row["faults"], output)
 
 
-def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, Any]]:
+def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, object]]:
     """Return what is wrong with the network, as commands set it: a row each."""
     if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
         return []

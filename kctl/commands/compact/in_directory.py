@@ -92,7 +92,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
     """Print how dirty logs of directories are; returns the exit code."""
     check_format(request.output)
     request.cleaning_settings()
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     failures = 0
     found: set[str] = set()
     _tell_settings()

@@ -74,7 +74,7 @@ class _KnownLog(NamedTuple):
         part = closed_segments(self.history, self.config, self.now_ms)
         return TrialRange(start, part.first_uncleanable_offset, end)
 
-    def row(self, trial: RecordTrial | None) -> dict[str, Any]:
+    def row(self, trial: RecordTrial | None) -> dict[str, object]:
         """Return what is known of the log, and was read of it."""
         if self.state is not None:
             return self._told_row(self.state)
@@ -104,7 +104,7 @@ class _KnownLog(NamedTuple):
             }
         return row
 
-    def _told_row(self, state: LogCompaction) -> dict[str, Any]:
+    def _told_row(self, state: LogCompaction) -> dict[str, object]:
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,

@@ -144,7 +144,7 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
             raise NoCleanerTells
         names, failures = _named(client, request)
         writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
-        seen: dict[CleanedReplica, dict[str, Any]] = {}
+        seen: dict[CleanedReplica, dict[str, object]] = {}
         while True:
             replicas = _of_topics(_requested(client, data), names)
             for key, log in replicas.items():

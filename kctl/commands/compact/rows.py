@@ -112,7 +112,7 @@ def dirty_row(log: CompactedLog) -> dict[str, Any]:
     }
 
 
-def with_freed(row: dict[str, Any], freed: Freed) -> dict[str, Any]:
+def with_freed(row: dict[str, Any], freed: Freed) -> dict[str, object]:
     """Return a row with what a cleaning frees of its log."""
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
@@ -153,7 +153,7 @@ def tell_sum(rows: Sequence[dict[str, Any]], *, is_exact: bool) -> None:
         say("how much goes, records tell: --exact reads them")
 
 
-def status_row(broker_id: int, log: LogCompaction) -> dict[str, Any]:
+def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
     """Return how far the cleaner of a broker is with a log."""
     now, last = log.now, log.last
     return {

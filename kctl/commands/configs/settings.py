@@ -162,7 +162,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
             with_synonyms=True,
             with_documentation=request.doc,
         )
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     failures = 0
     is_table = request.output in TABLES
     # A setting that is asked for by name is shown whatever its value.
@@ -209,7 +209,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
 
 def _changed_row(
     resource: Resource, request: ChangeRequest, not_set: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     result = "would be changed" if request.dry_run else "changed"
     if all(change.name in not_set for change in request.changes):
         result = "was not set"

@@ -75,7 +75,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
     return given
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return the Typer application when somebody asks for it."""
     if name == "app":
         from kctl.commands.dump_log.options import app

@@ -92,7 +92,7 @@ def _partition_of(word: str) -> TopicPartition:
 
 def _row(
     client: KafkaClient, view: ClusterView, key: TopicPartition, partition: PartitionView
-) -> dict[str, Any]:
+) -> dict[str, object]:
     min_isr, is_unclean_allowed = _settings(client, key.topic)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
@@ -159,7 +159,7 @@ def _offset(client: KafkaClient, key: TopicPartition, timestamp: int) -> int | N
     return found.offset
 
 
-def _stored(stored: StoredState | None) -> dict[str, Any]:
+def _stored(stored: StoredState | None) -> dict[str, object]:
     if stored is None:
         return {}
     return {

@@ -131,7 +131,7 @@ def _leads_preferred(partition: PartitionView) -> bool:
     return partition.leader == _preferred(partition)
 
 
-def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, Any]:
+def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, object]:
     return {
         "topic": key.topic,
         "partition": key.partition,
@@ -143,7 +143,7 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, Any]
     }
 
 
-def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, Any]]:
+def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, object]]:
     """Return how the leaders are spread: away as the controller counts it (CTL-12), by the mean."""
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()

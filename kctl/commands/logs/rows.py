@@ -91,14 +91,14 @@ DIFF_COLUMNS = (
 )
 
 
-def dirs_row(summary: PartitionSummary) -> dict[str, Any]:
+def dirs_row(summary: PartitionSummary) -> dict[str, object]:
     """Return the row of one partition."""
     return summary._asdict()
 
 
 def summary_row(
     report: PartitionReport | None, problems: list[Finding], path: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the row of one partition; `report` None is a log directory's own."""
     errors = sum(finding.severity is Severity.ERROR for finding in problems)
     worst = problems[0] if problems else None
@@ -113,7 +113,7 @@ def summary_row(
     }
 
 
-def finding_row(finding: Finding, partition: str | None) -> dict[str, Any]:
+def finding_row(finding: Finding, partition: str | None) -> dict[str, object]:
     """Return the row of one finding; `partition` None is a log directory's own."""
     return {
         "severity": finding.severity.value,
@@ -129,7 +129,7 @@ def finding_row(finding: Finding, partition: str | None) -> dict[str, Any]:
     }
 
 
-def action_row(plan: RepairPlan, action: Action) -> dict[str, Any]:
+def action_row(plan: RepairPlan, action: Action) -> dict[str, object]:
     """Return the row of one step of a repair."""
     kind = type(action).__name__.removesuffix("File").lower()
     content = getattr(action, "content", None)
@@ -146,7 +146,7 @@ def action_row(plan: RepairPlan, action: Action) -> dict[str, Any]:
     }
 
 
-def diff_row(comparison: Comparison) -> dict[str, Any]:
+def diff_row(comparison: Comparison) -> dict[str, object]:
     """Return the row of one comparison."""
     difference = comparison.difference
     left_start, left_end = comparison.left_offsets or (None, None)

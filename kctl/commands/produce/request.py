@@ -98,7 +98,7 @@ def _count(given: int | None, settings: Mapping[str, str], key: str, default: in
     return whole_number(text, f"a value of {key}", highest=INT32_MAX)
 
 
-def _word(option: str, text: str, words: Mapping[str, Any]) -> Any:
+def _word(option: str, text: str, words: Mapping[str, object]) -> Any:
     if text not in words:
         raise UnreadableArgument(f"a value of {option}", text, ", ".join(words))
     return words[text]

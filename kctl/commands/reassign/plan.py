@@ -271,7 +271,7 @@ def write_plan(
         write_rows(columns, _broker_rows(plan), output)
 
 
-def _front_row(one: TradeOff) -> dict[str, Any]:
+def _front_row(one: TradeOff) -> dict[str, object]:
     after = one.after
     return {
         "moves": one.moves,
@@ -289,7 +289,7 @@ def _front_row(one: TradeOff) -> dict[str, Any]:
     }
 
 
-def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
+def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
     return [
         {
             "broker_id": broker.broker_id,
@@ -313,7 +313,7 @@ def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
     ]
 
 
-def _change_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:
+def _change_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
     return [
         change_row(plan.changes[position], number)
         for number, batch in enumerate(plan.batches, 1)

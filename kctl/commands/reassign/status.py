@@ -55,7 +55,7 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
     """Print where moves stand, again and again if they are watched; returns the exit code."""
     check_format(output)
     writer = RowWriter(STATUS_COLUMNS, output)
-    seen: dict[TopicPartition, dict[str, Any]] = {}
+    seen: dict[TopicPartition, dict[str, object]] = {}
     with connect(options) as client:
         watched = _watched(client, path)
         while True:

@@ -84,7 +84,7 @@ def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
     )
 
 
-def _failure(request: SimRequest, result: RunResult) -> dict[str, Any]:
+def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
     """Tell of a failed seed at once; returns its row."""
     violation = result.violation
     assert violation is not None

@@ -149,7 +149,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
     )
 
 
-def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, Any]:
+def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, object]:
     view = TopicView(created.name, created.topic_id, False, ())
     return {
         "name": created.name,
@@ -198,7 +198,7 @@ def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
         _, topics, errors = select_topics(client, request.names, request.match)
         for error in errors:
             report_error(error)
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, object]] = []
         failures = len(errors)
         if request.partitions is not None and topics:
             failures += _grow(client, topics, request, added, rows)
@@ -212,7 +212,7 @@ def _grow(
     topics: list[TopicView],
     request: AlterRequest,
     added: tuple[tuple[int, ...], ...],
-    rows: list[dict[str, Any]],
+    rows: list[dict[str, object]],
 ) -> int:
     total = request.partitions or 0
     topics, failures = _growing(topics, total)
@@ -254,7 +254,7 @@ def _configure(
     topics: list[TopicView],
     changes: Sequence[ConfigChange],
     request: AlterRequest,
-    rows: list[dict[str, Any]],
+    rows: list[dict[str, object]],
 ) -> int:
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)

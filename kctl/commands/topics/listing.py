@@ -180,7 +180,7 @@ def _list_row(
     topic: TopicView,
     sizes: dict[str, int] | None,
     rates: dict[TopicPartition, PartitionRate] | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     numbers = [partition.partition for partition in topic.partitions]
     return {
         **({} if rates is None else topic_rate_row(topic.name, numbers, rates)),
@@ -342,7 +342,7 @@ def _offsets(
 
 def _partition_rows(
     topic: TopicView, request: DescribeRequest, facts: _Facts
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     return [
         _partition_row(topic.name, partition, facts)
         for partition in topic.partitions
@@ -361,9 +361,9 @@ def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: i
     return any(requested) or not requested
 
 
-def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[str, Any]:
+def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[str, object]:
     key = TopicPartition(topic, partition.partition)
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "topic": topic,
         "partition": partition.partition,
         "leader": partition.leader if partition.has_leader else None,
@@ -385,7 +385,7 @@ def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[
 
 def _write_topics(
     topics: list[TopicView],
-    rows: dict[str, list[dict[str, Any]]],
+    rows: dict[str, list[dict[str, object]]],
     facts: _Facts,
     request: DescribeRequest,
 ) -> None:
@@ -426,7 +426,7 @@ def _heading(topic: TopicView, facts: _Facts) -> str:
     return "  ".join(parts)
 
 
-def _topic_row(topic: TopicView, rows: list[dict[str, Any]], facts: _Facts) -> dict[str, Any]:
+def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": topic_id_text(topic),

@@ -28,7 +28,7 @@ TOPIC_RATE_COLUMNS = (
 )
 
 
-def partition_rate_row(rate: PartitionRate | None) -> dict[str, Any]:
+def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
     """Return the fields of a partition's rate, nulls without one."""
     if rate is None:
         return dict.fromkeys(("bytes_per_s", "records_per_s", "is_estimate"))

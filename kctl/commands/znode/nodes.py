@@ -175,7 +175,7 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
     return exits.OK
 
 
-def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, Any]]:
+def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
     return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 
@@ -218,8 +218,8 @@ class _Gap:
         say(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
-def _change_row(change: NodeChange) -> dict[str, Any]:
-    row: dict[str, Any] = {"event": change.event, "path": change.path}
+def _change_row(change: NodeChange) -> dict[str, object]:
+    row: dict[str, object] = {"event": change.event, "path": change.path}
     if change.stat is not None:
         stat = change.stat
         row |= {"version": stat.version, "mtime_ms": stat.mtime_ms, "mzxid": stat.mzxid}
