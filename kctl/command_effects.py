@@ -13,7 +13,7 @@ does only with that option. A test finds every command here, and no other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 READS: Final = "reads"
 CHANGES: Final = "changes"
@@ -27,7 +27,7 @@ class Effect(NamedTuple):
     unless: tuple[str, ...] = ()
     only_with: str | None = None
 
-    def changes_something(self, parameters: Mapping[str, Any]) -> bool:
+    def changes_something(self, parameters: Mapping[str, object]) -> bool:
         """Return True if the command changes a cluster with these values of its options."""
         if self.kind != CHANGES or any(parameters.get(name) for name in self.unless):
             return False

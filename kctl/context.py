@@ -36,7 +36,7 @@ Secrets stay in the properties file. `guard` applies the last three.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.ports import Files
@@ -162,7 +162,7 @@ def load_profiles(files: Files, path: str) -> Profiles:
     return Profiles(None if current is None else str(current), by_name)
 
 
-def _profile(path: str, name: object, fields: Any) -> Profile:
+def _profile(path: str, name: object, fields: object) -> Profile:
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
     is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))

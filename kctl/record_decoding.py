@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
@@ -19,8 +19,8 @@ NOTHING: Final = object()
 class Decoded(NamedTuple):
     """What the keys and values of a run say, NOTHING for those without a schema."""
 
-    keys: Sequence[Any]
-    values: Sequence[Any]
+    keys: Sequence[object]
+    values: Sequence[object]
 
     def at_places(self, places: Sequence[int]) -> Decoded:
         """Return what the records at some places say."""
@@ -36,7 +36,7 @@ class Decoded(NamedTuple):
             keys=_json_column(self.keys, run.keys), values=_json_column(self.values, run.values)
         )
 
-    def columns(self) -> dict[str, Sequence[Any]]:
+    def columns(self) -> dict[str, Sequence[object]]:
         """Return the two columns that rows have more."""
         return {
             "decoded_key": [None if item is NOTHING else item for item in self.keys],
@@ -44,7 +44,7 @@ class Decoded(NamedTuple):
         }
 
 
-def _json_column(said: Sequence[Any], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
+def _json_column(said: Sequence[object], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
     from engine.json_text import json_text
 
     return [
@@ -65,10 +65,10 @@ class RecordDecoding:
         """Return what the keys and values of a run say."""
         return Decoded(self._column(run.keys), self._column(run.values))
 
-    def _column(self, contents: Sequence[bytes | None]) -> Sequence[Any]:
+    def _column(self, contents: Sequence[bytes | None]) -> Sequence[object]:
         return [self._one(raw) for raw in contents]
 
-    def _one(self, raw: bytes | None) -> Any:
+    def _one(self, raw: bytes | None) -> object:
         if raw is None or not self._decoder.decodes(raw):
             return NOTHING
         try:

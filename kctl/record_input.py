@@ -10,14 +10,14 @@
 | `partition` | kept if so asked |
 | `is_control` | true: a transaction's marker, which is no record |
 
-Any other field of those rows is passed over; one that they do not have is refused, because a
+object other field of those rows is passed over; one that they do not have is refused, because a
 misspelt `value` would be lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.producing import OutgoingRecord
 from engine.errors import EngineError
@@ -121,7 +121,7 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
         raise UnreadableRecord(number, str(wrong)) from None
 
 
-def parse_json(line: bytes, number: int) -> Any:
+def parse_json(line: bytes, number: int) -> object:
     """Return the JSON document of a line; raises LineNotJson with its number."""
     import json
 
@@ -131,7 +131,7 @@ def parse_json(line: bytes, number: int) -> Any:
         raise LineNotJson(number, f"not JSON: {error}") from None
 
 
-def _check_fields(row: Mapping[str, Any], known: frozenset[str], what: str) -> None:
+def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -> None:
     unknown = sorted(row.keys() - known)
     if not unknown:
         return
@@ -141,7 +141,7 @@ def _check_fields(row: Mapping[str, Any], known: frozenset[str], what: str) -> N
     raise _Wrong(f"{what} has no field {unknown[0]!r}" + (f" ({near})" if near else ""))
 
 
-def _time_of(row: Mapping[str, Any]) -> int | None:
+def _time_of(row: Mapping[str, object]) -> int | None:
     name = "timestamp_ms" if "timestamp_ms" in row else "timestamp"
     if name not in row:
         return None
@@ -149,18 +149,18 @@ def _time_of(row: Mapping[str, Any]) -> int | None:
     return NO_TIMESTAMP if time in (None, NO_TIMESTAMP) else _number(time, name)
 
 
-def _partition_of(row: Mapping[str, Any]) -> int | None:
+def _partition_of(row: Mapping[str, object]) -> int | None:
     partition = row.get("partition")
     return None if partition is None else _number(partition, "partition")
 
 
-def _number(number: Any, name: str) -> int:
+def _number(number: object, name: str) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise _Wrong(f"{name} must be a number from 0, or null")
     return number
 
 
-def _bytes_of(row: Mapping[str, Any], name: str, encoding_name: str) -> bytes | None:
+def _bytes_of(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
     text = row.get(f"{name}_base64")
     if text is not None:
         return _from_base64(_text(text, f"{name}_base64"), f"{name}_base64")
@@ -179,7 +179,7 @@ def _bytes_of(row: Mapping[str, Any], name: str, encoding_name: str) -> bytes | 
         raise _Wrong(f"{name} has half of a surrogate pair") from None
 
 
-def _text(text: Any, name: str) -> str:
+def _text(text: object, name: str) -> str:
     if not isinstance(text, str):
         raise _Wrong(f"{name} must be a text or null")
     return text
@@ -203,7 +203,7 @@ def _from_escapes(text: str, name: str) -> bytes:
         raise _Wrong(str(error)) from None
 
 
-def _headers_of(row: Mapping[str, Any]) -> tuple[Header, ...]:
+def _headers_of(row: Mapping[str, object]) -> tuple[Header, ...]:
     rows = row.get("headers")
     if rows is None:
         return ()

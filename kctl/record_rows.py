@@ -54,7 +54,7 @@ DECODED_COLUMNS = (
 
 def record_row(
     partition: TopicPartition, record: Record, leader_epoch: int, *, is_table: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a record as a row; tables have a readable time."""
     key, key_encoding = text_of(record.key)
     value, value_encoding = text_of(record.value)
@@ -75,20 +75,20 @@ def record_row(
 
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, Sequence[Any]]]:
     """Return the rows of a run: what all of them share, and the columns that vary.
 
     They are those that `record_row` makes of each record.
     """
     from kctl.render.bulk import Numbers, Texts
 
-    shared: dict[str, Any] = {
+    shared: dict[str, object] = {
         "topic": partition.topic,
         "partition": partition.partition,
         "timestamp_type": run.timestamp_type.label,
         "leader_epoch": run.leader_epoch if run.leader_epoch >= 0 else None,
     }
-    varying: dict[str, Any] = {"offset": Numbers(run.offsets)}
+    varying: dict[str, Sequence[Any]] = {"offset": Numbers(run.offsets)}
     if is_table:
         # Many records are of the same moment.
         times = {time: time_text_or_none(time) for time in set(run.timestamps_ms)}
@@ -139,7 +139,7 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
         return b64encode(raw).decode(), BASE64
 
 
-def _header_row(header: Header) -> dict[str, Any]:
+def _header_row(header: Header) -> dict[str, object]:
     key, raw = header
     value, encoding = text_of(raw)
     return {"key": key, "value": value, "encoding": encoding}

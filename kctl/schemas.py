@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
 from kctl.render.columns import Column
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-Schema = dict[str, Any]
+Schema = dict[str, object]
 
 
 class JsonOutput(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import LogDirView, api_versions, describe_log_dirs
@@ -282,7 +282,7 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
     return end_with(API_COLUMNS, rows, output, failures=failures)
 
 
-def _api_row(key: int, versions: VersionRange) -> dict[str, Any]:
+def _api_row(key: int, versions: VersionRange) -> dict[str, object]:
     """Return a row; an API that this release does not know has a number for its name."""
     name, usable = f"API {key}", None
     try:

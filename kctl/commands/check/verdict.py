@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.fact_gathering import gather_facts
@@ -181,7 +181,7 @@ def _of_store(
 
 def _row(finding: HealthFinding, look: _Look) -> dict[str, object]:
     move, cause = finding.move, finding.cause
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "severity": finding.severity,
         "finding": finding.kind,
         "subject": finding.subject,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.cluster import daemon, repair
 from engine.cluster.data_directory import DataDirectory
@@ -75,7 +75,7 @@ def _question(data: DataDirectory, found: Repair) -> str:
 
 
 def _rows(found: Repair, result: str) -> list[dict[str, object]]:
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}
         for path, reason in found.reasons.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.batch_reading import StoredBatches, stored_batches
 from engine.client.blocking import KafkaClient
@@ -146,7 +146,7 @@ def _exact_rows(
     logs: dict[TopicPartition, _KnownLog],
     settings: CleaningSettings,
     now_ms: int,
-) -> tuple[list[dict[str, Any]], int]:
+) -> tuple[list[dict[str, object]], int]:
     """Read all records; returns the rows, and of how many partitions something is missing."""
     rows, failures = [], 0
     # Once for keys, once for the rest.

@@ -5,8 +5,6 @@ A tool's words are its own: they are read by `kctl/compat`, not by Typer, which 
 
 from __future__ import annotations
 
-from typing import Any
-
 
 def run(args: list[str]) -> int:
     """Run a tool with its words as they are, or a command of ours."""
@@ -20,7 +18,7 @@ def run(args: list[str]) -> int:
     return run_typer(app, "kctl compat", args)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return the Typer application when somebody asks for it."""
     if name == "app":
         from kctl.commands.compat.typer_app import app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.settings import client_settings, parse_addresses
 from engine.config.java_properties import parse_properties
@@ -62,7 +62,7 @@ def list_contexts(output: str) -> int:
     return exits.OK
 
 
-def _row(name: str, profiles: Profiles) -> dict[str, Any]:
+def _row(name: str, profiles: Profiles) -> dict[str, object]:
     return {
         "name": name,
         "is_current": name == profiles.current,

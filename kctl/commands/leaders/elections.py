@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient, leader_of
 from engine.client.leader_admin import Election
@@ -234,7 +234,7 @@ def _question(client: KafkaClient, election: Election, count: int) -> str:
 
 def _election_row(
     key: TopicPartition, partition: PartitionView, new_leader: int | None, result: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "topic": key.topic,
         "partition": key.partition,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.inspection.findings import Severity
 from kctl.render import Column
@@ -165,7 +165,7 @@ def diff_row(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _batch(batch: BatchPrint) -> dict[str, Any]:
+def _batch(batch: BatchPrint) -> dict[str, object]:
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.reassignments import alter_reassignments, list_reassignments
@@ -125,7 +125,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     return end_with(CANCEL_COLUMNS, rows, output, failures=failures)
 
 
-def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str, Any]:
+def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str, object]:
     return {**key._asdict(), "replicas": list(replicas), "result": result}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError, StorageError
@@ -308,7 +307,7 @@ def print_ends(
     return exits.FAILED if failures else exits.OK
 
 
-def _end_row(change: PartitionChange, how: str) -> dict[str, Any]:
+def _end_row(change: PartitionChange, how: str) -> dict[str, object]:
     return {
         "topic": change.topic,
         "partition": change.partition,

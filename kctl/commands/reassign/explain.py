@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from engine.planner.plan import PartitionChange
 from engine.reassign.explaining import MoveStep, steps_of
@@ -38,7 +37,7 @@ def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
     return exits.OK
 
 
-def _rows(change: PartitionChange) -> list[dict[str, Any]]:
+def _rows(change: PartitionChange) -> list[dict[str, object]]:
     return [
         {
             "topic": change.topic,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.settings import ClientSettings, parse_addresses
@@ -121,7 +121,7 @@ def _ports() -> RehearsalPorts:
     )
 
 
-def _row(step: SeenStep) -> dict[str, Any]:
+def _row(step: SeenStep) -> dict[str, object]:
     change = step.change
     return {
         "at_ms": step.at_ms,

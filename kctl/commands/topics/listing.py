@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import PartitionView, TopicView
@@ -426,7 +426,7 @@ def _heading(topic: TopicView, facts: _Facts) -> str:
     return "  ".join(parts)
 
 
-def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, Any]:
+def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, object]:
     return {
         "name": topic.name,
         "topic_id": topic_id_text(topic),

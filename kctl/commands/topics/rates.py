@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from engine.client.rates import PartitionRate
 from engine.model import TopicPartition
@@ -41,7 +40,7 @@ def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
 
 def topic_rate_row(
     topic: str, partitions: Iterable[int], rates: Mapping[TopicPartition, PartitionRate]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the fields of a topic's rate: the sum, and the partition that has most of it."""
     found = {
         partition: rate

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.errors import EngineError
@@ -240,7 +240,7 @@ def stat_columns(output: str) -> tuple[Column, ...]:
     return PLAIN_STAT_COLUMNS
 
 
-def stat_row(path: str, stat: Stat) -> dict[str, Any]:
+def stat_row(path: str, stat: Stat) -> dict[str, object]:
     """Return the cells of a node."""
     owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
     times = {"ctime": iso_time(stat.ctime_ms), "mtime": iso_time(stat.mtime_ms)}
