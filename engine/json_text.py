@@ -13,14 +13,14 @@ is nested deeply. Here each of these is a ValueError that says why.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from engine.limits import JSON_DEPTH_MAX
 
 TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
 
 
-def read_json(raw: bytes | str) -> Any:
+def read_json(raw: bytes | str) -> object:
     """Return a document that can be written again; raises ValueError with the reason."""
     import json
 
@@ -32,7 +32,7 @@ def read_json(raw: bytes | str) -> Any:
     return document
 
 
-def json_text(document: Any, *, separators: tuple[str, str] | None = None) -> str:
+def json_text(document: object, *, separators: tuple[str, str] | None = None) -> str:
     """Return the JSON of plain values, fit for UTF-8; raises ValueError with the reason."""
     import json
 
@@ -50,7 +50,7 @@ def json_text(document: Any, *, separators: tuple[str, str] | None = None) -> st
     return text
 
 
-def is_too_deep(document: Any) -> bool:
+def is_too_deep(document: object) -> bool:
     """Return whether lists and objects lie in each other more than JSON_DEPTH_MAX deep."""
     level = [document]
     for _ in range(JSON_DEPTH_MAX + 1):
@@ -65,7 +65,7 @@ def is_too_deep(document: Any) -> bool:
     return True
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON value")
 
 

@@ -15,7 +15,7 @@ waits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.connection import READY, BrokerConnection, Call, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
@@ -234,6 +234,6 @@ class LoopConnection:
         return TimedOut(what, self._timeout_ms)
 
 
-def message_of(response: Response) -> Any:
+def message_of(response: Response) -> object:
     """Return the message of a response."""
     return response.message

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
@@ -225,7 +225,7 @@ class Cluster:
         await broker.stop()
         self.brokers.remove(broker)
 
-    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
         """Have all brokers do what is wanted of all; returns what each says of its logs."""
         brokers = list(self.brokers)
         return {broker.broker_id: await carry_out(broker, request) for broker in brokers}

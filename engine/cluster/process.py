@@ -18,7 +18,7 @@ import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
@@ -66,7 +66,7 @@ class ServedBrokers(Protocol):
 
 S = TypeVar("S", bound=ServedBrokers)
 #: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
-Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, S]]
+Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[object, None, S]]
 
 
 class BrokerGaveUp(EngineError):
@@ -175,7 +175,7 @@ class Process:
         finally:
             garbage.end()
 
-    def _finish(self, work: Coroutine[Any, None, T]) -> T:
+    def _finish(self, work: Coroutine[object, None, T]) -> T:
         """Turn the loop until work is done that may wait for a metadata store elsewhere."""
         promise = drive(work)
         if not promise.is_kept:

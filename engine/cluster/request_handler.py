@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.cluster.broker_processes import (
     BrokerNotRunning,
@@ -58,7 +58,7 @@ class Members(ServedBrokers, Protocol):
         """Stop a broker that runs, its leaders first."""
         ...
 
-    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
         """Have all brokers that run do what is wanted of all; returns what each says of logs."""
         ...
 
@@ -113,7 +113,7 @@ class ClusterKeeper:
         #: The last request that was carried out, by an earlier process too.
         self._done = last_number(data, data.response_path)
         # What brokers said of their logs to the last request.
-        self._logs: dict[int, list[dict[str, Any]]] = {}
+        self._logs: dict[int, list[dict[str, object]]] = {}
 
     def look(self) -> None:
         """Carry out the request that is there, unless another one is under way."""

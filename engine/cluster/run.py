@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.cluster.broker_processes import BrokerInUse
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
@@ -262,7 +262,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     network_path = data.member_network_path(broker_id)
     apply_faults(data, process.links, network_path)
 
-    def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+    def opening(on_fatal: Callable[[str], None]) -> Coroutine[object, None, Cluster]:
         process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
             sessions,
@@ -324,7 +324,7 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 
 
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
-    def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+    def opening(on_fatal: Callable[[str], None]) -> Coroutine[object, None, Cluster]:
         cluster = Cluster(
             sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False
         )

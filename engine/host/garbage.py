@@ -19,7 +19,7 @@ was frozen since may be that many, for some of it may have been freed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from engine.host.ports import Clock, Timers
 from engine.limits import FROZEN_OBJECTS_MAX, FULL_COLLECTION_AFTER, WHOLE_COLLECTION_MS
@@ -53,7 +53,7 @@ class Collector(Protocol):
         """Return how many objects no collection looks at; walks all of them."""
         ...
 
-    def get_objects(self, generation: int) -> list[Any]:
+    def get_objects(self, generation: int) -> list[object]:
         """Return the objects of a generation."""
         ...
 

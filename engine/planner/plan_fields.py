@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from engine.errors import EngineError
 
@@ -40,7 +40,7 @@ def parse_document(text: str) -> PlanFields:
     return PlanFields("", value)
 
 
-def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _single(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.model import TopicPartition
 from engine.planner.cluster_model import ClusterModel
@@ -171,7 +171,7 @@ def _lines(rows: Sequence[str]) -> str:
     return ",\n   ".join(rows)
 
 
-def _kafka_row(change: PartitionChange) -> dict[str, Any]:
+def _kafka_row(change: PartitionChange) -> dict[str, object]:
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -180,7 +180,7 @@ def _kafka_row(change: PartitionChange) -> dict[str, Any]:
     }
 
 
-def _own_row(change: PartitionChange) -> dict[str, Any]:
+def _own_row(change: PartitionChange) -> dict[str, object]:
     return {
         "old_replicas": change.old_replicas,
         "old_leader": change.old_leader,
@@ -192,7 +192,7 @@ def _own_row(change: PartitionChange) -> dict[str, Any]:
     }
 
 
-def _broker_row(broker: BrokerFigures) -> dict[str, Any]:
+def _broker_row(broker: BrokerFigures) -> dict[str, object]:
     return broker._asdict() | {
         "before": broker.before._asdict(),
         "after": broker.after._asdict(),

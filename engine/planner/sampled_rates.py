@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.model import TopicPartition
 from engine.planner.cluster_model import ClusterModel
@@ -26,7 +26,7 @@ def with_rates(model: ClusterModel, rates: SampledRates) -> ClusterModel:
     return ClusterModel(model.brokers, partitions)
 
 
-def rates_to_fields(rates: SampledRates) -> dict[str, Any]:
+def rates_to_fields(rates: SampledRates) -> dict[str, object]:
     """Return samples as fields of a plan's file, a row for each topic."""
     by_topic: dict[str, list[tuple[int, int]]] = {}
     for name, rate in sorted(rates.bytes_per_s.items()):

@@ -264,7 +264,7 @@ def is_held(files: HeldFiles, path: str) -> bool:
     return False
 
 
-def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[Any]]:
+def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]
         for setting, value in values.items()

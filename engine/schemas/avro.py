@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, isnan
-from typing import Any
 
 from engine.errors import EngineError
 from engine.schemas.schema import Schema, UnusableSchema
 
 
-def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
+def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
     """Return what reads values of a schema; raises UnusableSchema.
 
     It raises ValueError for bytes that are no such value.
@@ -21,7 +20,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
     import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
 
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     try:
         waiting = [text for _, text in schema.references]
         while waiting:
@@ -46,7 +45,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
     ) as error:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
 
-    def read(content: bytes) -> Any:
+    def read(content: bytes) -> object:
         stream = BytesIO(content)
         try:
             value = fastavro.schemaless_reader(stream, parsed, None)
@@ -62,7 +61,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
     return read
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return a value of what JSON has.
 
     Times are ISO 8601, bytes text or base64, numbers that are none in JSON text, as Protobuf's.

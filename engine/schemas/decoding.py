@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
 from engine.errors import EngineError
 from engine.json_text import TOO_DEEP, json_text, read_json
@@ -60,7 +59,7 @@ class SchemaDecoder:
         """`source` has schemas by id; `one` is for all bytes without an envelope."""
         self._source = source
         self._one = None if one is None else reader_of(one, "the schema", is_enveloped=False)
-        self._readers: dict[int, Callable[[bytes], Any] | EngineError] = {}
+        self._readers: dict[int, Callable[[bytes], object] | EngineError] = {}
         self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:
@@ -71,7 +70,7 @@ class SchemaDecoder:
             self._source is not None and open_envelope(raw) is not None
         )
 
-    def value(self, raw: bytes) -> Any:
+    def value(self, raw: bytes) -> object:
         """Return what bytes say that `decodes` was true for; raises EngineError."""
         if self._one is not None:
             return _value(self._one, raw, "the schema")
@@ -80,7 +79,7 @@ class SchemaDecoder:
         what = f"schema {envelope.schema_id}"
         return _value(self._reader(envelope.schema_id, what), envelope.content, what)
 
-    def _reader(self, schema_id: int, what: str) -> Callable[[bytes], Any]:
+    def _reader(self, schema_id: int, what: str) -> Callable[[bytes], object]:
         reader = self._readers.get(schema_id)
         if reader is None:
             reader = self._new_reader(schema_id, what)
@@ -88,7 +87,7 @@ class SchemaDecoder:
             raise reader
         return reader
 
-    def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], Any] | EngineError:
+    def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
         """Ask for a schema; a failure that may pass is kept for some values only."""
         failure = self._passing.get(schema_id)
         if failure is not None:
@@ -116,7 +115,7 @@ class SchemaDecoder:
         raise AssertionError("the last try returns")
 
 
-def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:
+def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
     try:
         value = reader(content)
         # All that shows it later writes what this does.
@@ -128,7 +127,7 @@ def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:
         raise Undecodable(what, TOO_DEEP) from error
 
 
-def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
+def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
     """Return what reads values of a schema, which raises ValueError for others.
 
     Errors: UnusableSchema, SchemaPackageMissing.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
@@ -90,7 +90,7 @@ class SimulatedBroker:
         self._events = events
         self._is_ending = False
         self._has_given_up = False
-        self._opening: Coroutine[Any, None, Broker] | None = None
+        self._opening: Coroutine[object, None, Broker] | None = None
         self._buried: list[object] = []
 
     @property

@@ -18,7 +18,7 @@ import pickle
 from contextlib import suppress
 from enum import Enum
 from traceback import format_exception
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.errors import EngineError
 from engine.host.ports import SideProcess, SideProcessGone
@@ -57,8 +57,8 @@ class Failed(NamedTuple):
     """An expected error, in parts: its constructor takes others than it keeps."""
 
     kind: type[EngineError]
-    args: tuple[Any, ...]
-    fields: dict[str, Any]
+    args: tuple[object, ...]
+    fields: dict[str, object]
 
     def error(self) -> EngineError:
         """Return the error as it was raised."""
