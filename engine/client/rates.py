@@ -1,6 +1,6 @@
 """How fast partitions are written to, sampled from outside: two looks, some time apart.
 
-object cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
+Any cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
 offset (ListOffsets). Nothing tells what consumers read.
 
 | between the looks | bytes written |

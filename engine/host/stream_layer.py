@@ -11,7 +11,7 @@ own calls for the bytes of one connection, and two of its own:
 | flush | sends what it has taken and still holds | WantsWrite |
 | has_more | whether bytes wait that were taken from the socket already | |
 
-object other OSError ends the connection, with what it says. What fails in a handshake is an OSError.
+Any other OSError ends the connection, with what it says. What fails in a handshake is an OSError.
 
 Differs: Kafka's TransportLayer has the same place (PlaintextTransportLayer, SslTransportLayer).
 """
