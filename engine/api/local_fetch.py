@@ -13,8 +13,8 @@ from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
-from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.local_fetch import LocalFetch, LocalFetched
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.parked_fetch import local_park
 from engine.replication.partition_types import FetchSpec
 

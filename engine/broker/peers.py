@@ -49,6 +49,11 @@ class LinkSettings(NamedTuple):
 class BrokerLink(Protocol):
     """One broker, for one of those who ask."""
 
+    @property
+    def is_same(self) -> bool:
+        """Return whether it runs in this process, in the same life, that was asked last."""
+        ...
+
     def ask(self, call: Call) -> Promise[Any]:
         """Promise the response to a request; requests are served in the order they were asked."""
         ...
@@ -122,6 +127,8 @@ class LocalLink:
 class RemoteLink:
     """A broker of another process."""
 
+    is_same = False
+
     def __init__(
         self, connection: LoopConnection, on_close: Callable[[RemoteLink], None] = _ignore
     ) -> None:
@@ -159,7 +166,7 @@ class Peers:
         settings: LinkSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
-        """`near` are the brokers of this process, filled by whoever starts and stops them.
+        """`local` are the brokers of this process, filled by whoever starts and stops them.
 
         `links` has the faults between brokers; None: there are never any.
         """

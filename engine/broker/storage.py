@@ -2,7 +2,7 @@
 
 ```
 LogManager <── Leadership ──> ReplicaManager ──> IsrProposals ──> the controller
-    │              ^                ├──> ReplicaFetchers ──> leaders
+    │              ^                ├──> ReplicaFetcherManager ──> leaders
     │              │                │
     └── config ── LiveConfig ───────┘     a directory that fails:
                                           LogManager ──> partitions offline ──> on_offline
@@ -24,9 +24,7 @@ from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
 from engine.broker.isr_writes import IsrWritePorts, IsrWrites, writes_sets_itself
-from engine.broker.leader_fetcher import FetcherPorts
 from engine.broker.peers import Peers
-from engine.broker.replica_fetching import ReplicaFetchers
 from engine.broker.replication_quotas import ReplicationQuotas
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
@@ -44,13 +42,15 @@ from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE
 from engine.replication.effects import ProposeIsr
-from engine.replication.follower_logs import FollowerLogs
+from engine.replication.following.followed_partitions import ReplicaFetcherConfig
+from engine.replication.following.follower_logs import FollowerLogs
+from engine.replication.following.leader_end_point import FetcherPorts
+from engine.replication.following.replica_fetcher_manager import ReplicaFetcherManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
-from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.state_text import state_text
 from engine.znode.client import ZnodeClient
@@ -182,9 +182,14 @@ class Storage:
             chunk_bytes=config.replica_fetch_max_bytes,
             backoff_ms=config.replica_fetch_backoff_ms,
         )
-        self.fetchers = ReplicaFetchers(
+        self.fetchers = ReplicaFetcherManager(
             FetcherPorts(
-                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
+                config.broker_id,
+                ports.epoch,
+                metadata_cache,
+                ports.peers.replica_link,
+                host.timers,
+                host.clock,
             ),
             _fetcher_config(config),
             fetcher_count=config.num_replica_fetchers,

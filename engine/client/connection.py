@@ -90,7 +90,7 @@ class FastExchange(Protocol):
 class Call(NamedTuple):
     """A request: `message` may be a function of the version that was agreed on.
 
-    `lowest` and `highest` bound the version further than both sides do. `near` asks the same of a
+    `lowest` and `highest` bound the version further than both sides do. `local` asks the same of a
     broker of this process, in values that its row knows. `fast` is shown each response first.
     """
 

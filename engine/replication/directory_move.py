@@ -23,7 +23,8 @@ from typing import NamedTuple, TypeAlias, assert_never
 from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_types import OffsetOutOfRange
-from engine.replication.fetch_state import (
+from engine.replication.fetched_append import append_fetched
+from engine.replication.following.fetch_state import (
     CutTo,
     CutWhereParted,
     OwnLog,
@@ -31,7 +32,6 @@ from engine.replication.fetch_state import (
     cut_offset,
     start_behind,
 )
-from engine.replication.fetched_append import append_fetched
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
 

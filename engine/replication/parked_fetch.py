@@ -29,7 +29,7 @@ from engine.log.fast_log_reader import read_slice_fast
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResults, ReadNow
-from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.unchanged import Told, is_unchanged

@@ -153,7 +153,7 @@ def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) 
     if not history.forks or node.broker is None or partition is None or partition.is_leader:
         return False
     fetchers = node.broker.storage.fetchers.fetchers.values()
-    return all(key not in each.fetcher.states for each in fetchers)
+    return all(key not in each.followed.states for each in fetchers)
 
 
 def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:

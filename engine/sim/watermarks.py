@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from engine.broker.leader_fetcher import LeaderFetcher
 from engine.model import TopicPartition
-from engine.replication.fetch_state import FetchPhase
+from engine.replication.following.fetch_state import FetchPhase
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.partition import Partition
 from engine.sim.node import SimulatedBroker
 
@@ -34,7 +34,7 @@ _EPOCHS = 2
 class Lag(NamedTuple):
     """A follower that has less committed than it could."""
 
-    fetcher: LeaderFetcher
+    fetcher: ReplicaFetcher
     leader: Partition
     leader_epoch: int
     session_id: int
@@ -84,13 +84,13 @@ class WatermarkRules:
         self._lags = lags
 
     def _lagging(
-        self, fetcher: LeaderFetcher, followed: Mapping[TopicPartition, Partition]
+        self, fetcher: ReplicaFetcher, followed: Mapping[TopicPartition, Partition]
     ) -> Iterable[tuple[TopicPartition, Lag]]:
         leader = self._nodes[fetcher.leader_id].broker
         if leader is None:
             return
         led = leader.storage.replica_manager.partitions
-        for key, state in fetcher.fetcher.states.items():
+        for key, state in fetcher.followed.states.items():
             own, theirs = followed.get(key), led.get(key)
             if own is None or theirs is None or not theirs.is_leader:
                 continue

@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.api.fast_follower_fetch import FastFollowerFetch
-from engine.broker.fast_fetch_cycle import FastFetchCycle
 from engine.errors import ApiError, EngineError
 from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
+from engine.replication.following.fast_fetch_cycle import FastFetchCycle
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchSpec, PartitionState
 from engine.replication.replica_manager import ReplicaManager

@@ -10,16 +10,16 @@ from engine.host.ports import Clock
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult
-from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.follower_logs import FollowerLogs
-from engine.replication.partition import Partition
-from engine.replication.partition_types import FetchParams, FetchSpec
-from engine.replication.replica_fetcher import (
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.followed_partitions import (
     EpochAnswer,
     EpochQuestion,
+    FollowedPartitions,
     LeaderEnds,
-    ReplicaFetcher,
 )
+from engine.replication.following.follower_logs import FollowerLogs
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.replication_quota import ReplicationQuota
 from engine.replication.watermark import Isolation
@@ -85,18 +85,18 @@ def fetch_once(
 
     `epoch` stands in place of the leader epoch that the follower knows.
     """
-    fetcher = ReplicaFetcher(FollowerLogs(replicas), clock, unthrottled(clock))
+    followed = FollowedPartitions(FollowerLogs(replicas), clock, unthrottled(clock))
     key, log = follower.topic_partition, follower.log
     before = log.log_end_offset
-    fetcher.add(key, follower.leader_epoch)
-    requested = fetcher.requested()
+    followed.add(key, follower.leader_epoch)
+    requested = followed.requested()
     sent = requested
     if epoch is not None:
         sent = {key: spec._replace(current_leader_epoch=epoch) for key, spec in requested.items()}
     if not requested:
         return [f"{follower.broker_id}: follows nobody"]
     ((_, answer),) = answers_of(leader, follower.broker_id, sent)
-    fetcher.taken(requested, [(key, answer)])
+    followed.taken([(key, answer)])
     return [f"{follower.broker_id}: {_told(follower, before, answer)}"]
 
 

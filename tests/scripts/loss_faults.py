@@ -12,8 +12,8 @@ from engine.log import local_log
 from engine.log.producer_state import ProducerState
 from engine.log.recovery import loader
 from engine.log.recovery.swap_recovery import SwapPlan, plan_swaps
-from engine.replication.fetch_state import OwnLog
-from engine.replication.follower_logs import FollowerLogs
+from engine.replication.following.fetch_state import OwnLog
+from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EnoughReplicas, PartitionState
 

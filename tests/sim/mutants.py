@@ -27,9 +27,9 @@ from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.log.epoch_cache import EpochCache
 from engine.replication import partition as partitions
+from engine.replication.following.followed_partitions import FollowedPartitions
 from engine.replication.leadership import Leadership
 from engine.replication.partition import Partition
-from engine.replication.replica_fetcher import ReplicaFetcher
 from engine.sim import node
 from engine.sim.plan import plan_of
 from engine.sim.simulation import run_plan
@@ -113,13 +113,13 @@ def failed_orders_stay_secret(patch: pytest.MonkeyPatch) -> None:
 
 def passed_over_is_known(patch: pytest.MonkeyPatch) -> None:
     """Go on with a fetch session after an answer that was passed over."""
-    taken = ReplicaFetcher.taken
+    taken = FollowedPartitions.taken
 
-    def certain(self: ReplicaFetcher, *arguments: Any) -> bool:
+    def certain(self: FollowedPartitions, *arguments: Any) -> bool:
         taken(self, *arguments)
         return True
 
-    patch.setattr(ReplicaFetcher, "taken", certain)
+    patch.setattr(FollowedPartitions, "taken", certain)
 
 
 def targets_need_not_catch_up(patch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from engine.broker.leader_fetcher import LeaderFetcher
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.host.memory import MemoryFiles
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition
 from engine.sim.clients import passing_kind
@@ -103,7 +103,7 @@ def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
 def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
     epochs: int, is_truncating: bool, cuts: int, is_owed: bool
 ) -> None:
-    fetcher, leader = cast(LeaderFetcher, object()), cast(Partition, object())
+    fetcher, leader = cast(ReplicaFetcher, object()), cast(Partition, object())
     before = Lag(fetcher, leader, 1, 7, 32, 31, False, 4)
     later = Lag(fetcher, leader, 1, 7, 32 + epochs, 40, is_truncating, 4 + cuts)
     assert later.is_behind(before)

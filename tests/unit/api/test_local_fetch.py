@@ -15,7 +15,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
-from engine.replication.local_fetch import LocalFetch, LocalFetched
+from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.watermark import Isolation
 from tests.unit.broker.memory_cluster import T0, MemoryCluster

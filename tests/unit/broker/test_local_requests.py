@@ -11,7 +11,7 @@ from engine.client.errors import Unreachable
 from engine.errors import ConfigError, InvariantBroken
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
-from engine.replication.local_fetch import LocalFetch
+from engine.replication.following.local_fetch import LocalFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.watermark import Isolation

@@ -28,7 +28,7 @@ def part(cluster: MemoryCluster, *groups: list[str]) -> None:
 
 def fetches_directly(cluster: MemoryCluster, follower: int, leader: int) -> bool:
     return isinstance(
-        cluster.brokers[follower].storage.fetchers.fetchers[leader, 0]._link, LocalLink
+        cluster.brokers[follower].storage.fetchers.fetchers[leader, 0]._leader._link, LocalLink
     )
 
 

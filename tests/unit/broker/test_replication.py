@@ -130,7 +130,7 @@ def test_fetchers_are_shared_out_by_the_hash_and_end_with_their_last_partition(
     fetchers = cluster.brokers[2].storage.fetchers
     # 31 * 't'.hashCode() is even.
     assert {(1, 0): [0, 2], (1, 1): [1]} == {
-        key: [each.partition for each in sorted(one.fetcher.states)]
+        key: [each.partition for each in sorted(one.followed.states)]
         for key, one in fetchers.fetchers.items()
     }
     cluster.stop(1)

@@ -8,7 +8,7 @@ from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.log.segment import Segment
 from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
-from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
+from engine.replication.following.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
 from engine.replication.partition_types import EpochEnd
 from tests.unit.log.writing import batches_of, fill, new_log, sent
 from tests.unit.replication.replicas import leader_of, state

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from engine.broker.leader_fetcher import LeaderFetcher
 from engine.host.promise import Promise
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
-from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.local_fetch import LocalFetch
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.local_fetch import LocalFetch
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.parked_fetch import LeaderSide, LocalParkedFetch, SessionParkedFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -68,7 +68,7 @@ class Rounds:
         return self.cluster.brokers[1].storage.replica_manager
 
     @property
-    def fetcher(self) -> LeaderFetcher:
+    def fetcher(self) -> ReplicaFetcher:
         return self.cluster.brokers[2].storage.fetchers.fetchers[1, 0]
 
     def append(self, key: TopicPartition = T0) -> Promise[Any]:
@@ -130,7 +130,7 @@ def test_a_region_of_a_file_is_given_too(rounds: Rounds) -> None:
 
 def test_what_a_fetcher_does_not_follow_any_more_ends_the_round(rounds: Rounds) -> None:
     appended = rounds.append()
-    rounds.fetcher.fetcher.remove(T0)
+    rounds.fetcher.followed.remove(T0)
     rounds.run()
     assert not appended.is_kept
     assert 1 == rounds.ends()[2][0]

@@ -8,19 +8,23 @@ stop       ── removed from its fetcher ── its last one? ─────�
 The number of a partition is that of Kafka's, so that what is seen in one place is looked for in
 the same one in the other.
 
-Source: PART-8; Kafka's AbstractFetcherManager.
+Source: PART-8; Kafka's ReplicaFetcherManager.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.broker.leader_fetcher import FetcherPorts, LeaderFetcher
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
-from engine.replication.follower_logs import FollowerLogs
-from engine.replication.replica_fetcher import ReplicaFetcher, ReplicaFetcherConfig
+from engine.replication.following.followed_partitions import (
+    FollowedPartitions,
+    ReplicaFetcherConfig,
+)
+from engine.replication.following.follower_logs import FollowerLogs
+from engine.replication.following.leader_end_point import FetcherPorts
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.replication_quota import ReplicationQuota
 
 
@@ -33,7 +37,7 @@ def fetcher_number(topic_partition: TopicPartition, fetcher_count: int) -> int:
     return (0 if signed == -0x8000_0000 else abs(signed)) % fetcher_count
 
 
-class ReplicaFetchers:
+class ReplicaFetcherManager:
     """The fetchers of one broker; see `engine.replication.ports.ReplicaFetching`."""
 
     def __init__(
@@ -51,12 +55,12 @@ class ReplicaFetchers:
         self._fetcher_count = fetcher_count
         self._logs = logs
         self._quota = quota
-        self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
+        self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
         self._is_stopped = False
         self._begins = True
 
     @property
-    def fetchers(self) -> dict[tuple[int, int], LeaderFetcher]:
+    def fetchers(self) -> dict[tuple[int, int], ReplicaFetcher]:
         """Return the fetchers by leader and number."""
         return dict(self._fetchers)
 
@@ -70,8 +74,10 @@ class ReplicaFetchers:
         key = leader_id, number
         fetcher = self._fetchers.get(key)
         if fetcher is None:
-            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._quota, self._config)
-            fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports, number)
+            followed = FollowedPartitions(
+                self._logs(), self._ports.clock, self._quota, self._config
+            )
+            fetcher = self._fetchers[key] = ReplicaFetcher(leader_id, followed, self._ports, number)
         fetcher.add(topic_partition, leader_epoch)
         self._remove(topic_partition, spared=fetcher)
 
@@ -87,7 +93,7 @@ class ReplicaFetchers:
         fetchers, self._fetchers = self._fetchers, {}
         for (leader_id, _), fetcher in fetchers.items():
             fetcher.close()
-            for topic_partition, state in fetcher.fetcher.states.items():
+            for topic_partition, state in fetcher.followed.states.items():
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
@@ -104,11 +110,11 @@ class ReplicaFetchers:
         for fetcher in fetchers.values():
             fetcher.close()
 
-    def _remove(self, topic_partition: TopicPartition, *, spared: LeaderFetcher | None) -> None:
+    def _remove(self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None) -> None:
         """Take a partition from all fetchers but one; those that have none left are closed."""
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
-                fetcher.fetcher.remove(topic_partition)
-            if not fetcher.fetcher.states:
+                fetcher.followed.remove(topic_partition)
+            if not fetcher.followed.states:
                 del self._fetchers[key]
                 fetcher.close()

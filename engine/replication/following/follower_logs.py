@@ -15,7 +15,7 @@ from engine.errors import ApiError, StorageError
 from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
 from engine.replication.effects import Effect
-from engine.replication.fetch_state import (
+from engine.replication.following.fetch_state import (
     AppendFetched,
     CloseGap,
     CutTo,

@@ -16,19 +16,20 @@ from engine.kafka_errors import (
     kafka_error,
 )
 from engine.log.epoch_cache import EpochGap
+from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
 from engine.naming import uuid_text
-from engine.replication.fetch_state import FetchPhase, LeaderAnswer
-from engine.replication.follower_logs import FollowerLogs
-from engine.replication.partition import Partition
-from engine.replication.partition_types import EpochEnd, FetchSpec
-from engine.replication.replica_fetcher import (
+from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.followed_partitions import (
     EpochAnswer,
     EpochQuestion,
+    FollowedPartitions,
     LeaderEnds,
-    ReplicaFetcher,
     ReplicaFetcherConfig,
 )
+from engine.replication.following.follower_logs import FollowerLogs
+from engine.replication.partition import Partition
+from engine.replication.partition_types import EpochEnd, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from tests.scripts.follower import answers_of, ends_of, epochs_of
 from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, open_log, sent
@@ -49,7 +50,9 @@ class Pair:
         self.own = Partition(2, new_log(), self.clock, is_alive=lambda _id: True)
         self.leader.add(self.led)
         self.replicas.add(self.own)
-        self.fetcher = ReplicaFetcher(FollowerLogs(self.replicas), self.clock, quota_of(self.clock))
+        self.followed = FollowedPartitions(
+            FollowerLogs(self.replicas), self.clock, quota_of(self.clock)
+        )
         self.epoch = epoch
 
     def begin(self) -> Pair:
@@ -57,23 +60,24 @@ class Pair:
         both = state((1, 2), replicas=(1, 2), epoch=self.epoch)
         self.led.become_leader(both)
         self.own.become_follower(both)
-        self.fetcher.add(PARTITION, self.epoch)
+        self.followed.add(PARTITION, self.epoch)
         return self
 
     def round(self, count: int = 1) -> Pair:
         """Ask the leader, and take what it says."""
         for _ in range(count):
-            requested = self.fetcher.requested()
-            self.fetcher.taken(requested, answers_of(self.leader, 2, requested))
-            ends = self.fetcher.requested_ends()
-            self.fetcher.ends_taken(ends, ends_of(self.leader, ends))
-            epochs = self.fetcher.requested_epoch_ends()
-            self.fetcher.epochs_taken(epochs, epochs_of(self.leader, epochs))
+            requested = self.followed.requested()
+            self.followed.taken(answers_of(self.leader, 2, requested))
+            ends = self.followed.requested_ends()
+            self.followed.ends_taken(ends, ends_of(self.leader, ends))
+            epochs = self.followed.requested_epoch_ends()
+            self.followed.epochs_taken(epochs, epochs_of(self.leader, epochs))
         return self
 
     def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
         """Take an error in place of an answer."""
-        self.fetcher.taken(self.fetcher.requested(), [(key, LeaderAnswer(error_code))])
+        self.followed.requested()
+        self.followed.taken([(key, LeaderAnswer(error_code))])
         return self
 
     def assert_same(self) -> None:
@@ -90,7 +94,7 @@ def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
         pair.own.high_watermark,
         pair.led.high_watermark,
     )
-    assert 0 == pair.fetcher.states[PARTITION].lag
+    assert 0 == pair.followed.states[PARTITION].lag
     pair.round()
     assert 2 == pair.led.high_watermark
     # An answer without a wait was read before the fetch was noted.
@@ -102,7 +106,7 @@ def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
 def test_the_request_tells_the_epochs_and_both_ends() -> None:
     pair = Pair(epoch=5)
     fill(pair.own.log, [3], epoch=4)
-    spec = pair.begin().fetcher.requested()[PARTITION]
+    spec = pair.begin().followed.requested()[PARTITION]
     assert (3, 5, 4, 0) == (
         spec.fetch_offset,
         spec.current_leader_epoch,
@@ -130,8 +134,8 @@ def test_the_watermark_of_a_leader_that_sends_back_to_the_fork_is_not_taken() ->
     pair = Pair(epoch=9)
     fill(pair.led.log, [2], epoch=1)
     fill(pair.own.log, [3], epoch=1)
-    requested = pair.begin().fetcher.requested()
-    assert not pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
+    requested = pair.begin().followed.requested()
+    assert not pair.followed.taken(answers_of(pair.leader, 2, requested))
     assert 2 == pair.own.log.log_end_offset
 
 
@@ -166,21 +170,21 @@ def test_a_disk_that_fails_as_a_log_is_cut_is_told_and_the_partition_not_followe
     own.log.epochs.clear()
     replicas = ReplicaManager(pair.clock, ports_of(offline=told))
     replicas.add(own)
-    fetcher = ReplicaFetcher(FollowerLogs(replicas), pair.clock, quota_of(pair.clock))
+    followed = FollowedPartitions(FollowerLogs(replicas), pair.clock, quota_of(pair.clock))
     own.become_follower(state((1, 2), epoch=5))
     files.fail("truncate", errno.EIO)
-    fetcher.add(PARTITION, 5)
-    assert ({}, 1) == (fetcher.states, len(told))
+    followed.add(PARTITION, 5)
+    assert ({}, 1) == (followed.states, len(told))
     assert caplog.messages[-1].startswith(f"{PARTITION} is fetched no more in this epoch: ")
 
 
 def test_what_was_asked_is_not_all_that_is_followed_once_a_partition_goes() -> None:
     pair = Pair().begin()
-    pair.fetcher.requested()
-    pair.fetcher.remove(OTHER)
-    assert pair.fetcher.is_as_requested
-    pair.fetcher.remove(PARTITION)
-    assert not pair.fetcher.is_as_requested
+    pair.followed.requested()
+    pair.followed.remove(OTHER)
+    assert pair.followed.is_as_requested
+    pair.followed.remove(PARTITION)
+    assert not pair.followed.is_as_requested
 
 
 def test_below_the_leaders_start_all_goes() -> None:
@@ -218,12 +222,12 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
     pair = Pair()
     fill(pair.own.log, [1, 1])
     pair.begin().answer(OFFSET_OUT_OF_RANGE)
-    assert {} == pair.fetcher.requested()
-    requested = pair.fetcher.requested_ends()
+    assert {} == pair.followed.requested()
+    requested = pair.followed.requested_ends()
     assert {PARTITION: 5} == requested
-    pair.fetcher.ends_taken(requested, {PARTITION: ends})
+    pair.followed.ends_taken(requested, {PARTITION: ends})
     assert end == pair.own.log.log_end_offset
-    assert end == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert end == pair.followed.requested()[PARTITION].fetch_offset
     leader_range = f"its leader's range {ends.start_offset} to {ends.end_offset}"
     assert f"{PARTITION} ends at 2, out of {leader_range}" == caplog.messages[0]
 
@@ -231,55 +235,55 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
 def test_ends_that_come_late_are_passed_over() -> None:
     pair = Pair()
     fill(pair.own.log, [1, 1])
-    requested = pair.begin().answer(OFFSET_OUT_OF_RANGE).fetcher.requested_ends()
-    pair.fetcher.ends_taken(requested, {PARTITION: LeaderEnds(0, 0, 2)})
+    requested = pair.begin().answer(OFFSET_OUT_OF_RANGE).followed.requested_ends()
+    pair.followed.ends_taken(requested, {PARTITION: LeaderEnds(0, 0, 2)})
     shorter = {PARTITION: LeaderEnds(0, 0, 1)}
-    pair.fetcher.ends_taken(requested, shorter)
+    pair.followed.ends_taken(requested, shorter)
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.fetcher.add(PARTITION, 6)
-    pair.answer(OFFSET_OUT_OF_RANGE).fetcher.ends_taken(requested, shorter)
+    pair.followed.add(PARTITION, 6)
+    pair.answer(OFFSET_OUT_OF_RANGE).followed.ends_taken(requested, shorter)
     assert 2 == pair.own.log.log_end_offset
-    assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
-    pair.fetcher.remove(PARTITION)
-    pair.fetcher.ends_taken({PARTITION: 6}, shorter)
-    assert ({}, 2) == (pair.fetcher.states, pair.own.log.log_end_offset)
+    assert FetchPhase.TRUNCATING is pair.followed.states[PARTITION].phase
+    pair.followed.remove(PARTITION)
+    pair.followed.ends_taken({PARTITION: 6}, shorter)
+    assert ({}, 2) == (pair.followed.states, pair.own.log.log_end_offset)
 
 
 def test_ends_for_a_replica_that_is_here_no_more_drop_the_partition() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
     pair.replicas.remove(PARTITION)
-    pair.fetcher.ends_taken(pair.fetcher.requested_ends(), {PARTITION: LeaderEnds(0, 0, 1)})
-    assert {} == pair.fetcher.states
+    pair.followed.ends_taken(pair.followed.requested_ends(), {PARTITION: LeaderEnds(0, 0, 1)})
+    assert {} == pair.followed.states
 
 
 def test_partitions_whose_leader_gave_no_answer_rest() -> None:
     pair = Pair().begin()
-    pair.fetcher.unreached([OTHER, PARTITION])
-    assert {} == pair.fetcher.requested()
+    pair.followed.unreached([OTHER, PARTITION])
+    assert {} == pair.followed.requested()
     pair.clock.advance(BACKOFF_MS)
-    assert [PARTITION] == list(pair.fetcher.requested())
+    assert [PARTITION] == list(pair.followed.requested())
 
 
 def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
     pair = Pair().begin()
-    assert not pair.fetcher.taken({}, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert not pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert pair.fetcher.taken({}, [(OTHER, LeaderAnswer(0))]), "nobody follows it"
+    assert pair.followed.taken([(OTHER, LeaderAnswer(0))]), "nobody follows it"
 
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
-    pair.fetcher.ends_taken(pair.fetcher.requested_ends(), {})
-    assert {} == pair.fetcher.requested_ends()
+    pair.followed.ends_taken(pair.followed.requested_ends(), {})
+    assert {} == pair.followed.requested_ends()
     pair.clock.advance(BACKOFF_MS)
-    requested = pair.fetcher.requested_ends()
-    pair.fetcher.ends_taken(requested, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
-    assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
+    requested = pair.followed.requested_ends()
+    pair.followed.ends_taken(requested, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
+    assert FetchPhase.TRUNCATING is pair.followed.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
-    pair.fetcher.ends_taken(
-        pair.fetcher.requested_ends(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)}
+    pair.followed.ends_taken(
+        pair.followed.requested_ends(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)}
     )
-    assert {} == pair.fetcher.states
+    assert {} == pair.followed.states
 
 
 @pytest.mark.parametrize("code", [UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, 56, 3])
@@ -291,14 +295,14 @@ def test_a_partition_with_an_error_rests_and_holds_up_no_other(
     other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
-    pair.fetcher.add(OTHER, 5)
+    pair.followed.add(OTHER, 5)
     pair.answer(code)
     reason = kafka_error(code).name
     assert [f"{PARTITION} is not fetched for a while: {reason}"] == caplog.messages
-    assert [OTHER] == list(pair.fetcher.requested())
-    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
+    assert [OTHER] == list(pair.followed.requested())
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
     pair.clock.advance(BACKOFF_MS)
-    assert {PARTITION, OTHER} == set(pair.fetcher.requested())
+    assert {PARTITION, OTHER} == set(pair.followed.requested())
 
 
 def test_a_fenced_partition_is_dropped_until_the_next_order(
@@ -306,59 +310,81 @@ def test_a_fenced_partition_is_dropped_until_the_next_order(
 ) -> None:
     caplog.set_level("INFO")
     pair = Pair().begin().answer(FENCED_LEADER_EPOCH)
-    assert {} == pair.fetcher.states
+    assert {} == pair.followed.states
     assert [f"{PARTITION} is fetched no more in epoch 5: there is a newer one"] == caplog.messages
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.fetcher.add(PARTITION, 6)
-    assert 6 == pair.fetcher.requested()[PARTITION].current_leader_epoch
+    pair.followed.add(PARTITION, 6)
+    assert 6 == pair.followed.requested()[PARTITION].current_leader_epoch
 
 
 def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair = Pair().begin()
-    requested = pair.fetcher.requested()
+    pair.followed.requested()
     late = [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))]
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.fetcher.add(PARTITION, 6)
-    assert not pair.fetcher.taken(requested, late)
+    pair.followed.add(PARTITION, 6)
+    assert not pair.followed.taken(late)
     assert 0 == pair.own.log.log_end_offset
     refusal = [(PARTITION, LeaderAnswer(FENCED_LEADER_EPOCH))]
-    assert pair.fetcher.taken(requested, refusal), "a late error tells nothing that has to be known"
-    requested = pair.fetcher.requested()
-    assert pair.fetcher.taken(requested, late)
+    assert pair.followed.taken(refusal), "a late error tells nothing that has to be known"
+    pair.followed.requested()
+    assert pair.followed.taken(late)
     assert 3 == pair.own.log.log_end_offset
-    pair.fetcher.taken(requested, late)
-    assert 3 == pair.fetcher.states[PARTITION].fetch_offset
-    pair.fetcher.taken(pair.fetcher.requested(), [(OTHER, LeaderAnswer(0))])
+    pair.followed.taken(late)
+    assert 3 == pair.followed.states[PARTITION].fetch_offset
+    pair.followed.requested()
+    pair.followed.taken([(OTHER, LeaderAnswer(0))])
 
 
 def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behind_it() -> None:
     pair = Pair().begin()
-    spec = pair.fetcher.requested()[PARTITION]
+    spec = pair.followed.requested()[PARTITION]
     given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
-    following = pair.fetcher.take_given(PARTITION, spec, given)
-    assert following == pair.fetcher.requested()[PARTITION]
+    assert pair.followed.awaits_from(PARTITION, spec)
+    assert pair.followed.take_given(PARTITION, given)
     assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
-    assert pair.fetcher.take_given(PARTITION, spec, given) is None, "it was asked for before"
-    assert pair.fetcher.take_given(OTHER, spec, given) is None
-    assert pair.fetcher.awaits(PARTITION, following)
-    assert not pair.fetcher.awaits(PARTITION, spec)
-    assert not pair.fetcher.awaits(OTHER, spec)
+    assert not pair.followed.take_given(PARTITION, given), "it is not asked for yet"
+    assert not pair.followed.take_given(OTHER, given)
+    following = pair.followed.request_on(PARTITION)
+    assert 3 == following.fetch_offset
+    assert pair.followed.awaits(PARTITION)
+    assert pair.followed.awaits_from(PARTITION, following)
+    assert not pair.followed.awaits_from(PARTITION, spec)
+    assert not pair.followed.awaits_from(OTHER, spec)
+    assert {PARTITION: following} == pair.followed.requested()
     assert 3 == pair.own.log.log_end_offset
+
+
+def test_a_request_names_those_that_have_moved_since_the_one_before() -> None:
+    pair = Pair().begin()
+    pair.led.append(sent(2), 1)
+    for moved, start in (({PARTITION}, 0), ({PARTITION}, 0), (set(), 0), ({PARTITION}, 1)):
+        reason = LogStartReason.LEADER_START
+        pair.own.log.maybe_increment_log_start_offset(start, 2, reason)
+        requested = pair.followed.requested()
+        assert moved == pair.followed.moved
+        assert start == requested[PARTITION].log_start_offset
+        pair.followed.taken(answers_of(pair.leader, 2, requested))
+    pair.followed.unreached([PARTITION])
+    pair.clock.advance(BACKOFF_MS)
+    assert [PARTITION] == list(pair.followed.requested())
+    assert set() == pair.followed.moved
 
 
 def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
     pair = Pair()
     quota = quota_of(pair.clock, [PARTITION], 1)
-    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
+    pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
     pair.begin()
-    assert pair.fetcher.next_due_ms() is None
+    assert pair.followed.next_due_ms() is None
     given = LeaderAnswer(0, 9, 0, bytes(sent(3)))
-    assert pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, given)])
-    assert {} == pair.fetcher.requested()
-    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
+    pair.followed.requested()
+    assert pair.followed.taken([(PARTITION, given)])
+    assert {} == pair.followed.requested()
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
     pair.clock.advance(11_000)
-    assert [PARTITION] == list(pair.fetcher.requested())
-    assert pair.fetcher.next_due_ms() is None
+    assert [PARTITION] == list(pair.followed.requested())
+    assert pair.followed.next_due_ms() is None
 
 
 @pytest.mark.parametrize(
@@ -369,42 +395,41 @@ def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
 ) -> None:
     pair = Pair()
     quota = quota_of(pair.clock, [PARTITION], bound_per_s)
-    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
-    spec = pair.begin().fetcher.requested()[PARTITION]
+    pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
+    assert [PARTITION] == list(pair.begin().followed.requested())
     given = LeaderAnswer(0, watermark, 0, bytes(sent(3)))
-    following = pair.fetcher.take_given(PARTITION, spec, given)
+    assert goes_on is pair.followed.take_given(PARTITION, given)
     assert 3 == pair.own.log.log_end_offset
-    assert goes_on is (following is not None)
 
 
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
-    requested = pair.fetcher.requested()
+    assert pair.followed.requested()
     pair.own.become_leader(state((2,), replicas=(1, 2), leader=2, epoch=6))
-    pair.fetcher.taken(requested, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert {} == pair.fetcher.requested()
-    assert {} == pair.fetcher.states
+    assert {} == pair.followed.requested()
+    assert {} == pair.followed.states
 
 
 def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
     pair = Pair().begin()
-    requested = pair.fetcher.requested()
+    requested = pair.followed.requested()
     assert requested
     pair.replicas.remove(PARTITION)
-    assert {} == pair.fetcher.topic_ids([PARTITION])
-    pair.fetcher.taken(requested, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert {} == pair.followed.topic_ids([PARTITION])
+    pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert {} == pair.fetcher.states
-    pair.fetcher.add(PARTITION, 5)
-    assert {} == pair.fetcher.states
+    assert {} == pair.followed.states
+    pair.followed.add(PARTITION, 5)
+    assert {} == pair.followed.states
 
 
 def test_a_log_tells_the_id_of_its_topic() -> None:
     pair = Pair().begin()
-    assert {} == pair.fetcher.topic_ids([PARTITION])
+    assert {} == pair.followed.topic_ids([PARTITION])
     pair.own.log.topic_id = uuid_text(bytes(15) + b"1")
-    assert {PARTITION.topic: bytes(15) + b"1"} == pair.fetcher.topic_ids([PARTITION])
+    assert {PARTITION.topic: bytes(15) + b"1"} == pair.followed.topic_ids([PARTITION])
 
 
 def test_records_with_a_wrong_checksum_are_asked_for_again(
@@ -413,10 +438,11 @@ def test_records_with_a_wrong_checksum_are_asked_for_again(
     pair = Pair().begin()
     bad = bytearray(sent(1))
     bad[-1] ^= 1
-    pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
-    assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.requested())
+    pair.followed.requested()
+    pair.followed.taken([(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
+    assert (0, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
     pair.clock.advance(BACKOFF_MS)
-    assert 0 == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert 0 == pair.followed.requested()[PARTITION].fetch_offset
     assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
 
 
@@ -425,8 +451,9 @@ def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCapture
     fill(pair.own.log, [3])
     pair.begin()
     answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
-    pair.fetcher.taken(pair.fetcher.requested(), [(PARTITION, answer)])
-    assert {} == pair.fetcher.states
+    pair.followed.requested()
+    pair.followed.taken([(PARTITION, answer)])
+    assert {} == pair.followed.states
     assert caplog.messages[0].startswith(f"{PARTITION} is fetched no more in this epoch: ")
     assert 3 == pair.own.log.log_end_offset
 
@@ -436,20 +463,20 @@ def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
     other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
-    pair.fetcher.add(OTHER, 5)
+    pair.followed.add(OTHER, 5)
     pair.led.append(sent(2), 1)
-    requested = {PARTITION: pair.fetcher.requested()[PARTITION]}
-    pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
-    assert [OTHER, PARTITION] == list(pair.fetcher.requested())
+    requested = {PARTITION: pair.followed.requested()[PARTITION]}
+    pair.followed.taken(answers_of(pair.leader, 2, requested))
+    assert [OTHER, PARTITION] == list(pair.followed.requested())
 
 
 def test_limits_are_those_of_the_settings() -> None:
     pair = Pair()
     config = ReplicaFetcherConfig(partition_max_bytes=77)
-    pair.fetcher = ReplicaFetcher(
+    pair.followed = FollowedPartitions(
         FollowerLogs(pair.replicas), pair.clock, quota_of(pair.clock), config
     )
-    assert 77 == pair.begin().fetcher.requested()[PARTITION].max_bytes
+    assert 77 == pair.begin().followed.requested()[PARTITION].max_bytes
 
 
 # Epochs whose first batches are cleaned away
@@ -469,23 +496,23 @@ def cleaned(epoch: int = 6) -> Pair:
 
 
 def fetched_once(pair: Pair) -> Pair:
-    requested = pair.fetcher.requested()
-    assert pair.fetcher.taken(requested, answers_of(pair.leader, 2, requested))
+    requested = pair.followed.requested()
+    assert pair.followed.taken(answers_of(pair.leader, 2, requested))
     return pair
 
 
 def test_an_epoch_behind_a_gap_starts_where_its_leader_says() -> None:
     pair = fetched_once(cleaned())
-    assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
-    assert not pair.fetcher.is_as_requested
-    assert {} == pair.fetcher.requested(), "the leader does not hear of the records yet"
-    assert {} == pair.fetcher.requested_ends()
-    requested = pair.fetcher.requested_epoch_ends()
+    assert FetchPhase.ASKING_EPOCH is pair.followed.states[PARTITION].phase
+    assert not pair.followed.is_as_requested
+    assert {} == pair.followed.requested(), "the leader does not hear of the records yet"
+    assert {} == pair.followed.requested_ends()
+    requested = pair.followed.requested_epoch_ends()
     assert {PARTITION: EpochQuestion(6, GAP)} == requested
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "from where the log ended, until then"
-    pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
+    pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, EPOCH_END)) == pair.own.log.epochs.entries
-    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
     pair.round(2).assert_same()
 
 
@@ -503,78 +530,78 @@ def test_each_epoch_behind_a_gap_is_asked_for() -> None:
     log.append_as_follower(sent(base_offset=14, leader_epoch=6), 0)
     fetched_once(pair)
     before = []
-    while requested := pair.fetcher.requested_epoch_ends():
+    while requested := pair.followed.requested_epoch_ends():
         before.append(requested[PARTITION].gap.epoch_before)
-        pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
+        pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert [2, 5] == before
     assert log.epochs.entries == pair.own.log.epochs.entries
-    assert 15 == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert 15 == pair.followed.requested()[PARTITION].fetch_offset
 
 
 def test_of_a_leader_that_does_not_know_the_epoch_before_nothing_is_taken() -> None:
     pair = fetched_once(cleaned())
-    requested = pair.fetcher.requested_epoch_ends()
-    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(0, 1, 8)})
+    requested = pair.followed.requested_epoch_ends()
+    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(0, 1, 8)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
-    assert {} == pair.fetcher.requested_epoch_ends()
-    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert {} == pair.followed.requested_epoch_ends()
+    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
 
 
 def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
     pair = fetched_once(cleaned())
-    pair.fetcher.epochs_taken(pair.fetcher.requested_epoch_ends(), {})
-    assert {} == pair.fetcher.requested_epoch_ends()
+    pair.followed.epochs_taken(pair.followed.requested_epoch_ends(), {})
+    assert {} == pair.followed.requested_epoch_ends()
     pair.clock.advance(BACKOFF_MS)
-    requested = pair.fetcher.requested_epoch_ends()
-    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
-    assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
+    requested = pair.followed.requested_epoch_ends()
+    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
+    assert FetchPhase.ASKING_EPOCH is pair.followed.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
-    requested = pair.fetcher.requested_epoch_ends()
-    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
-    assert {} == pair.fetcher.states
+    requested = pair.followed.requested_epoch_ends()
+    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
+    assert {} == pair.followed.states
 
 
 def test_an_epoch_that_was_not_told_is_asked_for_in_the_next_leader_epoch() -> None:
     pair = fetched_once(cleaned())
-    late = pair.fetcher.requested_epoch_ends()
+    late = pair.followed.requested_epoch_ends()
     for partition in (pair.led, pair.own):
         order = state((1, 2), replicas=(1, 2), epoch=7, partition_epoch=1)
         become = partition.become_leader if partition.is_leader else partition.become_follower
         become(order)
-    pair.fetcher.add(PARTITION, 7)
-    pair.fetcher.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
+    pair.followed.add(PARTITION, 7)
+    pair.followed.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "an answer that came late"
-    assert {PARTITION: EpochQuestion(7, GAP)} == pair.fetcher.requested_epoch_ends()
+    assert {PARTITION: EpochQuestion(7, GAP)} == pair.followed.requested_epoch_ends()
     pair.round()
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1]
 
 
 def test_answers_for_what_is_followed_no_more_are_passed_over() -> None:
     pair = fetched_once(cleaned())
-    requested = pair.fetcher.requested_epoch_ends()
+    requested = pair.followed.requested_epoch_ends()
     answers = epochs_of(pair.leader, requested)
-    pair.fetcher.epochs_taken(requested, answers)
-    pair.fetcher.epochs_taken(requested, {PARTITION: EpochAnswer(0, 2, 7)})
+    pair.followed.epochs_taken(requested, answers)
+    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(0, 2, 7)})
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1], "the second is passed over"
-    pair.fetcher.remove(PARTITION)
-    pair.fetcher.epochs_taken(requested, answers)
-    assert {} == pair.fetcher.states
+    pair.followed.remove(PARTITION)
+    pair.followed.epochs_taken(requested, answers)
+    assert {} == pair.followed.states
 
 
 def test_a_log_that_was_cut_meanwhile_has_nothing_to_ask_for() -> None:
     pair = fetched_once(cleaned())
-    requested = pair.fetcher.requested_epoch_ends()
+    requested = pair.followed.requested_epoch_ends()
     pair.own.truncate_to(10)
-    pair.fetcher.epochs_taken(requested, epochs_of(pair.leader, requested))
+    pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
-    assert {} == pair.fetcher.requested_epoch_ends()
-    assert 10 == pair.fetcher.requested()[PARTITION].fetch_offset
+    assert {} == pair.followed.requested_epoch_ends()
+    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
 
 
 def test_what_a_leader_gives_amid_a_round_may_lead_to_a_question() -> None:
     pair = cleaned()
-    requested = pair.fetcher.requested()
+    requested = pair.followed.requested()
     ((_, answer),) = answers_of(pair.leader, 2, requested)
-    assert pair.fetcher.take_given(PARTITION, requested[PARTITION], answer) is None
-    assert not pair.fetcher.is_as_requested
-    assert [PARTITION] == list(pair.fetcher.requested_epoch_ends())
+    assert not pair.followed.take_given(PARTITION, answer)
+    assert not pair.followed.is_as_requested
+    assert [PARTITION] == list(pair.followed.requested_epoch_ends())

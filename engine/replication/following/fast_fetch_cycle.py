@@ -3,7 +3,7 @@
 ```
  response ─ read ─┬─ records of one partition, as it was asked for ─ take ─ appended ─┬─> request
     ^             │                                                                   │
-    │             └─ all else: decoded as any response, a round of `LeaderFetcher`    └─> that too
+    │             └─ all else: decoded as any response, a round of `ReplicaFetcher`    └─> that too
     └──────────────────────────────── the leader waits <─────────────────────────────────┘
 ```
 
@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.broker.follower_session import FollowerSession
 from engine.host.ports import Clock
 from engine.model import TopicPartition, new_tuple
-from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.partition_types import FetchSpec
-from engine.replication.replica_fetcher import ReplicaFetcher
+from engine.replication.following.fetch_session_handler import FetchSessionHandler
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.followed_partitions import FollowedPartitions
 from engine.wire.fast_replica_bytes import LAST_VERSION, read_replica_response_fast
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE
 
@@ -33,7 +32,6 @@ class _Fetched(NamedTuple):
     """Records of one partition, which is followed from where they begin; a view of their frame."""
 
     topic_partition: TopicPartition
-    spec: FetchSpec
     answer: LeaderAnswer
 
 
@@ -41,21 +39,23 @@ class FastFetchCycle:
     """Rounds of one fetcher, see `engine.client.connection.FastExchange`."""
 
     def __init__(
-        self, client_id: str, fetcher: ReplicaFetcher, session: FollowerSession, clock: Clock
+        self,
+        client_id: str,
+        followed: FollowedPartitions,
+        session: FetchSessionHandler,
+        clock: Clock,
     ) -> None:
         self._client_id = client_id.encode()
-        self._fetcher = fetcher
+        self._followed = followed
         self._session = session
         self._clock = clock
-        self._requested: dict[TopicPartition, FetchSpec] = {}
         self._until_ms = 0
         self._version = 0
         self._moved: TopicPartition | None = None
 
-    def begin(self, requested: dict[TopicPartition, FetchSpec]) -> None:
-        """Go on from a whole round; what it asks for is kept as it is by then."""
-        self._requested = requested
-        self._until_ms = self._clock.monotonic_ms() + self._fetcher.config.max_wait_ms
+    def begin(self) -> None:
+        """Go on from a whole round that is asked now."""
+        self._until_ms = self._clock.monotonic_ms() + self._followed.config.max_wait_ms
 
     def read(self, frame: memoryview, version: int) -> _Fetched | None:
         """Return the fields of a response of this version, None for one off the fast path."""
@@ -66,34 +66,29 @@ class FastFetchCycle:
             return None
         session_id, topic_id, index, watermark, start, records = fetched
         topic_partition = self._session.find(session_id, topic_id, index)
-        if topic_partition is None:
-            return None
-        spec = self._requested.get(topic_partition)
-        if spec is None or not self._fetcher.awaits(topic_partition, spec):
+        if topic_partition is None or not self._followed.awaits(topic_partition):
             return None
         self._version = version
         answer = new_tuple(LeaderAnswer, (0, watermark, start, records, None))
-        return new_tuple(_Fetched, (topic_partition, spec, answer))
+        return new_tuple(_Fetched, (topic_partition, answer))
 
     def take(self, fetched: _Fetched) -> bool:
         """Append the records; returns whether the next fetch cycle takes the fast path."""
-        topic_partition, spec, answer = fetched
-        fetcher = self._fetcher
-        following = fetcher.take_given(topic_partition, spec, answer)
+        topic_partition, answer = fetched
+        followed = self._followed
+        goes_on = followed.take_given(topic_partition, answer)
         self._session.took_fast()
-        if following is None:
+        if not goes_on:
             return False
-        self._requested[topic_partition] = following
         self._moved = topic_partition
-        return fetcher.is_as_requested and self._clock.monotonic_ms() < self._until_ms
+        return followed.is_as_requested and self._clock.monotonic_ms() < self._until_ms
 
     def request(self, correlation_id: int) -> bytes:
         """Return the frame of the next request."""
-        assert self._moved is not None
+        moved = self._moved
+        assert moved is not None
+        # Only now: a request that is not sent tells the leader nothing.
+        spec = self._followed.request_on(moved)
         return self._session.encode_fast(
-            self._client_id,
-            correlation_id,
-            self._version,
-            self._moved,
-            self._requested[self._moved],
+            self._client_id, correlation_id, self._version, moved, spec
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
-from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import FetchParams, FetchSpec
 

@@ -64,11 +64,16 @@ class OwnLog(NamedTuple):
 
 
 class FetchState(NamedTuple):
-    """A followed partition; `lag` counts offsets below the leader's watermark, None if unknown."""
+    """A followed partition: its position, in the first four fields, and its phase.
+
+    Requests and fetch sessions read the position here, and keep none of their own. `lag` counts
+    offsets below the leader's watermark, None if unknown.
+    """
 
     leader_epoch: int
     fetch_offset: int
     last_fetched_epoch: int | None
+    log_start_offset: int
     phase: FetchPhase = FetchPhase.FETCHING
     delayed_until_ms: int | None = None
     lag: int | None = None
@@ -76,7 +81,7 @@ class FetchState(NamedTuple):
     @classmethod
     def start(cls, leader_epoch: int, own: OwnLog) -> FetchState:
         """Return the state at the begin of an epoch (rule 1)."""
-        return cls(leader_epoch, own.log_end_offset, own.latest_epoch)
+        return cls(leader_epoch, own.log_end_offset, own.latest_epoch, own.log_start_offset)
 
     def is_due(self, now_ms: int) -> bool:
         """Return whether it may be asked for: it is not delayed, or no longer."""
@@ -95,9 +100,22 @@ class FetchState(NamedTuple):
     def behind(self, own: OwnLog, lag: int | None = None) -> FetchState:
         """Return the state that fetches from the end of the local log, as it is now (rule 3)."""
         assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
-        _, end, epoch = own
-        behind = (self.leader_epoch, end, epoch, FetchPhase.FETCHING, None, lag)
+        start, end, epoch = own
+        behind = (self.leader_epoch, end, epoch, start, FetchPhase.FETCHING, None, lag)
         return new_tuple(FetchState, behind)
+
+    def starting_at(self, log_start_offset: int) -> FetchState:
+        """Return the state of a log whose start has risen."""
+        return self._replace(log_start_offset=log_start_offset)
+
+    def has_position_of(self, other: FetchState) -> bool:
+        """Return whether both fetch from the same position."""
+        return (
+            self.fetch_offset == other.fetch_offset
+            and self.leader_epoch == other.leader_epoch
+            and self.last_fetched_epoch == other.last_fetched_epoch
+            and self.log_start_offset == other.log_start_offset
+        )
 
     def delayed(self, until_ms: int) -> FetchState:
         """Return the state that rests until a time (monotonic)."""

@@ -11,7 +11,7 @@ from engine.kafka_errors import (
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_LEADER_EPOCH,
 )
-from engine.replication.fetch_state import (
+from engine.replication.following.fetch_state import (
     PREVIOUS_PHASES,
     AppendFetched,
     AskLeaderEnds,
@@ -38,7 +38,7 @@ START = FetchState.start(5, OWN)
 
 
 def test_following_begins_at_the_own_end_in_the_epoch_of_the_last_record() -> None:
-    assert (5, 100, 4, FetchPhase.FETCHING) == START[:4]
+    assert (5, 100, 4, 10, FetchPhase.FETCHING) == START[:5]
     assert START.is_due(0)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.replication.delayed_fetch import FetchResults
-from engine.replication.fetch_state import AppendFetched, CutTo, GoOn, OwnLog, RestartAt
-from engine.replication.follower_logs import FollowerLogs
+from engine.replication.following.fetch_state import AppendFetched, CutTo, GoOn, OwnLog, RestartAt
+from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import PARTITION, fill, sent

@@ -7,9 +7,9 @@ add ─> asked ──── one request for all that are due ────> taken
         └── next round <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
-One round at a time: whoever drives it asks the leader what `asked` returns, and brings the answers
-to `taken`. What came to other offsets or epochs than are followed by then is passed over. A
-failure of one partition never holds up the others.
+One round at a time: whoever drives it asks the leader what `requested` returns, and brings the
+answers to `taken`. An answer counts while the partition stands where it was asked for; any other is
+passed over. A failure of one partition never holds up the others.
 
 Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
 """
@@ -25,7 +25,7 @@ from engine.host.ports import Clock
 from engine.kafka_errors import NONE, kafka_error
 from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
-from engine.replication.fetch_state import (
+from engine.replication.following.fetch_state import (
     AppendFetched,
     AskLeaderEnds,
     CloseGap,
@@ -42,7 +42,7 @@ from engine.replication.fetch_state import (
     after_error,
     after_leader_ends,
 )
-from engine.replication.follower_logs import FollowerLogs
+from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition_types import EpochEnd, FetchSpec
 from engine.replication.replication_quota import ReplicationQuota
 
@@ -82,8 +82,11 @@ class EpochAnswer(NamedTuple):
     end_offset: int = -1
 
 
-class ReplicaFetcher:
-    """Followed partitions of one leader, each with its state (PART-9)."""
+class FollowedPartitions:
+    """Followed partitions of one leader, each with its state (PART-9).
+
+    The only owner of their positions: sessions and requests read them here.
+    """
 
     def __init__(
         self,
@@ -98,6 +101,10 @@ class ReplicaFetcher:
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         self._states: dict[TopicPartition, FetchState] = {}
+        # Those whose position is that of the request on its way, or of the last one.
+        self._asked: set[TopicPartition] = set()
+        #: Of those that were requested last: those that had moved since the request before.
+        self.moved: set[TopicPartition] = set()
         #: All that was asked for is followed on: since `asked` records were appended, and no more.
         self.is_as_requested = False
 
@@ -119,12 +126,20 @@ class ReplicaFetcher:
         if own is not None:
             self.is_as_requested = False
             start = FetchState.start(leader_epoch, own)
-            self._states[topic_partition] = self._before_fetching(topic_partition, start)
+            self._put(topic_partition, self._before_fetching(topic_partition, start))
 
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
         if self._states.pop(topic_partition, None) is not None:
+            self._asked.discard(topic_partition)
             self.is_as_requested = False
+
+    def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
+        """Take the next state of a partition, whose position may have moved."""
+        before = self._states.get(topic_partition)
+        if before is None or not state.has_position_of(before):
+            self._asked.discard(topic_partition)
+        self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
         """Return the ids that local logs have of their topics, by name; some may have none."""
@@ -149,14 +164,25 @@ class ReplicaFetcher:
             if own is None:
                 del self._states[topic_partition]
                 continue
-            specs[topic_partition] = self._spec(state, own)
+            if own.log_start_offset != state.log_start_offset:
+                self._put(topic_partition, state.starting_at(own.log_start_offset))
+            specs[topic_partition] = self._spec(topic_partition)
+        self.moved = specs.keys() - self._asked
+        self._asked = set(specs)
         return specs
 
-    def _spec(self, state: FetchState, own: OwnLog) -> FetchSpec:
-        leader_epoch, fetch_offset, last_fetched_epoch, _, _, _ = state
-        max_bytes, start = self.config.partition_max_bytes, own.log_start_offset
+    def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
+        leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
+            topic_partition
+        ]
+        max_bytes = self.config.partition_max_bytes
         found = (fetch_offset, max_bytes, leader_epoch, last_fetched_epoch, start)
         return new_tuple(FetchSpec, found)
+
+    def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
+        """Return what to ask next for a partition that `take_given` goes on with."""
+        self._asked.add(topic_partition)
+        return self._spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
         """Return the partitions whose leader's start and end are wanted, with their epochs."""
@@ -201,11 +227,7 @@ class ReplicaFetcher:
 
     # Taking
 
-    def taken(
-        self,
-        requested: Mapping[TopicPartition, FetchSpec],
-        answers: Iterable[tuple[TopicPartition, LeaderAnswer]],
-    ) -> bool:
+    def taken(self, answers: Iterable[tuple[TopicPartition, LeaderAnswer]]) -> bool:
         """Do what a leader's answers to a round lead to; what was not asked is passed over.
 
         False if one of a partition that is followed was not all taken: passed over, or its log cut
@@ -214,40 +236,47 @@ class ReplicaFetcher:
         """
         is_all_known = True
         for topic_partition, answer in answers:
-            state, spec = self._states.get(topic_partition), requested.get(topic_partition)
-            if state is not None and spec is not None and _is_answered(state, spec):
+            if self.awaits(topic_partition):
                 self._take(topic_partition, after_answer(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
-                is_all_known &= state is None or answer.error_code != NONE
+                is_followed = topic_partition in self._states
+                is_all_known &= not is_followed or answer.error_code != NONE
         return is_all_known
 
-    def awaits(self, topic_partition: TopicPartition, spec: FetchSpec) -> bool:
-        """Return whether an answer to a spec is one to where a partition is by now."""
-        state = self._states.get(topic_partition)
-        return state is not None and _is_answered(state, spec)
+    def awaits(self, topic_partition: TopicPartition) -> bool:
+        """Return whether a partition has been asked for, and has not moved since."""
+        return (
+            topic_partition in self._asked
+            and self._states[topic_partition].phase is FetchPhase.FETCHING
+        )
 
-    def take_given(
-        self, topic_partition: TopicPartition, spec: FetchSpec, answer: LeaderAnswer
-    ) -> FetchSpec | None:
-        """Append what a leader gives of one partition during a round; returns what to ask for next.
+    def awaits_from(self, topic_partition: TopicPartition, spec: FetchSpec) -> bool:
+        """Return whether it has been asked for, and stands where a leader says."""
+        if not self.awaits(topic_partition):
+            return False
+        state = self._states[topic_partition]
+        return (
+            state.fetch_offset == spec.fetch_offset
+            and state.leader_epoch == spec.current_leader_epoch
+        )
 
-        None if that is for a new round to say: the answer is passed over, or the partition rests.
+    def take_given(self, topic_partition: TopicPartition, answer: LeaderAnswer) -> bool:
+        """Append what a leader gives of one partition during a round, if it is awaited.
+
+        True if the partition is to be asked for with `request_on`; False if that is for a new round
+        to say: the answer is passed over, or the partition rests.
         """
-        state = self._states.get(topic_partition)
-        if state is None or not _is_answered(state, spec):
-            return None
+        if not self.awaits(topic_partition):
+            return False
         _, watermark, start, records, _ = answer
         step = new_tuple(AppendFetched, (records, watermark, start))
-        own = self._change_log(topic_partition, step, watermark)
-        if own is None:
-            return None
+        if self._change_log(topic_partition, step, watermark) is None:
+            return False
         following = self._states[topic_partition]
-        if following.phase is not FetchPhase.FETCHING:
-            return None
-        if not following.is_caught_up and self._quota.holds_back(topic_partition):
-            return None
-        return self._spec(following, own)
+        return following.phase is FetchPhase.FETCHING and (
+            following.is_caught_up or not self._quota.holds_back(topic_partition)
+        )
 
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
@@ -317,7 +346,7 @@ class ReplicaFetcher:
         self.is_as_requested = False
         match step:
             case AskLeaderEnds():
-                self._states[topic_partition] = state.entering(FetchPhase.TRUNCATING)
+                self._put(topic_partition, state.entering(FetchPhase.TRUNCATING))
             case Rest(error_code):
                 _log.info(
                     "%s is not fetched for a while: %s",
@@ -331,7 +360,7 @@ class ReplicaFetcher:
                     topic_partition,
                     state.leader_epoch,
                 )
-                del self._states[topic_partition]
+                self.remove(topic_partition)
             case _:
                 watermark = None if answer is None else answer.high_watermark
                 self._change_log(topic_partition, step, watermark)
@@ -358,12 +387,12 @@ class ReplicaFetcher:
         if isinstance(step, AppendFetched) and step.records:
             self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
-            del self._states[topic_partition]
+            self._states[topic_partition] = self._states.pop(topic_partition)
         following = state.behind(own, lag)
         # No gap without a new epoch.
         if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.ASKING_EPOCH:
             following = self._before_fetching(topic_partition, following)
-        self._states[topic_partition] = following
+        self._put(topic_partition, following)
         return own
 
     def _before_fetching(
@@ -389,12 +418,4 @@ class ReplicaFetcher:
     def _rest(self, topic_partition: TopicPartition) -> None:
         until_ms = self._clock.monotonic_ms() + self.config.backoff_ms
         self.is_as_requested = False
-        self._states[topic_partition] = self._states[topic_partition].delayed(until_ms)
-
-
-def _is_answered(state: FetchState, spec: FetchSpec) -> bool:
-    return (
-        state.phase is FetchPhase.FETCHING
-        and state.fetch_offset == spec.fetch_offset
-        and state.leader_epoch == spec.current_leader_epoch
-    )
+        self._put(topic_partition, self._states[topic_partition].delayed(until_ms))

@@ -1,4 +1,4 @@
-"""Fetch, ListOffsets, OffsetForLeaderEpoch as a follower sends them, and what it reads in answers.
+"""Fetch as a follower sends it in a fetch session, and what it reads in responses.
 
 A follower has one fetch session with each leader, for each of its fetchers (KIP-227):
 
@@ -8,30 +8,26 @@ A follower has one fetch session with each leader, for each of its fetchers (KIP
 | the next ones | the leader's id, 1, 2, … | what changed, and what to forget |
 
 A leader without room for a session answers with id 0: each request is then a first one. Topics go
-by id where all of them have one.
+by id where all of them have one. The handler knows which partitions the leader holds, and no
+position: `FollowedPartitions` owns those, and tells which have moved.
 
-Source: REPL-4, REPL-5, FET-1; Kafka's FetchSessionHandler and RemoteLeaderEndPoint.
+Source: REPL-4, REPL-5, FET-1; Kafka's FetchSessionHandler.
 Differs: a leader that does not know version 12, which is one before Kafka 2.7, is not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Set
+from typing import Final
 
 from engine.client.connection import Call, FastExchange
 from engine.kafka_errors import NONE
-from engine.log.log_reader import EARLIEST, LATEST
 from engine.model import TopicPartition, new_tuple
-from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.local_fetch import LocalFetch
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.followed_partitions import ReplicaFetcherConfig
+from engine.replication.following.local_fetch import LocalFetch
 from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
-from engine.replication.replica_fetcher import (
-    EpochAnswer,
-    EpochQuestion,
-    ReplicaFetcherConfig,
-)
 from engine.replication.watermark import Isolation
 from engine.wire import messages
 from engine.wire.fast_replica_bytes import (
@@ -46,24 +42,13 @@ from engine.wire.fetch_bytes import (
 
 #: Before it a leader cannot say where logs part.
 _LOWEST_FETCH: Final = 12
-#: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
-_LOWEST_LIST_OFFSETS: Final = 4
-#: The leader's epoch in the request, and the one that an end belongs to in the response.
-_LOWEST_EPOCH_ENDS: Final = 2
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _LAST_EPOCH: Final = 0x7FFFFFFF
 _NO_EPOCH: Final = -1
 
 
-class _Requested(NamedTuple):
-    """What a session holds of a partition."""
-
-    spec: FetchSpec
-    topic_id: bytes | None
-
-
-class FollowerSession:
+class FetchSessionHandler:
     """The fetch session of one fetcher with its leader; one request at a time (REPL-5)."""
 
     def __init__(
@@ -74,7 +59,8 @@ class FollowerSession:
         self._config = config
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        self._held: dict[TopicPartition, _Requested] = {}
+        #: What the leader holds, each with the id of its topic.
+        self._held: dict[TopicPartition, bytes | None] = {}
         # What is held by id, once somebody has looked for it so.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
         self._uses_ids = False
@@ -104,14 +90,16 @@ class FollowerSession:
     def call(
         self,
         specs: Mapping[TopicPartition, FetchSpec],
+        moved: Set[TopicPartition],
         topic_ids: Mapping[str, bytes],
         give: Give | None = None,
         fast: FastExchange | None = None,
     ) -> Call:
-        """Return the request of a round; the session is that of its message, not of `near`.
+        """Return the request of a round; the session is that of its message, not of `local`.
 
-        `give` takes what a local leader has of one partition while the round waits, `fast` the
-        responses of a remote one with which the session continues on the fast path.
+        `moved` are those whose position was another in the request before. `give` takes what a
+        local leader has of one partition while the round waits, `fast` the responses of a remote
+        one with which the session continues on the fast path.
         """
         # As they are now: a topic may be gone by the time the request is written.
         ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
@@ -119,7 +107,7 @@ class FollowerSession:
         uses_ids = all(key.topic in ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(version, specs, ids if uses_ids else None)
+            return self._message(version, specs, moved, ids if uses_ids else None)
 
         return Call(
             "Fetch",
@@ -134,29 +122,31 @@ class FollowerSession:
         self,
         version: int,
         specs: Mapping[TopicPartition, FetchSpec],
+        moved: Set[TopicPartition],
         topic_ids: Mapping[str, bytes] | None,
     ) -> messages.FetchRequest:
         uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
             self._uses_ids = uses_ids
-        requested = {
-            key: _Requested(spec, None if topic_ids is None else topic_ids[key.topic])
-            for key, spec in specs.items()
-        }
-        sent: dict[TopicPartition, _Requested] = requested
-        forgotten: dict[TopicPartition, _Requested] = {}
+        requested = {key: None if topic_ids is None else topic_ids[key.topic] for key in specs}
+        sent, forgotten = specs, dict[TopicPartition, bytes | None]()
         if not self.is_first:
-            sent = {key: each for key, each in requested.items() if self._held.get(key) != each}
+            held = self._held
+            sent = {
+                key: spec
+                for key, spec in specs.items()
+                if key in moved or key not in held or held[key] != requested[key]
+            }
             forgotten = {
-                key: each
-                for key, each in self._held.items()
-                if key not in requested or requested[key].topic_id != each.topic_id
+                key: topic_id
+                for key, topic_id in held.items()
+                if key not in requested or requested[key] != topic_id
             }
         self._held, self._by_id = requested, None
         request = self._request(version)
         request.session_id, request.session_epoch = self._session_id, self._epoch
-        request.topics = _topics(sent, version)
+        request.topics = _topics(sent, requested, version)
         request.forgotten_topics_data = _forgotten(forgotten, version)
         return request
 
@@ -186,9 +176,7 @@ class FollowerSession:
             self.reset()
             return []
         names = {
-            each.topic_id: key.topic
-            for key, each in self._held.items()
-            if each.topic_id is not None
+            topic_id: key.topic for key, topic_id in self._held.items() if topic_id is not None
         }
         answers = [
             (
@@ -222,7 +210,7 @@ class FollowerSession:
         by_id = self._by_id
         if by_id is None:
             by_id = self._by_id = {
-                (requested.topic_id, key.partition): key for key, requested in self._held.items()
+                (held_id, key.partition): key for key, held_id in self._held.items()
             }
         return by_id.get((topic_id, index))
 
@@ -239,10 +227,8 @@ class FollowerSession:
         spec: FetchSpec,
     ) -> bytes:
         """Return the frame of the next request, of one partition that has moved to `spec`."""
-        _, topic_id = self._held[topic_partition]
+        topic_id = self._held[topic_partition]
         assert topic_id is not None
-        # Only now: a request that is not sent tells the leader nothing.
-        self._held[topic_partition] = new_tuple(_Requested, (spec, topic_id))
         config = self._config
         limits = (
             version, config.max_wait_ms, config.min_bytes, config.max_bytes, self._session_id,
@@ -268,13 +254,17 @@ def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:
 
 
 def _topics(
-    requested: Mapping[TopicPartition, _Requested], version: int
+    specs: Mapping[TopicPartition, FetchSpec],
+    topic_ids: Mapping[TopicPartition, bytes | None],
+    version: int,
 ) -> list[messages.FetchRequest.FetchTopic]:
     topics: dict[str, messages.FetchRequest.FetchTopic] = {}
-    for (name, index), (spec, topic_id) in requested.items():
+    for key, spec in specs.items():
+        name, index = key
         topic = topics.get(name)
         if topic is None:
             topic = topics[name] = messages.FetchRequest.FetchTopic()
+            topic_id = topic_ids[key]
             if version >= FIRST_WITH_TOPIC_IDS and topic_id is not None:
                 topic.topic_id = topic_id
             else:
@@ -293,10 +283,10 @@ def _topics(
 
 
 def _forgotten(
-    forgotten: Mapping[TopicPartition, _Requested], version: int
+    forgotten: Mapping[TopicPartition, bytes | None], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
-    for (name, index), (_, topic_id) in forgotten.items():
+    for (name, index), topic_id in forgotten.items():
         topic = topics.get((name, topic_id))
         if topic is None:
             topic = topics[name, topic_id] = messages.FetchRequest.ForgottenTopic()
@@ -310,68 +300,3 @@ def _forgotten(
 
 def _or_no_epoch(epoch: int | None) -> int:
     return _NO_EPOCH if epoch is None else epoch
-
-
-# Where a leader's log starts and ends
-
-
-def leader_end_call(replica_id: int, requested: Mapping[TopicPartition, int]) -> Call:
-    """Return the question where logs end, for partitions with their leader epochs."""
-    return _list_offsets(replica_id, requested, LATEST)
-
-
-def leader_start_call(replica_id: int, requested: Mapping[TopicPartition, int]) -> Call:
-    """Return the question where logs start, for partitions with their leader epochs."""
-    return _list_offsets(replica_id, requested, EARLIEST)
-
-
-def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
-    request = messages.ListOffsetsRequest
-    topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
-    for (name, index), leader_epoch in requested.items():
-        topic = topics.setdefault(name, request.ListOffsetsTopic(name=name))
-        topic.partitions.append(
-            request.ListOffsetsPartition(
-                partition_index=index, current_leader_epoch=leader_epoch, timestamp=timestamp
-            )
-        )
-    message = request(replica_id=replica_id, topics=list(topics.values()))
-    return Call("ListOffsets", message, _LOWEST_LIST_OFFSETS)
-
-
-def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPartition, int, int]]:
-    """Yield each partition of a response with its error code and its offset."""
-    for topic in response.topics:
-        for row in topic.partitions:
-            yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
-
-
-# Where an epoch of a leader ended
-
-
-def epoch_ends_call(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
-    """Return the question where the epochs before gaps ended."""
-    request = messages.OffsetForLeaderEpochRequest
-    topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
-    for (name, index), (leader_epoch, gap) in requested.items():
-        topic = topics.setdefault(name, request.OffsetForLeaderTopic(topic=name))
-        topic.partitions.append(
-            request.OffsetForLeaderPartition(
-                partition=index, current_leader_epoch=leader_epoch, leader_epoch=gap.epoch_before
-            )
-        )
-    message = request(replica_id=replica_id, topics=list(topics.values()))
-    return Call("OffsetForLeaderEpoch", message, _LOWEST_EPOCH_ENDS)
-
-
-def epoch_ends_of(
-    response: messages.OffsetForLeaderEpochResponse,
-) -> dict[TopicPartition, EpochAnswer]:
-    """Return what a response says of each partition."""
-    return {
-        TopicPartition(topic.topic, row.partition): EpochAnswer(
-            row.error_code, row.leader_epoch, row.end_offset
-        )
-        for topic in response.topics
-        for row in topic.partitions
-    }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.broker.follower_session import FollowerSession
 from engine.kafka_errors import FETCH_SESSION_ID_NOT_FOUND
 from engine.model import TopicPartition
-from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_session_handler import FetchSessionHandler
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.followed_partitions import ReplicaFetcherConfig
 from engine.replication.partition_types import EpochEnd, FetchSpec
-from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.wire.codec import message_codec
 from engine.wire.structs import message_class
 
@@ -19,8 +19,8 @@ SPEC = FetchSpec(5, 100, 3, 2, 1)
 VERSION = 17
 
 
-def session() -> FollowerSession:
-    return FollowerSession(2, lambda: 77, ReplicaFetcherConfig(min_bytes=3, max_wait_ms=9))
+def session() -> FetchSessionHandler:
+    return FetchSessionHandler(2, lambda: 77, ReplicaFetcherConfig(min_bytes=3, max_wait_ms=9))
 
 
 def message_of(call: Any, version: int = VERSION) -> Any:
@@ -42,7 +42,7 @@ def forgotten(request: Any) -> dict[bytes, list[int]]:
 
 
 def test_the_first_request_has_all_and_who_asks() -> None:
-    request = message_of(session().call({A: SPEC, B: SPEC}, IDS))
+    request = message_of(session().call({A: SPEC, B: SPEC}, set(), IDS))
     assert (0, 0) == (request.session_id, request.session_epoch)
     assert (2, 77) == (request.replica_state.replica_id, request.replica_state.replica_epoch)
     assert (9, 3, 10 << 20) == (request.max_wait_ms, request.min_bytes, request.max_bytes)
@@ -59,14 +59,14 @@ def test_the_first_request_has_all_and_who_asks() -> None:
 
 def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     one = session()
-    message_of(one.call({A: SPEC, B: SPEC}, IDS))
+    message_of(one.call({A: SPEC, B: SPEC}, set(), IDS))
     one.answers(response(9))
-    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
+    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, {A}, IDS))
     assert (9, 1) == (request.session_id, request.session_epoch)
     assert {IDS["a"]: [0]} == requested(request)
     assert {IDS["b"]: [1]} == forgotten(request)
     one.answers(response(9))
-    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
+    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, set(), IDS))
     assert (9, 2, {}, {}) == (
         request.session_id,
         request.session_epoch,
@@ -78,10 +78,10 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
 def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     one = session()
     assert not one.holds_partitions
-    message_of(one.call({A: SPEC}, IDS))
+    message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
     assert one.holds_partitions
-    request = message_of(one.call({}, IDS))
+    request = message_of(one.call({}, set(), IDS))
     assert (9, 1, {}) == (request.session_id, request.session_epoch, requested(request))
     assert {IDS["a"]: [0]} == forgotten(request)
     assert not one.holds_partitions
@@ -89,9 +89,9 @@ def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
 
 def test_what_went_by_name_is_forgotten_by_name() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, {}), 12)
+    message_of(one.call({A: SPEC}, set(), {}), 12)
     one.answers(response(9))
-    call = one.call({}, IDS)
+    call = one.call({}, set(), IDS)
     assert call.highest == 12
     request = message_of(call, 12)
     assert 9 == request.session_id
@@ -102,7 +102,7 @@ def test_what_went_by_name_is_forgotten_by_name() -> None:
 
 def test_a_topic_may_go_before_its_request_is_written() -> None:
     ids = dict(IDS)
-    call = session().call({A: SPEC}, ids)
+    call = session().call({A: SPEC}, set(), ids)
     # Whoever is not connected yet writes its request later.
     del ids["a"]
     assert {IDS["a"]: [0]} == requested(message_of(call))
@@ -110,28 +110,28 @@ def test_a_topic_may_go_before_its_request_is_written() -> None:
 
 def test_a_topic_that_was_made_again_is_forgotten_and_asked_for() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, IDS))
+    message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
-    request = message_of(one.call({A: SPEC}, {"a": b"z" * 16}))
+    request = message_of(one.call({A: SPEC}, set(), {"a": b"z" * 16}))
     assert {b"z" * 16: [0]} == requested(request)
     assert {IDS["a"]: [0]} == forgotten(request)
 
 
 def test_a_lost_session_begins_again() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, IDS))
+    message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
-    message_of(one.call({A: SPEC}, IDS))
+    message_of(one.call({A: SPEC}, set(), IDS))
     assert not one.is_first
     assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
-    assert {IDS["a"]: [0]} == requested(message_of(one.call({A: SPEC}, IDS)))
+    assert {IDS["a"]: [0]} == requested(message_of(one.call({A: SPEC}, set(), IDS)))
 
 
 def test_without_a_session_every_request_is_a_first_one() -> None:
     one = session()
     for _ in range(2):
-        request = message_of(one.call({A: SPEC}, IDS))
+        request = message_of(one.call({A: SPEC}, set(), IDS))
         assert (0, 0, {IDS["a"]: [0]}) == (
             request.session_id,
             request.session_epoch,
@@ -142,9 +142,9 @@ def test_without_a_session_every_request_is_a_first_one() -> None:
 
 def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, IDS))
+    message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
-    call = one.call({A: SPEC, B: SPEC}, {"a": IDS["a"]})
+    call = one.call({A: SPEC, B: SPEC}, set(), {"a": IDS["a"]})
     assert 12 == call.highest
     request = message_of(call, 12)
     assert ["a", "b"] == [topic.topic for topic in request.topics]
@@ -152,7 +152,7 @@ def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
 
 
 def test_a_leader_that_cannot_tell_where_logs_part_is_not_asked() -> None:
-    assert 12 == session().call({A: SPEC}, {}).lowest
+    assert 12 == session().call({A: SPEC}, set(), {}).lowest
 
 
 def test_answers_are_found_by_id_and_by_name() -> None:
@@ -168,7 +168,7 @@ def test_answers_are_found_by_id_and_by_name() -> None:
         kind.FetchableTopicResponse(topic="b", partitions=[parted]),
     ]
     one = session()
-    message_of(one.call({A: SPEC, B: SPEC}, IDS))
+    message_of(one.call({A: SPEC, B: SPEC}, set(), IDS))
     answers = dict(one.answers(response(1, responses=topics)))
     assert LeaderAnswer(0, 8, 2, b"records") == answers[A]
     assert EpochEnd(1, 4) == answers[B].diverging_epoch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.replica_fetching import fetcher_number
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
+from engine.replication.following.replica_fetcher_manager import fetcher_number
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
 
@@ -38,7 +38,7 @@ def test_a_broker_that_is_about_to_stop_begins_to_follow_nobody() -> None:
     assert 0 == cluster.produce(1, 3).code()
     assert 3 == cluster.partition(2).log.log_end_offset
     fetchers.fetch_from(FetchFrom(second, 1, 0))
-    followed = [key for fetcher in fetchers.fetchers.values() for key in fetcher.fetcher.states]
+    followed = [key for fetcher in fetchers.fetchers.values() for key in fetcher.followed.states]
     assert [first] == followed
     # An order about what it follows is one of another epoch: that is over, too.
     fetchers.fetch_from(FetchFrom(first, 1, 1))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from engine.api.fetch import Fetch
-from engine.broker.follower_session import FollowerSession
-from engine.broker.leader_fetcher import LeaderFetcher
 from engine.log.validation import CorruptMessage
 from engine.model import TopicPartition
+from engine.replication.following.fetch_session_handler import FetchSessionHandler
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
 T1 = TopicPartition("t", 1)
@@ -32,9 +32,9 @@ class Rounds:
             self.produce(key)
         self.cluster.pass_time(600)
         self.produce()
-        message, answer = FollowerSession._message, Fetch.answer
+        message, answer = FetchSessionHandler._message, Fetch.answer
 
-        def asking(session: FollowerSession, *arguments: Any) -> Any:
+        def asking(session: FetchSessionHandler, *arguments: Any) -> Any:
             self.requested_count += 1
             return message(session, *arguments)
 
@@ -42,7 +42,7 @@ class Rounds:
             self.read_count += 1
             return answer(fetch, *arguments)
 
-        patch.setattr(FollowerSession, "_message", asking)
+        patch.setattr(FetchSessionHandler, "_message", asking)
         patch.setattr(Fetch, "answer", reading)
 
     def produce(self, key: TopicPartition = T0, count: int = 1) -> None:
@@ -52,7 +52,7 @@ class Rounds:
     def counts(self) -> tuple[int, int]:
         return self.requested_count, self.read_count
 
-    def fetcher(self, broker_id: int = 2) -> LeaderFetcher:
+    def fetcher(self, broker_id: int = 2) -> ReplicaFetcher:
         return self.cluster.brokers[broker_id].storage.fetchers.fetchers[1, 0]
 
 
@@ -101,7 +101,7 @@ def test_a_partition_that_comes_amid_fast_fetch_cycles_is_asked_for_with_the_nex
 
 
 def test_a_partition_that_is_followed_no_more_is_forgotten_with_the_next(rounds: Rounds) -> None:
-    rounds.fetcher().fetcher.remove(T1)
+    rounds.fetcher().followed.remove(T1)
     rounds.produce()
     assert 1 == rounds.requested_count
     rounds.produce()

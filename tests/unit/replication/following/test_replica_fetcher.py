@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.broker.leader_fetcher import LeaderFetcher
 from engine.client.errors import Unreachable
 from engine.host.promise import Promise
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.log.local_log import LocalLog
-from engine.replication.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.wire.structs import Struct
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.host.listening import Told
@@ -23,7 +23,7 @@ NAME = "kafka.server.ReplicaFetcherThread"
 
 def followed(
     *, is_one_process: bool = False, **settings: str
-) -> tuple[MemoryCluster, LeaderFetcher]:
+) -> tuple[MemoryCluster, ReplicaFetcher]:
     """Return a cluster whose broker 2 follows broker 1, and that fetcher."""
     cluster = MemoryCluster(is_one_process=is_one_process, **settings)
     cluster.create_topic(replicas=[(1, 2)])
@@ -40,7 +40,7 @@ def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
     cluster.pass_time(5000)
     told = [record for record in caplog.records if "is not fetched from" in record.getMessage()]
     assert 1 <= len(told) <= 2
-    state = fetcher.fetcher.states[T0]
+    state = fetcher.followed.states[T0]
     assert state.delayed_until_ms is not None
 
 
@@ -62,23 +62,23 @@ def test_a_silent_leader_is_waited_for_as_long_as_the_setting_says(
 
 def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
     cluster, fetcher = followed()
-    assert fetcher._session.holds_partitions
-    fetcher.fetcher.unreached([T0])
+    assert fetcher._leader.session.holds_partitions
+    fetcher.followed.unreached([T0])
     cluster.pass_time(700)
-    assert not fetcher._session.holds_partitions
+    assert not fetcher._leader.session.holds_partitions
     cluster.pass_time(1000)
-    assert fetcher._session.holds_partitions
+    assert fetcher._leader.session.holds_partitions
     assert 0 == cluster.produce(1, 3).code()
     assert 3 == cluster.partition(2).log.log_end_offset
 
 
 def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:
     cluster, fetcher = followed()
-    requested = fetcher.fetcher.requested()
-    fetcher.fetcher.taken(requested, [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
-    assert {T0: 0} == fetcher.fetcher.requested_ends()
+    fetcher.followed.requested()
+    fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    assert {T0: 0} == fetcher.followed.requested_ends()
     cluster.pass_time(1000)
-    assert {} == fetcher.fetcher.requested_ends()
+    assert {} == fetcher.followed.requested_ends()
     assert 0 == cluster.produce(1, 3).code()
     assert 3 == cluster.partition(2).log.log_end_offset
 
@@ -116,7 +116,8 @@ def test_a_watermark_that_was_passed_over_comes_again() -> None:
     cluster, fetcher = followed()
     assert 0 == cluster.produce(1, 3, acks=1).code()
     # The response that tells the watermark comes to a log that is about its range by then.
-    fetcher.fetcher.taken(fetcher.fetcher.requested(), [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    fetcher.followed.requested()
+    fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
 
@@ -145,8 +146,8 @@ def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> N
     led, own = clean_away(cluster)
     cluster.pass_time(800)
     assert not failures
-    assert FetchPhase.ASKING_EPOCH is fetcher.fetcher.states[T0].phase
-    assert not fetcher._session.holds_partitions
+    assert FetchPhase.ASKING_EPOCH is fetcher.followed.states[T0].phase
+    assert not fetcher._leader.session.holds_partitions
     cluster.pass_time(1500)
     assert led.epochs.entries == own.epochs.entries
     assert 10 == cluster.partition(2).high_watermark

@@ -1,0 +1,197 @@
+"""One leader, as a fetcher asks it: the encoders of its questions, and the link that they go by.
+
+| question | API |
+|---|---|
+| records, and where logs part | Fetch, in a session (`FetchSessionHandler`) |
+| where a log ends, where it starts | ListOffsets |
+| where the epoch before a gap ended | OffsetForLeaderEpoch |
+
+A leader of the same process is asked by a call, any other by frames: the link knows, and nobody
+else.
+
+Source: Kafka's LeaderEndPoint, LocalLeaderEndPoint and RemoteLeaderEndPoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from engine.client.connection import Call
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.log.log_reader import EARLIEST, LATEST
+from engine.model import TopicPartition
+from engine.replication.following.fast_fetch_cycle import FastFetchCycle
+from engine.replication.following.fetch_session_handler import FetchSessionHandler
+from engine.replication.following.followed_partitions import (
+    EpochAnswer,
+    EpochQuestion,
+    FollowedPartitions,
+)
+from engine.replication.metadata_cache import BrokerNode, MetadataCache
+from engine.replication.parked_fetch import Give
+from engine.replication.partition_types import FetchSpec
+from engine.wire import messages
+
+#: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
+_LOWEST_LIST_OFFSETS: Final = 4
+#: The leader's epoch in the request, and the one that an end belongs to in the response.
+_LOWEST_EPOCH_ENDS: Final = 2
+
+
+class LeaderLink(Protocol):
+    """The way to one leader; see `engine.broker.peers`."""
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether the leader runs in this process, in the life that was asked last."""
+        ...
+
+    def ask(self, call: Call) -> Promise[Any]:
+        """Promise the response to a request; requests are served in the order they were asked."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; what is owed fails."""
+        ...
+
+
+class FetcherPorts(NamedTuple):
+    """What fetchers need of their broker.
+
+    `epoch` is the broker's. `link` makes the way to a leader for a client of that id, None if the
+    leader cannot be reached.
+    """
+
+    broker_id: int
+    epoch: Callable[[], int]
+    metadata_cache: MetadataCache
+    link: Callable[[BrokerNode, str], LeaderLink | None]
+    timers: Timers
+    clock: Clock
+
+
+class LeaderEndPoint:
+    """The leader of one fetcher; each question fails if it is not reached, or lost."""
+
+    def __init__(
+        self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
+    ) -> None:
+        """`number` is the fetcher's among those of the leader."""
+        self._leader_id = leader_id
+        self._followed = followed
+        self._ports = ports
+        self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
+        self.session = FetchSessionHandler(ports.broker_id, ports.epoch, followed.config)
+        self._fast = FastFetchCycle(self._client_id, followed, self.session, ports.clock)
+        self._link: LeaderLink | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether the leader is a broker of this process, in the life asked last."""
+        return self._link is not None and self._link.is_same
+
+    def reach(self) -> bool:
+        """Make a link if there is none; returns whether there is one."""
+        if self._link is None:
+            leader = self._ports.metadata_cache.brokers.get(self._leader_id)
+            self._link = None if leader is None else self._ports.link(leader, self._client_id)
+        if self._link is None:
+            self.session.reset()
+        return self._link is not None
+
+    def let_go(self) -> None:
+        """Close the link; the next question is asked over another, in another session."""
+        link, self._link = self._link, None
+        self.session.reset()
+        if link is not None:
+            link.close()
+
+    def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Any]:
+        """Fetch what `FollowedPartitions.requested` has just returned.
+
+        `give` takes the records of one partition from a leader of this process while it waits.
+        """
+        self._fast.begin()
+        topic_ids = self._topic_ids(specs)
+        call = self.session.call(specs, self._followed.moved, topic_ids, give, self._fast)
+        return self._ask(call)
+
+    def _topic_ids(self, specs: Mapping[TopicPartition, FetchSpec]) -> Mapping[str, bytes]:
+        """Return the ids of topics; the order to follow comes before the metadata that tell it."""
+        known = self._ports.metadata_cache.topic_ids
+        missing = [
+            topic_partition for topic_partition in specs if topic_partition.topic not in known
+        ]
+        return {**known, **self._followed.topic_ids(missing)} if missing else known
+
+    def log_ends(
+        self, requested: Mapping[TopicPartition, int]
+    ) -> Promise[messages.ListOffsetsResponse]:
+        """Ask where logs end, for partitions with their leader epochs."""
+        return self._ask(_list_offsets(self._ports.broker_id, requested, LATEST))
+
+    def log_starts(
+        self, requested: Mapping[TopicPartition, int]
+    ) -> Promise[messages.ListOffsetsResponse]:
+        """Ask where logs start, for partitions with their leader epochs."""
+        return self._ask(_list_offsets(self._ports.broker_id, requested, EARLIEST))
+
+    def epoch_ends(
+        self, requested: Mapping[TopicPartition, EpochQuestion]
+    ) -> Promise[messages.OffsetForLeaderEpochResponse]:
+        """Ask where the epochs before gaps ended."""
+        return self._ask(_epoch_ends(self._ports.broker_id, requested))
+
+    def _ask(self, call: Call) -> Promise[Any]:
+        assert self._link is not None
+        return self._link.ask(call)
+
+
+def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
+    request = messages.ListOffsetsRequest
+    topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
+    for (name, index), leader_epoch in requested.items():
+        topic = topics.setdefault(name, request.ListOffsetsTopic(name=name))
+        topic.partitions.append(
+            request.ListOffsetsPartition(
+                partition_index=index, current_leader_epoch=leader_epoch, timestamp=timestamp
+            )
+        )
+    message = request(replica_id=replica_id, topics=list(topics.values()))
+    return Call("ListOffsets", message, _LOWEST_LIST_OFFSETS)
+
+
+def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPartition, int, int]]:
+    """Yield each partition of a response with its error code and its offset."""
+    for topic in response.topics:
+        for row in topic.partitions:
+            yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
+
+
+def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
+    request = messages.OffsetForLeaderEpochRequest
+    topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
+    for (name, index), (leader_epoch, gap) in requested.items():
+        topic = topics.setdefault(name, request.OffsetForLeaderTopic(topic=name))
+        topic.partitions.append(
+            request.OffsetForLeaderPartition(
+                partition=index, current_leader_epoch=leader_epoch, leader_epoch=gap.epoch_before
+            )
+        )
+    message = request(replica_id=replica_id, topics=list(topics.values()))
+    return Call("OffsetForLeaderEpoch", message, _LOWEST_EPOCH_ENDS)
+
+
+def epoch_ends_of(
+    response: messages.OffsetForLeaderEpochResponse,
+) -> dict[TopicPartition, EpochAnswer]:
+    """Return what a response says of each partition."""
+    return {
+        TopicPartition(topic.topic, row.partition): EpochAnswer(
+            row.error_code, row.leader_epoch, row.end_offset
+        )
+        for topic in response.topics
+        for row in topic.partitions
+    }
