@@ -1,8 +1,8 @@
 """The fast path of the most frequent requests: produces of one batch.
 
 ```
-frame ─ read_produce_fast ─┬─ append_records_fast ────────────────── answer's frame
-  │                         └─ AwaitedAppend: acks=-1 ─ promise of it
+frame ─ read_produce_fast ─ append_records_fast ─┬─ the response's frame
+  │                                               └─ acks=-1: a promise of it
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
@@ -24,7 +24,6 @@ from engine.host.promise import Promise
 from engine.naming import ADMIN_CLIENT_ID
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.partition import ACKS_ALL
 from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
 from engine.wire.headers import response_header_bytes
 
@@ -39,7 +38,6 @@ class FastProduce:
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
-        self._append_awaited_fast = produce.replica_manager.awaited_append.append_fast
         self._metadata_cache = metadata_cache
         self._clock = clock
 
@@ -52,42 +50,35 @@ class FastProduce:
         if request is None:
             return None
         version, correlation_id, head, records = request
-        client_id, acks, _, topic_partition, _, _, _ = head
+        client_id, acks, timeout_ms, topic_partition, _, _, _ = head
         topic, index = topic_partition
         if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
-        result = self._append_fast(
-            topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
+        appended = self._append_fast(
+            topic_partition,
+            records,
+            acks,
+            timeout_ms,
+            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
         )
-        if result is None:
-            return self._await(request, session) if acks == ACKS_ALL else None
+        if appended is None:
+            return None
+        if isinstance(appended, Promise):
+            return appended.then(
+                lambda results: self._response(request, session, results[topic_partition])
+            )
+        error, base_offset, append_time_ms, log_start = appended
+        if error is None:
+            return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+        return self._refused(session, version, correlation_id, head, appended)
+
+    def _response(self, request: FastRequest, session: Session, result: ProduceResult) -> bytes:
+        """Return the response to a request that has waited for followers."""
+        version, correlation_id, head, _ = request
         error, base_offset, append_time_ms, log_start = result
         if error is None:
             return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
         return self._refused(session, version, correlation_id, head, result)
-
-    def _await(
-        self, request: FastRequest, session: Session
-    ) -> bytes | Promise[FastResponse] | None:
-        """Serve a request that waits for followers."""
-        version, correlation_id, head, records = request
-        client_id, _, timeout_ms, topic_partition, _, _, _ = head
-        appended = self._append_awaited_fast(
-            topic_partition,
-            records,
-            timeout_ms,
-            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
-        )
-
-        def response(result: ProduceResult) -> bytes:
-            error, base_offset, append_time_ms, log_start = result
-            if error is None:
-                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
-            return self._refused(session, version, correlation_id, head, result)
-
-        if isinstance(appended, Promise):
-            return appended.then(lambda results: response(results[topic_partition]))
-        return None if appended is None else response(appended)
 
     def _refused(
         self,

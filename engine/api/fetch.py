@@ -232,7 +232,7 @@ class Fetch:
         if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
         params = self._params(request, exchange)
-        large_fetches = self._replica_manager.large_fetches
+        large_fetches = self._replica_manager.fetches.large
         reading = large_fetches.begin()
         try:
             await large_fetches.fetch(

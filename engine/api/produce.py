@@ -107,11 +107,13 @@ class Produce:
         response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
 
-    def answer_fast(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
-        """Append one batch to the only partition and return the response, without a wait.
+    def answer_fast(
+        self, request: ProduceRequest, exchange: Exchange
+    ) -> bytes | Promise[bytes] | None:
+        """Append one batch to the only partition and return the response, or a promise of it.
 
-        None when the request wants something else or may have to wait, or something can be denied
-        to the client; nothing has been done then.
+        None when the request wants something else, or something can be denied to the client;
+        nothing has been done then.
         """
         topics = request.topics
         if len(topics) != 1:
@@ -132,16 +134,32 @@ class Produce:
             return None
         topic_partition = new_tuple(TopicPartition, (topic, index))
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
-        result = self.replica_manager.append_records_fast(
-            topic_partition, records, request.acks, is_internal_allowed=is_internal_allowed
+        appended = self.replica_manager.append_records_fast(
+            topic_partition,
+            records,
+            request.acks,
+            request.timeout_ms,
+            is_internal_allowed=is_internal_allowed,
         )
-        if result is None:
+
+        if appended is None:
             return None
-        error, base_offset, append_time_ms, log_start = result
+        if isinstance(appended, Promise):
+            return appended.then(lambda results: self._encoded_one(results, exchange))
+        error, base_offset, append_time_ms, log_start = appended
         if error is None:
             offsets = (base_offset, append_time_ms, log_start)
             return encode_produce_response_fast(version, topic, index, offsets)
-        return self._encoded_all({topic_partition: result}, exchange)
+        return self._encoded_all({topic_partition: appended}, exchange)
+
+    def _encoded_one(self, results: Results, exchange: Exchange) -> bytes:
+        """Return the response to one batch that has waited for followers."""
+        (((topic, index), (error, *offsets)),) = results.items()
+        if error is not None:
+            return self._encoded_all(results, exchange)
+        base_offset, append_time_ms, log_start = offsets
+        found = (base_offset, append_time_ms, log_start)
+        return encode_produce_response_fast(exchange.api_version, topic, index, found)
 
     def answer(
         self, request: ProduceRequest, exchange: Exchange
@@ -193,7 +211,7 @@ class Produce:
         del request
         results: Results = {}
         if batches:
-            appended = await self.replica_manager.large_appends.append(
+            appended = await self.replica_manager.appends.append_in_turns(
                 batches,
                 acks,
                 timeout_ms,

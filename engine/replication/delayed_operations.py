@@ -11,6 +11,7 @@ Source: PUR-4 … PUR-12; the three DelayedOperationPurgatory of Kafka's Replica
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from engine.host.each import do_each
@@ -23,18 +24,29 @@ from engine.replication.ports import ReplicaManagerConfig
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-_AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
+#: A fetch that waits, of whatever kind.
+AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
 
 
 class DelayedOperations:
-    """The produces, fetches and deletions of records that wait; `read_now` answers fetches."""
+    """The produces, fetches and deletions of records that wait; `read_now` answers fetches.
 
-    def __init__(self, config: ReplicaManagerConfig, now_ms: int, read_now: ReadNow) -> None:
+    `on_waiting` is told the deadline (monotonic) of each that starts to wait.
+    """
+
+    def __init__(
+        self,
+        config: ReplicaManagerConfig,
+        now_ms: int,
+        read_now: ReadNow,
+        on_waiting: Callable[[int], None],
+    ) -> None:
         self._read_now = read_now
+        self._on_waiting = on_waiting
         self.produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self.fetches: Purgatory[_AnyFetch] = Purgatory(
+        self.fetches: Purgatory[AnyFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self.deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -45,6 +57,21 @@ class DelayedOperations:
         self._produce_keys = self.produces.watched_keys
         self._delete_keys = self.deletes.watched_keys
         self._fetch_keys = self.fetches.watched_keys
+
+    def watch_produce(self, produce: DelayedProduce, keys: Iterable[TopicPartition]) -> None:
+        """Let a produce wait that has just been looked at."""
+        self.produces.watch(produce, keys)
+        self._on_waiting(produce.deadline_ms)
+
+    def watch_fetch(self, fetch: AnyFetch, keys: Iterable[TopicPartition]) -> None:
+        """Let a fetch wait that has just been looked at."""
+        self.fetches.watch(fetch, keys)
+        self._on_waiting(fetch.deadline_ms)
+
+    def watch_delete(self, deletion: DelayedDeleteRecords, keys: Iterable[TopicPartition]) -> None:
+        """Let a deletion of records wait that has just been looked at."""
+        self.deletes.watch(deletion, keys)
+        self._on_waiting(deletion.deadline_ms)
 
     def check_all(self, topic_partition: TopicPartition) -> None:
         """Complete what an event of a partition completes, of each kind."""
@@ -81,7 +108,7 @@ class DelayedOperations:
             if completed:
                 do_each(completed, self.keep_fetch)
 
-    def keep_fetch(self, fetch: _AnyFetch) -> None:
+    def keep_fetch(self, fetch: AnyFetch) -> None:
         """Answer a fetch that is completed."""
         fetch.keep(self._read_now)
 
@@ -101,7 +128,7 @@ class DelayedOperations:
         self,
         produces: list[DelayedProduce],
         deletions: list[DelayedDeleteRecords],
-        fetches: list[_AnyFetch],
+        fetches: list[AnyFetch],
     ) -> None:
         """Keep the promises of completed operations; a fault of one loses no other."""
         try:

@@ -17,7 +17,6 @@ while others append.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
@@ -32,7 +31,10 @@ from engine.replication.delayed_fetch import (
     bytes_behind,
     release_results,
 )
+from engine.replication.delayed_operations import DelayedOperations
+from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect
+from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.partition import Partition
 from engine.replication.partition_reader import PartitionReader, WhatIsLeft
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -133,23 +135,22 @@ class Reading:
         del self._all[self]
 
 
-class LargeFetchSide(NamedTuple):
-    """What a large fetch needs of the replica manager that it reads from."""
-
-    clock: Clock
-    reader: PartitionReader
-    find: Callable[[TopicPartition], Partition]
-    perform: Callable[[Sequence[Effect]], None]
-    #: Lets a fetch wait under keys.
-    watch: Callable[[LargeDelayedFetch, Sequence[TopicPartition]], None]
-    check_deletes: Callable[[TopicPartition], None]
-
-
 class LargeFetches:
     """The fetches of very many partitions of one broker."""
 
-    def __init__(self, side: LargeFetchSide) -> None:
-        self._side = side
+    def __init__(
+        self,
+        clock: Clock,
+        hosted: HostedPartitions,
+        delayed: DelayedOperations,
+        performer: EffectPerformer,
+        reader: PartitionReader,
+    ) -> None:
+        self._clock = clock
+        self._find = hosted.find
+        self._delayed = delayed
+        self._perform = performer.perform
+        self._reader = reader
         self._readings: dict[Reading, None] = {}
         self._is_stopped = False
 
@@ -179,12 +180,12 @@ class LargeFetches:
         share: Share,
         on_read: Callable[[], None],
     ) -> None:
-        """Read partitions as `ReplicaManager.fetch` does, and wait where that would.
+        """Read partitions as `Fetches.fetch` does, and wait where that would.
 
         `on_read` is told when nothing is left but the wait. The reading is over if the broker has
         stopped meanwhile, or nobody waits any more.
         """
-        deadline_ms = self._side.clock.monotonic_ms() + params.max_wait_ms
+        deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         await self._read(params, specs, reading, share, is_noting=True)
         if reading.is_over() or not _must_wait(params, reading.results):
             return
@@ -211,7 +212,7 @@ class LargeFetches:
         *,
         is_noting: bool,
     ) -> None:
-        side, left = self._side, WhatIsLeft(params)
+        left = WhatIsLeft(params)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
                 await share.next()
@@ -219,13 +220,13 @@ class LargeFetches:
                 return
             some = specs[start : start + ROWS_PER_SHARE]
             effects: list[Effect] | None = [] if is_noting else None
-            reading.results += side.reader.read(params, some, effects, left)
+            reading.results += self._reader.read(params, some, effects, left)
             if effects is not None:
-                side.perform(effects)
+                self._perform(effects)
             if is_noting and params.is_from_follower:
                 # Its fetch says where its log starts.
                 for topic_partition, _ in some:
-                    side.check_deletes(topic_partition)
+                    self._delayed.check_deletes(topic_partition)
 
     async def _wait(
         self,
@@ -236,13 +237,12 @@ class LargeFetches:
         share: Share,
         on_read: Callable[[], None],
     ) -> None:
-        side = self._side
         operation = LargeDelayedFetch(
-            deadline_ms, params, waiting, side.find, side.reader.is_throttled
+            deadline_ms, params, waiting, self._find, self._reader.is_throttled
         )
         promise = operation.promise
         keys = [each.topic_partition for each in waiting]
-        side.watch(operation, keys)
+        self._delayed.watch_fetch(operation, keys)
         for number, key in enumerate(keys):
             if number % ROWS_PER_SHARE == 0 and share.is_over():
                 await share.next()

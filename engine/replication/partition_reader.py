@@ -10,18 +10,19 @@
 
 What a follower asks for is noted here alone, as progress, and only where it was not refused.
 
-Source: FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
+Source: FET-2, FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.errors import ApiError, StorageError
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.effects import Effect
+from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -41,18 +42,15 @@ class WhatIsLeft:
 
 
 class PartitionReader:
-    """Reads the partitions of one broker; `find` raises for those that are not here."""
+    """Reads the partitions of one broker."""
 
     def __init__(
         self,
-        partitions: Mapping[TopicPartition, Partition],
-        find: Callable[[TopicPartition], Partition],
-        answer_to: Callable[[TopicPartition, ApiError | StorageError], ApiError],
+        hosted: HostedPartitions,
         ports: ReplicaManagerPorts,
     ) -> None:
-        self._partitions = partitions
-        self._find = find
-        self._answer_to = answer_to
+        self._partitions = hosted.partitions
+        self._find, self._answer_to = hosted.find, hosted.answer_to
         self._ports = ports
 
     def read(
@@ -115,6 +113,12 @@ class PartitionReader:
         if left is not None:
             left.left_bytes, left.at_least_one_batch = left_bytes, at_least_one_batch
         return results
+
+    def read_now(
+        self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
+    ) -> FetchResults:
+        """Read partitions whose follower has been noted."""
+        return self.read(params, specs, None)
 
     def note_position(
         self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec

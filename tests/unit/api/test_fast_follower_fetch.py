@@ -268,7 +268,7 @@ def test_who_fell_out_joins_by_a_fetch_of_what_is_not_read(
 
 def _remove(stage: DataStage) -> None:
     # Without an event, as nothing of the manager does: the deadline looks by itself.
-    del stage.manager._partitions[T1]
+    del stage.manager._hosted._partitions[T1]
 
 
 def _raise_start(stage: DataStage) -> None:

@@ -88,10 +88,10 @@ def test_others_have_their_turns_meanwhile() -> None:
     stage = Stage()
     turns: list[int] = []
     for number in TURNS:
-        stage.in_turn(number, lambda: turns.append(stage.manager.large_fetches.reading_count))
+        stage.in_turn(number, lambda: turns.append(stage.manager.fetches.large.reading_count))
     assert COUNT == len(_rows(stage.fetch_all()))
     assert sum(turns) > 2
-    assert 0 == stage.manager.large_fetches.reading_count
+    assert 0 == stage.manager.fetches.large.reading_count
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1, 200, 1000])
@@ -194,7 +194,7 @@ def test_what_was_read_is_given_back_when_the_client_goes(
     stage.in_turn(number, lambda: stage.client.close("gone"))
     stage.fetch_all(max_wait_ms=max_wait_ms, min_bytes=1 << 30)
     assert ([], []) == (borrowed, stage.faults)
-    assert (0, 0) == (stage.manager.large_fetches.reading_count, stage.manager.delayed_fetch_count)
+    assert (0, 0) == (stage.manager.fetches.large.reading_count, stage.manager.delayed_fetch_count)
 
 
 @pytest.mark.parametrize("number", TURNS)
@@ -215,7 +215,7 @@ def test_what_was_read_is_given_back_when_the_broker_stops(
     stage.in_turn(number, stop)
     stage.fetch_all(max_wait_ms=max_wait_ms, min_bytes=1 << 30)
     assert ([0], [], []) == (left, borrowed, stage.faults)
-    assert (0, 0) == (stage.manager.large_fetches.reading_count, stage.manager.delayed_fetch_count)
+    assert (0, 0) == (stage.manager.fetches.large.reading_count, stage.manager.delayed_fetch_count)
 
 
 @pytest.mark.parametrize("max_wait_ms", [0, 200])
@@ -329,7 +329,7 @@ def test_nothing_is_read_once_the_broker_has_stopped(
     assert stage.fetch_all(max_wait_ms=max_wait_ms) is None or not max_wait_ms
     assert [] == reads
     assert stage.fetch_all(max_wait_ms=max_wait_ms) is None
-    assert ([], 0) == (reads, stage.manager.large_fetches.reading_count)
+    assert ([], 0) == (reads, stage.manager.fetches.large.reading_count)
 
 
 def test_nothing_is_read_for_a_client_that_has_gone_amid_its_wait(
@@ -341,12 +341,12 @@ def test_nothing_is_read_for_a_client_that_has_gone_amid_its_wait(
     assert list(range(COUNT)) == reads
     stage.client.close("gone")
     stage.timers.run_until_idle()
-    assert (COUNT, 0) == (len(reads), stage.manager.large_fetches.reading_count)
+    assert (COUNT, 0) == (len(reads), stage.manager.fetches.large.reading_count)
 
 
 def test_a_consumer_with_a_nearer_replica_is_sent_there_without_a_wait() -> None:
     stage = Stage((1, 2))
-    reader = stage.manager._reader
+    reader = stage.manager.fetches._reader
     reader._ports = reader._ports._replace(nearest=NearestReplica(stage.metadata, stage.clock))
     request = fetch_request(12, dict.fromkeys(range(COUNT), 0), topic="t", replica_id=2)
     assert stage.ask("Fetch", 12, request) is not None

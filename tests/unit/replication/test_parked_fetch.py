@@ -286,7 +286,7 @@ def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
 def test_the_batch_that_was_appended_last_is_given_as_it_was_kept() -> None:
     broker = Broker((1, 2))
     parked = Standing(broker, LACKING_ALL)
-    assert broker.manager.append_records_fast(PARTITION, sent(), 1) is not None
+    assert broker.manager.append_records_fast(PARTITION, sent(), 1, 0) is not None
     assert broker.partition.newest is not None
     assert [broker.partition.newest.data] == [answer.records for answer in parked.given]
     assert broker.partition.newest.data is parked.given[0].records

@@ -1,4 +1,4 @@
-"""The fast path of an append with acks=-1: what the other gives, or nothing done."""
+"""The fast path of an append with acks=-1: what `append_records` gives, or nothing done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.replication.replicas import FOLLOWER, Broker, leader_of, log_of
 
 def append(broker: Broker, batches: memoryview | None = None) -> Promise[ProduceResults]:
     """Append what has to wait."""
-    promise = broker.manager.awaited_append.append_fast(PARTITION, batches or sent(2), 100)
+    promise = broker.manager.append_records_fast(PARTITION, batches or sent(2), -1, 100)
     assert isinstance(promise, Promise)
     return promise
 
@@ -47,7 +47,7 @@ def test_a_repetition_of_what_is_committed_is_answered_now() -> None:
     append(broker, memoryview(bytearray(sent_by(5, 0))))
     broker.fetch(1, FOLLOWER, log_start_offset=0)
     again = memoryview(bytearray(sent_by(5, 0)))
-    result = broker.manager.awaited_append.append_fast(PARTITION, again, 100)
+    result = broker.manager.append_records_fast(PARTITION, again, -1, 100)
     assert isinstance(result, ProduceResult)
     assert (None, 0) == (result.error, result.base_offset)
 
@@ -56,15 +56,15 @@ def test_what_the_log_refuses_is_refused() -> None:
     broker = Broker((1, 2))
     append(broker, memoryview(bytearray(sent_by(5, 0))))
     out_of_order = memoryview(bytearray(sent_by(5, 7)))
-    result = broker.manager.awaited_append.append_fast(PARTITION, out_of_order, 100)
+    result = broker.manager.append_records_fast(PARTITION, out_of_order, -1, 100)
     assert isinstance(result, ProduceResult)
     assert result.error is not None
     assert 45 == result.error.code
 
 
 def test_what_is_not_here_is_for_the_other_way_to_refuse() -> None:
-    append_fast = Broker((1, 2)).manager.awaited_append.append_fast
-    assert append_fast(TopicPartition("other", 0), sent(), 100) is None
+    append_fast = Broker((1, 2)).manager.append_records_fast
+    assert append_fast(TopicPartition("other", 0), sent(), -1, 100) is None
 
 
 def test_only_who_is_allowed_appends_to_an_internal_topic() -> None:
@@ -72,19 +72,18 @@ def test_only_who_is_allowed_appends_to_an_internal_topic() -> None:
     key = TopicPartition("__consumer_offsets", 0)
     internal = leader_of((1, 2), broker.clock, log=log_of(key))
     broker.manager.add(internal)
-    append_fast = broker.manager.awaited_append.append_fast
-    assert append_fast(key, sent(), 100) is None
+    append_fast = broker.manager.append_records_fast
+    assert append_fast(key, sent(), -1, 100) is None
     assert 0 == internal.log.log_end_offset
-    assert isinstance(append_fast(key, sent(), 100, is_internal_allowed=True), Promise)
+    assert isinstance(append_fast(key, sent(), -1, 100, is_internal_allowed=True), Promise)
     assert 1 == internal.log.log_end_offset
 
 
-def test_nothing_is_appended_without_followers_or_with_too_few_in_sync() -> None:
-    alone, few = Broker(), Broker((1, 2))
-    few.partition.in_sync = InSyncSet(())
-    for broker in (alone, few):
-        assert broker.manager.awaited_append.append_fast(PARTITION, sent(), 100) is None
-        assert 0 == broker.partition.log.log_end_offset
+def test_nothing_is_appended_with_too_few_in_sync() -> None:
+    broker = Broker((1, 2))
+    broker.partition.in_sync = InSyncSet(())
+    assert broker.manager.append_records_fast(PARTITION, sent(), -1, 100) is None
+    assert 0 == broker.partition.log.log_end_offset
 
 
 def test_the_newest_batch_is_kept_as_the_log_has_it_for_who_reads_it_next() -> None:

@@ -1,0 +1,256 @@
+"""Appends to the partitions of one broker.
+
+```
+ append_records ─ each partition appends ─┬─ nothing to wait for ──────────────────> results
+                                          └─ acks=-1: DelayedProduce ─ watermark, deadline ─> kept
+ append_records_fast ─ one batch to one partition: the same
+ append_in_turns ─ append to some ─ turn ─ append to some … ─ the same
+```
+
+One partition's failure is an error in its own result and never fails the request (PUR-4).
+
+Source: PART-5, ISR-9, PUR-4, PUR-10; Kafka's ReplicaManager.appendRecords. It appends to the
+partitions of a request one after the other, too, while leaders change and followers fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.host.turns import Share
+from engine.limits import ROWS_PER_SHARE
+from engine.log.producer_state import AppendOrigin
+from engine.model import TopicPartition, new_tuple
+from engine.naming import INTERNAL_TOPICS
+from engine.replication.delayed_operations import DelayedOperations
+from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
+from engine.replication.effect_performer import EffectPerformer
+from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved
+from engine.replication.errors import InvalidRequiredAcks, InvalidTopic, NotLeaderOrFollower
+from engine.replication.hosted_partitions import HostedPartitions
+from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
+
+VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
+#: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
+#: not leader, too large (a batch, an append), no topic to write to, storage.
+_ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
+
+
+class Appended(NamedTuple):
+    """What has become of one request's partitions so far, and the offsets that it waits for."""
+
+    results: ProduceResults
+    required: dict[TopicPartition, int]
+    required_acks: int
+    must_spare_internal: bool
+
+
+class Appends:
+    """Appends to one broker's partitions."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        hosted: HostedPartitions,
+        delayed: DelayedOperations,
+        performer: EffectPerformer,
+    ) -> None:
+        self._clock = clock
+        self._partitions = hosted.partitions
+        self._find, self._answer_to = hosted.find, hosted.answer_to
+        self._perform = performer.perform
+        self._watch = delayed.watch_produce
+        # What is watched, for a look before each of the very many appends that nobody waits for.
+        self._produce_keys = delayed.produces.watched_keys
+        self._delete_keys = delayed.deletes.watched_keys
+        self._fetch_keys = delayed.fetches.watched_keys
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Touch no log any more, in what is appended in several turns."""
+        self._is_stopped = True
+
+    def append_records(
+        self,
+        entries: Mapping[TopicPartition, memoryview],
+        required_acks: int,
+        timeout_ms: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResults | Promise[ProduceResults]:
+        """Append to each partition; complete when `required_acks` are there (PUR-10).
+
+        acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
+        Clients do not write to internal topics, but for Kafka's admin tools.
+        """
+        if required_acks not in VALID_ACKS:
+            refused = InvalidRequiredAcks(required_acks)
+            return dict.fromkeys(entries, ProduceResult(refused))
+        must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
+        appended = Appended({}, {}, required_acks, must_spare_internal)
+        effects = self._append_some(entries.items(), appended, origin)
+        results, required = appended.results, appended.required
+        if not required:
+            self._perform(effects)
+            return results
+        # Each has just been looked at, and nothing has happened since.
+        promise = self._await(results, required, self._clock.monotonic_ms() + timeout_ms)
+        self._perform(effects)
+        return promise
+
+    def _append_some(
+        self,
+        entries: Iterable[tuple[TopicPartition, memoryview]],
+        appended: Appended,
+        origin: AppendOrigin,
+    ) -> list[Effect]:
+        """Append to some partitions of a request; returns what is to be performed."""
+        results, required, required_acks, must_spare_internal = appended
+        effects: list[Effect] = []
+        partitions = self._partitions
+        for topic_partition, batches in entries:
+            try:
+                if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
+                    raise InvalidTopic(topic_partition.topic)
+                partition = partitions.get(topic_partition) or self._find(topic_partition)
+                info, required_offset, moved = partition.append(batches, required_acks, origin)
+                if required_acks == ACKS_ALL:
+                    enough = partition.enough_replicas_reached(required_offset)
+                    # With one replica in sync nothing is left to wait for.
+                    if not enough.is_reached:
+                        required[topic_partition] = required_offset
+            except (ApiError, StorageError) as failure:
+                results[topic_partition] = self._failed(topic_partition, failure)
+                continue
+            first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
+            results[topic_partition] = new_tuple(
+                ProduceResult, (None, first_offset, log_append_time_ms, log_start_offset)
+            )
+            effects += moved
+        return effects
+
+    def _await(
+        self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
+    ) -> Promise[ProduceResults]:
+        """Let a produce wait that cannot complete yet."""
+        produce = DelayedProduce(deadline_ms, results, required, self._find)
+        promise = produce.promise
+        self._watch(produce, required)
+        return promise
+
+    def append_records_fast(
+        self,
+        topic_partition: TopicPartition,
+        batches: memoryview,
+        required_acks: int,
+        timeout_ms: int,
+        *,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResult | Promise[ProduceResults] | None:
+        """Append what a client sent to one partition, as `append_records` does.
+
+        Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
+        the partition is not here or not led, too few are in sync, acks are 0, or it is not one
+        batch in no transaction.
+        """
+        partition = self._partitions.get(topic_partition)
+        if (
+            partition is None
+            or (
+                required_acks != ACKS_LEADER
+                and (required_acks != ACKS_ALL or partition.is_under_min_isr)
+            )
+            or (topic_partition.topic in INTERNAL_TOPICS and not is_internal_allowed)
+        ):
+            return None
+        watermark = partition.high_watermark
+        try:
+            info = partition.append_fast(batches)
+        except (ApiError, StorageError) as failure:
+            return self._failed(topic_partition, failure)
+        if info is None:
+            return None
+        first_offset, last_offset, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
+        result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
+        awaited: ProduceResult | Promise[ProduceResults] = result
+        if required_acks == ACKS_ALL and partition.high_watermark <= last_offset:
+            # Watched before others are told of it: what they do may complete it.
+            required = {topic_partition: last_offset + 1}
+            deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            awaited = self._await({topic_partition: result}, required, deadline_ms)
+        if (self._fetch_keys or self._produce_keys or self._delete_keys) and not is_duplicate:
+            self._complete_behind(partition, watermark)
+        return awaited
+
+    async def append_in_turns(
+        self,
+        entries: Mapping[TopicPartition, memoryview],
+        required_acks: int,
+        timeout_ms: int,
+        share: Share,
+        *,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResults | Promise[ProduceResults]:
+        """Append what a client sent, as `append_records` does, a few in each turn of the loop.
+
+        Each partition is found at its own turn; what is left after `stop` is refused with
+        NotLeaderOrFollower. The wait for followers is not part of the call.
+        """
+        if required_acks not in VALID_ACKS:
+            return dict.fromkeys(entries, ProduceResult(InvalidRequiredAcks(required_acks)))
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        appended = Appended({}, {}, required_acks, not is_internal_allowed)
+        left = iter(entries.items())
+        while some := tuple(islice(left, ROWS_PER_SHARE)):
+            if share.is_over():
+                await share.next()
+            if self._is_stopped:
+                _refuse(some, appended.results)
+            else:
+                self._perform(self._append_some(some, appended, AppendOrigin.CLIENT))
+        if not appended.required:
+            return appended.results
+        await share.next()
+        produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
+        promise = produce.promise
+        # Between two turns followers may have fetched, and leaders have changed.
+        if self._is_stopped or produce.can_complete():
+            produce.force_complete()
+            produce.keep()
+        else:
+            self._watch(produce, appended.required)
+        return promise
+
+    def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
+        """Complete delayed operations that wait for records which have just been appended."""
+        topic_partition, watermark = partition.topic_partition, partition.high_watermark
+        if (
+            topic_partition in self._fetch_keys
+            or topic_partition in self._produce_keys
+            or topic_partition in self._delete_keys
+        ):
+            if watermark > earlier_watermark:
+                self._perform((HighWatermarkMoved(topic_partition, watermark),))
+            else:
+                self._perform((LogEndMoved(topic_partition, partition.log.log_end_offset),))
+
+    def _failed(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> ProduceResult:
+        error = self._answer_to(topic_partition, failure)
+        partition = self._partitions.get(topic_partition)
+        if partition is None or error.code in _ERRORS_WITHOUT_LOG_START:
+            return ProduceResult(error)
+        return ProduceResult(error, log_start_offset=partition.log.log_start_offset)
+
+
+def _refuse(entries: Iterable[tuple[TopicPartition, memoryview]], results: ProduceResults) -> None:
+    for topic_partition, _ in entries:
+        refused = NotLeaderOrFollower(topic_partition, "the broker stops")
+        results[topic_partition] = ProduceResult(refused)

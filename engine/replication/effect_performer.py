@@ -1,0 +1,89 @@
+"""Performs effects: completes the operations that wait for them, and has others do what is theirs.
+
+Effects are performed in the order they came, those of nested calls behind those before.
+
+Source: HW-14, D1, D22.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from engine.model import TopicPartition
+from engine.replication.delayed_operations import DelayedOperations
+from engine.replication.effects import (
+    Effect,
+    FetchFrom,
+    HighWatermarkMoved,
+    LogEndMoved,
+    LogStartMoved,
+    ProposeIsr,
+    RoleChanged,
+    StopFetching,
+)
+from engine.replication.partition import Partition
+from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.role_log_messages import log_isr_proposal
+
+
+class EffectPerformer:
+    """Performs the effects of one broker's partitions."""
+
+    def __init__(
+        self,
+        partitions: Mapping[TopicPartition, Partition],
+        delayed: DelayedOperations,
+        ports: ReplicaManagerPorts,
+    ) -> None:
+        self._partitions = partitions
+        self._delayed = delayed
+        self._ports = ports
+        self._effects: deque[Effect] = deque()
+        self._is_performing = False
+
+    def perform(self, effects: Iterable[Effect]) -> None:
+        """Perform effects: keep the promises they complete, and have others do what is theirs.
+
+        What watches a promise may call back into the broker: what that leads to is done after it.
+
+        Source: HW-14, D22.
+        """
+        waiting = self._effects
+        waiting.extend(effects)
+        if self._is_performing:
+            return
+        self._is_performing = True
+        try:
+            while waiting:
+                self._perform_one(waiting.popleft())
+        finally:
+            self._is_performing = False
+
+    def _perform_one(self, effect: Effect) -> None:
+        delayed, ports = self._delayed, self._ports
+        match effect:
+            case LogEndMoved():
+                delayed.check_fetches(effect.topic_partition)
+            case HighWatermarkMoved():
+                # Anything that waits on the partition may be complete.
+                delayed.check_all(effect.topic_partition)
+            case RoleChanged():
+                delayed.check_all(effect.topic_partition)
+                ports.moving.resume(effect.topic_partition)
+            case LogStartMoved():
+                # The task of the log manager writes it down; an earlier deletion may be complete.
+                delayed.check_deletes(effect.topic_partition)
+                delayed.check_fetches(effect.topic_partition)
+            case ProposeIsr():
+                partition = self._partitions.get(effect.topic_partition)
+                if partition is not None:
+                    log_isr_proposal(partition, effect.isr)
+                ports.propose_isr(effect)
+            case FetchFrom():
+                ports.fetching.fetch_from(effect)
+            case StopFetching():
+                ports.fetching.stop(effect.topic_partition)
+            case _:
+                assert_never(effect)

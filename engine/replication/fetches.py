@@ -1,0 +1,159 @@
+"""Fetches of the partitions of one broker.
+
+```
+ fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ─────────────> results
+                                 └─ DelayedFetch ─ append, watermark, deadline ─> read again ─> kept
+ wait_fast ─ one partition that a consumer has read to its end ─> the same
+ large ─ read some ─ turn ─ read some … ─ the same
+```
+
+Source: FET-2, FET-3, PUR-5, PUR-7, PUR-9; Kafka's ReplicaManager.fetchMessages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.replication.delayed_fetch import (
+    DelayedFetch,
+    FastDelayedFetch,
+    FetchResults,
+    WaitingPartition,
+    release_results,
+)
+from engine.replication.delayed_operations import DelayedOperations
+from engine.replication.effect_performer import EffectPerformer
+from engine.replication.effects import Effect
+from engine.replication.hosted_partitions import HostedPartitions
+from engine.replication.large_fetch import LargeFetches
+from engine.replication.parked_fetch import LeaderSide, Park, ParkedFetch
+from engine.replication.partition_reader import PartitionReader
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.replication_quota import ReplicationQuota
+from engine.replication.unchanged import Told
+
+T = TypeVar("T")
+
+
+class Fetches:
+    """Fetches of one broker's partitions."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        hosted: HostedPartitions,
+        delayed: DelayedOperations,
+        performer: EffectPerformer,
+        reader: PartitionReader,
+        leader_quota: ReplicationQuota,
+    ) -> None:
+        self._clock = clock
+        self._partitions = hosted.partitions
+        self._find = hosted.find
+        self._perform = performer.perform
+        self._watch, self._keep = delayed.watch_fetch, delayed.keep_fetch
+        self._check_deletes = delayed.check_deletes
+        self._deletes = delayed.deletes
+        self._reader = reader
+        self._leader_side = LeaderSide(
+            self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
+        )
+        #: Fetches of very many partitions.
+        self.large = LargeFetches(clock, hosted, delayed, performer, reader)
+
+    def fetch(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        park: Park | None = None,
+        told: Mapping[TopicPartition, Told] | None = None,
+    ) -> FetchResults | Promise[FetchResults]:
+        """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
+
+        At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
+        is noted, and may complete produces (PUR-7). With `park` it is parked if it has to wait.
+        What is as the session of such a fetch was `told` is left out of what is returned at once.
+        """
+        effects: list[Effect] = []
+        results = self._reader.read(params, specs, effects, told=told)
+        is_over = params.max_wait_ms <= 0 or not specs
+        total_bytes = 0
+        for _, result in results:
+            if result.error is not None or result.records is None:
+                is_over = True
+            else:
+                total_bytes += result.records.size_bytes
+        fetched: FetchResults | Promise[FetchResults] = results
+        if not is_over and total_bytes < params.min_bytes:
+            operation = self._delayed_fetch(params, specs, results, park)
+            release_results(results)
+            fetched = operation.promise
+            # Looked at a single time: nothing runs beside this, and a look leads to nothing.
+            if (
+                operation.has_news_of(key for key, _ in results)
+                if told is not None and isinstance(operation, ParkedFetch)
+                else operation.can_complete()
+            ):
+                operation.force_complete()
+                self._keep(operation)
+            else:
+                self._watch(operation, [topic_partition for topic_partition, _ in specs])
+        self._perform(effects)
+        if params.is_from_follower and self._deletes.delayed_count:
+            # Its fetch says where its log starts.
+            for topic_partition, _ in specs:
+                self._check_deletes(topic_partition)
+        return fetched
+
+    def _delayed_fetch(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        results: FetchResults,
+        park: Park | None,
+    ) -> DelayedFetch | ParkedFetch:
+        deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
+        if park is not None:
+            return park(deadline_ms, params, dict(specs), self._leader_side)
+        waiting = [
+            WaitingPartition(topic_partition, spec, result.records.start)
+            for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
+            if result.records is not None
+        ]
+        return DelayedFetch(deadline_ms, params, waiting, self._find, self._reader.is_throttled)
+
+    def _taken_by(
+        self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
+    ) -> None:
+        """Note how far a follower with a parked fetch is."""
+        effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
+        if effects is None:
+            # The answer to all says why.
+            self._end(fetch)
+            return
+        self._perform(effects)
+        if self._deletes.delayed_count:
+            self._check_deletes(topic_partition)
+
+    def _end(self, fetch: ParkedFetch) -> None:
+        if fetch.force_complete():
+            self._keep(fetch)
+
+    def wait_fast(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: WaitingPartition,
+        read: Callable[[], T],
+    ) -> Promise[T]:
+        """Let a consumer wait that has just read one partition to its end.
+
+        The promise is kept with what `read` finds when the wait is over.
+        """
+        operation = FastDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
+        self._watch(operation, (waiting.topic_partition,))
+        return operation.promise

@@ -1,0 +1,80 @@
+"""The partitions that have a replica on this broker, and those whose log directory has failed.
+
+Source: LOG-10; Kafka's HostedPartition, ReplicaManager.getPartitionOrError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import LogDirOffline
+from engine.model import TopicPartition
+from engine.replication.errors import (
+    NotLeaderOrFollower,
+    ReplicaStorageFailed,
+    UnknownTopicOrPartition,
+    answer_to,
+)
+from engine.replication.partition import Partition
+
+
+class HostedPartitions:
+    """One broker's partitions; `is_known` returns whether some broker has one."""
+
+    def __init__(
+        self,
+        is_known: Callable[[TopicPartition], bool],
+        on_log_dir_offline: Callable[[LogDirOffline], None],
+    ) -> None:
+        self._is_known = is_known
+        self._on_log_dir_offline = on_log_dir_offline
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._offline: set[TopicPartition] = set()
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, Partition]:
+        """Return the partitions that can be used, as they are at any time."""
+        return self._partitions
+
+    def add(self, partition: Partition) -> None:
+        """Take a partition; one that was offline is back."""
+        self._offline.discard(partition.topic_partition)
+        self._partitions[partition.topic_partition] = partition
+
+    def remove(self, topic_partition: TopicPartition) -> Partition | None:
+        """Let a partition go."""
+        self._offline.discard(topic_partition)
+        return self._partitions.pop(topic_partition, None)
+
+    def mark_offline(self, topic_partition: TopicPartition) -> None:
+        """Note that the directory of a replica has failed, until `add`."""
+        self._partitions.pop(topic_partition, None)
+        self._offline.add(topic_partition)
+
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        """Return whether the directory of a replica has failed."""
+        return topic_partition in self._offline
+
+    def find(self, topic_partition: TopicPartition) -> Partition:
+        """Return a partition.
+
+        Errors: ReplicaStorageFailed; NotLeaderOrFollower if others have it, so that the client
+        looks for them; UnknownTopicOrPartition.
+        """
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self._offline:
+            raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
+        if self._is_known(topic_partition):
+            raise NotLeaderOrFollower(topic_partition, "no replica of it is here")
+        raise UnknownTopicOrPartition(topic_partition)
+
+    def answer_to(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> ApiError:
+        """Return what a client is told of a failure; a directory's is told to the broker, too."""
+        if isinstance(failure, LogDirOffline):
+            self._on_log_dir_offline(failure)
+        return answer_to(topic_partition, failure)

@@ -1,0 +1,79 @@
+"""Deletions of records from the partitions of one broker.
+
+```
+ delete_records ─ each log start rises ─┬─ on all live replicas ───────────────────> results
+                                        └─ DelayedDeleteRecords ── fetches, deadline ─> kept
+```
+
+Source: HW-18, REPL-15, PUR-4; Kafka's ReplicaManager.deleteRecords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
+from engine.replication.delayed_delete_records import (
+    DelayedDeleteRecords,
+    DeleteRecordsResult,
+    DeleteRecordsResults,
+)
+from engine.replication.delayed_operations import DelayedOperations
+from engine.replication.effect_performer import EffectPerformer
+from engine.replication.effects import Effect
+from engine.replication.errors import InvalidTopic
+from engine.replication.hosted_partitions import HostedPartitions
+
+
+class RecordDeletions:
+    """Deletions of records from one broker's partitions."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        hosted: HostedPartitions,
+        delayed: DelayedOperations,
+        performer: EffectPerformer,
+    ) -> None:
+        self._clock = clock
+        self._find, self._answer_to = hosted.find, hosted.answer_to
+        self._watch = delayed.watch_delete
+        self._perform = performer.perform
+
+    def delete_records(
+        self, offsets: Mapping[TopicPartition, int], timeout_ms: int
+    ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
+        """Delete records below offsets; complete when no live replica has them (HW-18).
+
+        Waits at most `timeout_ms`; internal topics are refused.
+        """
+        results: DeleteRecordsResults = {}
+        required: dict[TopicPartition, int] = {}
+        effects: list[Effect] = []
+        for topic_partition, offset in offsets.items():
+            try:
+                if topic_partition.topic in INTERNAL_TOPICS:
+                    raise InvalidTopic(topic_partition.topic)
+                done = self._find(topic_partition).delete_records_before(offset)
+            except (ApiError, StorageError) as failure:
+                error = self._answer_to(topic_partition, failure)
+                results[topic_partition] = DeleteRecordsResult(error)
+                continue
+            results[topic_partition] = DeleteRecordsResult(None, done.low_watermark)
+            if done.low_watermark < done.requested_offset:
+                required[topic_partition] = done.requested_offset
+            effects += done.effects
+        if not required:
+            self._perform(effects)
+            return results
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        deletion = DelayedDeleteRecords(deadline_ms, results, required, self._find)
+        # Each has just been looked at here too.
+        promise = deletion.promise
+        self._watch(deletion, required)
+        self._perform(effects)
+        return promise
