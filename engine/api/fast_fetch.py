@@ -13,10 +13,11 @@ replica. What is answered here is byte for byte what `Fetch.answer` would answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from engine.api.exchange import EncodedResponse, Exchange
+from engine.api.fetch_refusal import fetch_refusal
 from engine.api.fetch_session import (
     FINAL_EPOCH,
     FetchContext,
@@ -50,7 +51,6 @@ _FIRST_FAST = 10
 #: By isolation level.
 _READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 _COMMITTED = Isolation.COMMITTED
-_NO_PARTITIONS: Container[int] = ()
 
 
 class Requested(NamedTuple):
@@ -171,12 +171,9 @@ class FastFetch:
         topic_partition = partition.topic_partition
         if topic_partition is None:
             return None
-        topic, index = topic_partition
         here = self._partitions.get(topic_partition)
-        if here is None or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
-            return None
         id_text = partition.topic_id_text
-        if id_text is not None and here.log.topic_id not in (None, id_text):
+        if here is None or fetch_refusal(topic_partition, id_text, self._metadata_cache, here):
             return None
         try:
             return here.read_fast(spec, max_bytes, isolation)

@@ -18,7 +18,7 @@ Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from engine.api.admission import Session
@@ -53,8 +53,6 @@ from engine.wire.fast_replica_bytes import (
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE, FetchRequest
 from engine.wire.headers import response_header_bytes
 
-_NO_PARTITIONS: Container[int] = ()
-
 #: A response as it is sent; of a fast-path request with its header.
 FollowerResponse: TypeAlias = bytes | EncodedResponse
 #: Answers a session's request, by its epoch, with what was read of all its partitions.
@@ -69,7 +67,7 @@ class FastFollowerFetch:
     def __init__(
         self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
     ) -> None:
-        self._metadata_cache = metadata_cache
+        self._is_known = metadata_cache.is_known
         self._sessions = sessions
         self._clock = clock
         self._parked: dict[int, ParkedSession] = {}
@@ -134,10 +132,11 @@ class FastFollowerFetch:
         if session is None or session is not parked.session or epoch != parked.epoch:
             return None
         partition = session.partitions.get((topic_id, index))
-        if partition is None or partition.topic_partition is None:
-            return None
-        topic, _ = partition.topic_partition
-        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+        if (
+            partition is None
+            or partition.topic_partition is None
+            or not self._is_known(partition.topic_partition)
+        ):
             return None
         fetch = parked.fetch
         if fetch is None or not fetch.may_ask(partition.topic_partition):
@@ -262,8 +261,7 @@ class ParkedSession:
             return False
         assert isinstance(topic_id, bytes)
         sent = records if isinstance(records, bytes) else region_of(records)
-        # Those that had no bytes yet come first next time.
-        session.partitions[key] = session.partitions.pop(key)
+        session.put_last(partition)
         log, watermark = here.log, here.high_watermark
         start = log.log_start_offset
         partition.note_offsets(watermark, start)

@@ -12,7 +12,6 @@ decision. For small requests the steps between the layers cost more than the app
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import TypeAlias
 
 from engine.api.admission import Session
@@ -27,7 +26,6 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
 from engine.wire.headers import response_header_bytes
 
-_NO_PARTITIONS: Container[int] = ()
 #: Version, correlation id, what stands in front of the records, records.
 FastRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
 
@@ -38,7 +36,7 @@ class FastProduce:
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
-        self._metadata_cache = metadata_cache
+        self._is_known = metadata_cache.is_known
         self._clock = clock
 
     def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
@@ -51,8 +49,7 @@ class FastProduce:
             return None
         version, correlation_id, head, records = request
         client_id, acks, timeout_ms, topic_partition, _, _, _ = head
-        topic, index = topic_partition
-        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+        if not self._is_known(topic_partition):
             return None
         appended = self._append_fast(
             topic_partition,

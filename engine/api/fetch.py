@@ -24,7 +24,7 @@ Differs: a down-converted response is made whole before it is sent, not while it
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -34,6 +34,7 @@ from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fast_fetch import FastFetch, Requested
 from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
 from engine.api.fetch_records import FetchedRecords
+from engine.api.fetch_refusal import fetch_refusal
 from engine.api.fetch_session import (
     INITIAL_EPOCH,
     FetchContext,
@@ -50,13 +51,11 @@ from engine.host.ports import SendPart
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
-    INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
     NOT_LEADER_OR_FOLLOWER,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.limits import PARTITIONS_AT_ONCE_MAX, ROWS_PER_SHARE
 from engine.model import TopicPartition, new_tuple
@@ -84,7 +83,6 @@ _ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 _LAST_WITH_HARD_LIMIT = 2
 _LAST_WITHOUT_STORAGE_ERROR = 5
 _FIRST_WITH_LEADERS = 16
-_NO_PARTITIONS: Container[int] = ()
 
 
 class FetchDeps(NamedTuple):
@@ -349,7 +347,8 @@ class Fetch:
         topic, _ = topic_partition
         if reader is not None and not reader.may(AclOperation.READ, AclResource.TOPIC, topic):
             return TOPIC_AUTHORIZATION_FAILED
-        return fetch_refusal(topic_partition, topic_id, self._metadata_cache, self._replica_manager)
+        here = self._replica_manager.partitions.get(topic_partition)
+        return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
         # Source: FET-4.
@@ -459,23 +458,6 @@ class Fetch:
                 NO_PREFERRED_REPLICA if preferred is None else preferred,
             ),
         )
-
-
-def fetch_refusal(
-    topic_partition: TopicPartition,
-    topic_id_text: str | None,
-    metadata_cache: MetadataCache,
-    replica_manager: ReplicaManager,
-) -> int:
-    """Return why a partition cannot be read at all, 0 if it may be; the id is the reader's."""
-    topic, index = topic_partition
-    if index not in metadata_cache.topics.get(topic, _NO_PARTITIONS):
-        return UNKNOWN_TOPIC_OR_PARTITION
-    if topic_id_text is not None:
-        here = replica_manager.partitions.get(topic_partition)
-        if here is not None and here.log.topic_id not in (None, topic_id_text):
-            return INCONSISTENT_TOPIC_ID
-    return 0
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:

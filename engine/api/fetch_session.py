@@ -172,6 +172,11 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
+    def put_last(self, partition: SessionPartition) -> None:
+        """Let those that had no bytes yet come first next time; one that is gone stays so."""
+        if self.partitions.get(partition.key) is partition:
+            self.partitions[partition.key] = self.partitions.pop(partition.key)
+
 
 def _next_epoch(epoch: int) -> int:
     return 1 if epoch == _EPOCH_MAX else epoch + 1
@@ -260,10 +265,8 @@ class _IncrementalContext(FetchContext):
             if not partition.note(fetched):
                 continue
             news.append((partition, fetched))
-            if fetched.records and session.partitions.get(partition.key) is partition:
-                # Those that had no bytes yet come first next time.
-                del session.partitions[partition.key]
-                session.partitions[partition.key] = partition
+            if fetched.records:
+                session.put_last(partition)
         return SessionResponse(news, session.id)
 
 

@@ -6,7 +6,8 @@ Source: KafkaApis.handleFetchRequest; D12.
 from __future__ import annotations
 
 from engine.api.exchange import Exchange
-from engine.api.fetch import FetchDeps, fetch_refusal
+from engine.api.fetch import FetchDeps
+from engine.api.fetch_refusal import fetch_refusal
 from engine.errors import StorageError
 from engine.host.promise import Promise
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
@@ -33,7 +34,8 @@ class AnswerLocalFetch:
         for topic_partition, spec in request.specs.items():
             topic_id = request.topic_ids.get(topic_partition.topic)
             text = None if topic_id is None else uuid_text(topic_id)
-            code = fetch_refusal(topic_partition, text, metadata_cache, replica_manager)
+            here = replica_manager.partitions.get(topic_partition)
+            code = fetch_refusal(topic_partition, text, metadata_cache, here)
             if code:
                 refused.append((topic_partition, LeaderAnswer(code)))
             else:

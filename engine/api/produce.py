@@ -22,7 +22,7 @@ Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -61,7 +61,6 @@ Results: TypeAlias = dict[TopicPartition, ProduceResult]
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
-_NO_PARTITIONS: Container[int] = ()
 
 
 class _Judged(NamedTuple):
@@ -129,10 +128,11 @@ class Produce:
             or records is None
             or records.readonly
             or not exchange.session.may_take_fast_path
-            or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
+            or not self._metadata_cache.is_known(
+                topic_partition := new_tuple(TopicPartition, (topic, index))
+            )
         ):
             return None
-        topic_partition = new_tuple(TopicPartition, (topic, index))
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
         appended = self.replica_manager.append_records_fast(
             topic_partition,
@@ -261,7 +261,6 @@ class Produce:
         may_use_id = id_ is None or session.may(
             AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_
         )
-        indexes = self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
         may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
         for index, records in partitions:
             topic_partition = new_tuple(TopicPartition, (topic, index))
@@ -270,7 +269,7 @@ class Produce:
                 error = judged(records, id_ if may_use_id else None, version)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
-            elif index not in indexes:
+            elif not self._metadata_cache.is_known(topic_partition):
                 error = UnknownTopicOrPartition(topic_partition)
             if error is not None:
                 refused[topic_partition] = ProduceResult(error)

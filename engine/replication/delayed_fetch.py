@@ -112,19 +112,26 @@ class DelayedFetch(DelayedOperation):
     def can_complete(self) -> bool:
         """Return whether there is enough to read, or something that waiting does not mend."""
         total_bytes = 0
-        for topic_partition, spec, start in self.waiting:
-            try:
-                partition = self._find(topic_partition)
-                is_throttled = self._is_throttled(partition, self.params.replica_id)
-                available_bytes = bytes_behind(
-                    partition, self.params, spec, start, is_throttled=is_throttled
-                )
-                if available_bytes is None or partition.find_divergence(spec) is not None:
-                    return True
-            except (ApiError, StorageError):
+        for waiting in self.waiting:
+            available_bytes = self._bytes_of(waiting)
+            if available_bytes is None:
                 return True
             total_bytes += available_bytes
         return total_bytes >= self.params.min_bytes
+
+    def _bytes_of(self, waiting: WaitingPartition) -> int | None:
+        """Return what there is to read of a partition by now; None if waiting mends nothing."""
+        topic_partition, spec, start = waiting
+        try:
+            partition = self._find(topic_partition)
+            is_throttled = self._is_throttled(partition, self.params.replica_id)
+            available_bytes = bytes_behind(
+                partition, self.params, spec, start, is_throttled=is_throttled
+            )
+            is_over = available_bytes is None or partition.find_divergence(spec) is not None
+        except (ApiError, StorageError):
+            return None
+        return None if is_over else available_bytes
 
 
 class FastDelayedFetch(DelayedOperation):
@@ -193,9 +200,7 @@ def bytes_behind(
     """
     _, _, _, _, isolation, is_leader_required, _, _ = params
     _, max_bytes, leader_epoch, _, _ = spec
-    if (leader_epoch is not None and leader_epoch != partition.leader_epoch) or (
-        is_leader_required and partition.leader_id != partition.broker_id
-    ):
+    if not partition.serves(leader_epoch, is_leader_required=is_leader_required):
         return None
     log = partition.log
     watermark = partition.high_watermark

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from engine.errors import ApiError, StorageError
 from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
 from engine.replication.errors import (
     NotLeaderOrFollower,
     ReplicaStorageFailed,
@@ -70,6 +71,12 @@ class HostedPartitions:
         if self._is_known(topic_partition):
             raise NotLeaderOrFollower(topic_partition, "no replica of it is here")
         raise UnknownTopicOrPartition(topic_partition)
+
+    @staticmethod
+    def is_refused_to_clients(topic_partition: TopicPartition) -> bool:
+        """Return whether clients may neither write to a partition nor delete from it."""
+        topic, _ = topic_partition
+        return topic in INTERNAL_TOPICS
 
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError

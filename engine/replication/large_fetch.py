@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
 from engine.host.turns import Share
 from engine.limits import ROWS_PER_SHARE
@@ -28,7 +27,6 @@ from engine.replication.delayed_fetch import (
     FetchResults,
     ReadNow,
     WaitingPartition,
-    bytes_behind,
     release_results,
 )
 from engine.replication.delayed_operations import DelayedOperations
@@ -87,17 +85,10 @@ class LargeDelayedFetch(DelayedFetch):
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False
-        topic_partition, spec, start = waiting
-        try:
-            partition = self._find(topic_partition)
-            is_throttled = self._is_throttled(partition, self.params.replica_id)
-            available_bytes = bytes_behind(
-                partition, self.params, spec, start, is_throttled=is_throttled
-            )
-            if available_bytes is None or partition.find_divergence(spec) is not None:
-                return True
-        except (ApiError, StorageError):
+        available_bytes = self._bytes_of(waiting)
+        if available_bytes is None:
             return True
+        topic_partition = waiting.topic_partition
         self._total_bytes += available_bytes - self._available.get(topic_partition, 0)
         self._available[topic_partition] = available_bytes
         return self._total_bytes >= self.params.min_bytes

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from engine.host.each import do_each
 from engine.model import TopicPartition
 
+_NO_PARTITIONS: Mapping[int, object] = {}
 _NO_LEADER = -1
 
 
@@ -113,7 +114,8 @@ class MetadataCache:
 
     def is_known(self, topic_partition: TopicPartition) -> bool:
         """Return whether some broker has the partition."""
-        return self.partition(topic_partition) is not None
+        topic, index = topic_partition
+        return index in self._topics.get(topic, _NO_PARTITIONS)
 
     def is_alive(self, broker_id: int) -> bool:
         """Return whether a broker is up."""

@@ -115,10 +115,8 @@ class ParkedFetch(DelayedOperation):
             return True
 
     def _is_changed(self, key: TopicPartition, partition: Partition, spec: FetchSpec) -> bool:
-        return (
-            self._leader.partitions.get(key) is not partition
-            or partition.leader_id != partition.broker_id
-            or partition.leader_epoch != spec.current_leader_epoch
+        return self._leader.partitions.get(key) is not partition or not partition.serves(
+            spec.current_leader_epoch
         )
 
     def look(self, key: object) -> bool:
@@ -130,12 +128,7 @@ class ParkedFetch(DelayedOperation):
         spec = waiting[1]
         topic_partition = partition.topic_partition
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = spec
-        # As `_is_changed`, without a call: each append comes here for each follower.
-        if (
-            self._leader.partitions.get(topic_partition) is not partition
-            or partition.leader_id != partition.broker_id
-            or partition.leader_epoch != leader_epoch
-        ):
+        if self._is_changed(topic_partition, partition, spec):
             return True
         log = partition.log
         end = log.log_end_offset

@@ -233,18 +233,28 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas
 
+    def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
+        """Return whether a reader of this leader epoch, None for any, may read here (REPL-3)."""
+        return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
+            self.leader_id == self.broker_id or not is_leader_required
+        )
+
     def require(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
-        """Raise FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower (REPL-3)."""
+        """Raise FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower if it does not serve.
+
+        Source: REPL-3.
+        """
+        if self.serves(current_leader_epoch, is_leader_required=is_leader_required):
+            return
         if current_leader_epoch is not None and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise FencedLeaderEpoch(
                     self.topic_partition, current_leader_epoch, self.leader_epoch
                 )
             raise UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
-        if is_leader_required and not self.is_leader:
-            raise NotLeaderOrFollower(
-                self.topic_partition, f"broker {self.broker_id} is not the leader"
-            )
+        raise NotLeaderOrFollower(
+            self.topic_partition, f"broker {self.broker_id} is not the leader"
+        )
 
     # Appending
 
@@ -375,11 +385,7 @@ class Partition:
         log, aborted transactions. Raises CorruptRecord at damage.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
-        if (
-            self.leader_id != self.broker_id
-            or fetched_epoch is not None
-            or (leader_epoch is not None and leader_epoch != self.leader_epoch)
-        ):
+        if fetched_epoch is not None or not self.serves(leader_epoch):
             return None
         max_bytes = min(max_bytes, partition_max_bytes)
         log = self.log

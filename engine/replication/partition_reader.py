@@ -131,7 +131,7 @@ class PartitionReader:
         if partition is None:
             return None
         offset, _, leader_epoch, fetched_epoch, _ = spec
-        if leader_epoch != partition.leader_epoch or partition.leader_id != partition.broker_id:
+        if not partition.serves(leader_epoch):
             return None
         log = partition.log
         end = log.log_end_offset

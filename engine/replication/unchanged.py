@@ -40,8 +40,7 @@ def is_unchanged(partition: Partition, replica_id: int, spec: FetchSpec, told: T
         offset == log.log_end_offset
         and partition.high_watermark == told.high_watermark
         and log.log_start_offset == told.log_start_offset
-        and leader_epoch == partition.leader_epoch
-        and partition.leader_id == partition.broker_id
+        and partition.serves(leader_epoch)
         # The newest epoch ends with the log, and so do both logs.
         and (fetched_epoch is None or fetched_epoch == log.epochs.latest_epoch)
         and replica_id in partition.followers

@@ -157,7 +157,7 @@ class FollowedPartitions:
         self._is_holding_back = False
         self.is_as_requested = True
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
-            if not state.is_caught_up and self._quota.holds_back(topic_partition):
+            if self._is_held_back(topic_partition, state):
                 self._is_holding_back = True
                 continue
             own = self._logs.local_replica_log(topic_partition, state.leader_epoch)
@@ -170,6 +170,10 @@ class FollowedPartitions:
         self.moved = specs.keys() - self._asked
         self._asked = set(specs)
         return specs
+
+    def _is_held_back(self, topic_partition: TopicPartition, state: FetchState) -> bool:
+        """Return whether a throttle holds back a partition that lags (REPL-17)."""
+        return not state.is_caught_up and self._quota.holds_back(topic_partition)
 
     def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
         leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
@@ -274,9 +278,8 @@ class FollowedPartitions:
         if self._change_log(topic_partition, step, watermark) is None:
             return False
         following = self._states[topic_partition]
-        return following.phase is FetchPhase.FETCHING and (
-            following.is_caught_up or not self._quota.holds_back(topic_partition)
-        )
+        is_fetching = following.phase is FetchPhase.FETCHING
+        return is_fetching and not self._is_held_back(topic_partition, following)
 
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
