@@ -18,7 +18,7 @@ Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from engine.api.admission import Session
@@ -183,7 +183,7 @@ class ParkedSession:
         self._correlation_id: int | None = None
         self._parked = parked
         self._answer_all = answer_all
-        #: What the session was told of each, among other things.
+        #: The positions of the session, and what it was told of each.
         self.partitions = {
             partition.topic_partition: partition
             for partition in session.partitions.values()
@@ -194,12 +194,12 @@ class ParkedSession:
         self,
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
     ) -> SessionParkedFetch:
         """Return the parked fetch, see `engine.replication.parked_fetch.Park`."""
         fetch = SessionParkedFetch(
-            deadline_ms, params, waiting, leader, self._respond, self.partitions
+            deadline_ms, params, keys, leader, self.partitions, self._respond
         )
         self.fetch = fetch
         self._parked[self.session.id] = self
@@ -216,7 +216,7 @@ class ParkedSession:
         correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
         topic_partition = partition.topic_partition
         assert topic_partition is not None
-        spec = partition.spec = new_tuple(
+        partition.spec = new_tuple(
             FetchSpec,
             (
                 offset,
@@ -230,7 +230,7 @@ class ParkedSession:
         self._correlation_id = correlation_id
         response = self._response = Promise()
         response.source = self
-        fetch.ask(topic_partition, spec)
+        fetch.ask(topic_partition)
         return response
 
     def end(self) -> None:

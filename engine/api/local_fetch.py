@@ -5,6 +5,8 @@ Source: KafkaApis.handleFetchRequest; D12.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from engine.api.exchange import Exchange
 from engine.api.fetch import FetchDeps
 from engine.api.fetch_refusal import fetch_refusal
@@ -14,10 +16,10 @@ from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
+from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.parked_fetch import local_park
-from engine.replication.partition_types import FetchSpec
 
 
 class AnswerLocalFetch:
@@ -27,34 +29,61 @@ class AnswerLocalFetch:
         self._deps = deps
 
     def handle(self, request: LocalFetch, _exchange: Exchange) -> Promise[LocalFetched]:
-        """Read and answer, now or when there is enough."""
-        refused: list[tuple[TopicPartition, LeaderAnswer]] = []
-        specs: list[tuple[TopicPartition, FetchSpec]] = []
-        replica_manager, metadata_cache = self._deps.replica_manager, self._deps.metadata_cache
-        for topic_partition, spec in request.specs.items():
-            topic_id = request.topic_ids.get(topic_partition.topic)
-            text = None if topic_id is None else uuid_text(topic_id)
-            here = replica_manager.partitions.get(topic_partition)
-            code = fetch_refusal(topic_partition, text, metadata_cache, here)
-            if code:
-                refused.append((topic_partition, LeaderAnswer(code)))
-            else:
-                specs.append((topic_partition, spec))
+        """Read and answer what has changed, now or when there is enough."""
+        session = request.session
+        if session is None or session.owner is not self:
+            # One of a former life of this broker tells nothing.
+            session = LocalSession(self)
+        session.ask_for(request.specs.items())
+        refused = self._refused(request)
+        specs = [each for each in request.specs.items() if each[0] not in refused]
         if not specs:
-            return Promise.of(LocalFetched(refused))
+            return Promise.of(_answered(session, refused, []))
         params = request.params
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
         # A refusal is told soon, by a fetch that ends with what there is.
         give = None if refused or params.min_bytes > 1 else request.give
-        park = None if give is None else local_park(give)
-        read = replica_manager.fetch(params, specs, park)
+        fetch = self._deps.replica_manager.fetch
+        if give is None:
+            read = fetch(params, specs)
+        else:
+            read = fetch(params, specs, local_park(session.positions, give), session.positions)
 
         def answer(results: FetchResults) -> LocalFetched:
-            return LocalFetched([(key, _answer_of(row)) for key, row in results] + refused)
+            return _answered(session, refused, results)
 
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
+
+    def _refused(self, request: LocalFetch) -> dict[TopicPartition, LeaderAnswer]:
+        """Return the partitions that cannot be read at all."""
+        partitions, metadata_cache = (
+            self._deps.replica_manager.partitions,
+            self._deps.metadata_cache,
+        )
+        id_texts = {topic: uuid_text(topic_id) for topic, topic_id in request.topic_ids.items()}
+        refused = {}
+        for topic_partition in request.specs:
+            topic, _ = topic_partition
+            here = partitions.get(topic_partition)
+            code = fetch_refusal(topic_partition, id_texts.get(topic), metadata_cache, here)
+            if code:
+                refused[topic_partition] = LeaderAnswer(code)
+        return refused
+
+
+def _answered(
+    session: LocalSession, refused: Mapping[TopicPartition, LeaderAnswer], results: FetchResults
+) -> LocalFetched:
+    """Return what a session is told, which it is not told again."""
+    answers = [(key, _answer_of(result)) for key, result in results]
+    answers += refused.items()
+    positions = session.positions
+    for key, answer in answers:
+        # After an error, which has no offsets, the next answer without one is news.
+        positions[key].note_offsets(answer.high_watermark, answer.log_start_offset)
+    return LocalFetched(answers, session)
 
 
 def _answer_of(result: FetchResult) -> LeaderAnswer:

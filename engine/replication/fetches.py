@@ -28,13 +28,13 @@ from engine.replication.delayed_fetch import (
 from engine.replication.delayed_operations import DelayedOperations
 from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect
+from engine.replication.follower_session import SessionPosition
 from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.large_fetch import LargeFetches
 from engine.replication.parked_fetch import LeaderSide, Park, ParkedFetch
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replication_quota import ReplicationQuota
-from engine.replication.unchanged import Told
 
 T = TypeVar("T")
 
@@ -58,6 +58,7 @@ class Fetches:
         self._watch, self._keep = delayed.watch_fetch, delayed.keep_fetch
         self._check_deletes = delayed.check_deletes
         self._deletes = delayed.deletes
+        self._delete_keys = delayed.deletes.watched_keys
         self._reader = reader
         self._leader_side = LeaderSide(
             self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
@@ -70,16 +71,16 @@ class Fetches:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         park: Park | None = None,
-        told: Mapping[TopicPartition, Told] | None = None,
+        session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7). With `park` it is parked if it has to wait.
-        What is as the session of such a fetch was `told` is left out of what is returned at once.
+        is noted, and may complete produces (PUR-7). With `park` it is parked if it has to wait;
+        `session` is then the follower's: partitions of which it has nothing to learn are left out.
         """
         effects: list[Effect] = []
-        results = self._reader.read(params, specs, effects, told=told)
+        results = self._reader.read(params, specs, effects, session=session)
         is_over = params.max_wait_ms <= 0 or not specs
         total_bytes = 0
         for _, result in results:
@@ -95,7 +96,7 @@ class Fetches:
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if (
                 operation.has_news_of(key for key, _ in results)
-                if told is not None and isinstance(operation, ParkedFetch)
+                if isinstance(operation, ParkedFetch)
                 else operation.can_complete()
             ):
                 operation.force_complete()
@@ -118,7 +119,7 @@ class Fetches:
     ) -> DelayedFetch | ParkedFetch:
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:
-            return park(deadline_ms, params, dict(specs), self._leader_side)
+            return park(deadline_ms, params, [key for key, _ in specs], self._leader_side)
         waiting = [
             WaitingPartition(topic_partition, spec, result.records.start)
             for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -136,7 +137,7 @@ class Fetches:
             self._end(fetch)
             return
         self._perform(effects)
-        if self._deletes.delayed_count:
+        if self._delete_keys:
             self._check_deletes(topic_partition)
 
     def _end(self, fetch: ParkedFetch) -> None:

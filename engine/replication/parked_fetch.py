@@ -29,10 +29,10 @@ from engine.log.fast_log_reader import read_slice_fast
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResults, ReadNow
+from engine.replication.follower_session import SessionPosition, is_unchanged
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
-from engine.replication.unchanged import Told, is_unchanged
 from engine.timing.purgatory import DelayedOperation
 
 #: Takes an answer to a spec, on a turn of its own, and tells the fetch what became of it.
@@ -42,10 +42,8 @@ Give: TypeAlias = "Callable[[LocalParkedFetch, TopicPartition, FetchSpec, Leader
 Respond: TypeAlias = "Callable[[SessionParkedFetch, Partition, bytes | FetchSlice], bool]"
 
 
-#: Makes the parked fetch from a deadline, the parameters, the specs and the leader's side.
-Park: TypeAlias = (
-    "Callable[[int, FetchParams, Mapping[TopicPartition, FetchSpec], LeaderSide], ParkedFetch]"
-)
+#: Makes the parked fetch from a deadline, the parameters, the partitions and the leader's side.
+Park: TypeAlias = "Callable[[int, FetchParams, Iterable[TopicPartition], LeaderSide], ParkedFetch]"
 
 
 class LeaderSide(NamedTuple):
@@ -59,47 +57,64 @@ class LeaderSide(NamedTuple):
 
 
 class ParkedFetch(DelayedOperation):
-    """Waits for records of its partitions; `keep` is run by who completes it."""
+    """Waits for records of the partitions of a session; `keep` is run by who completes it."""
 
-    __slots__ = ("_leader", "_waiting", "params", "promise")
+    __slots__ = ("_here", "_leader", "_positions", "params", "promise")
 
     def __init__(
         self,
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
+        positions: Mapping[TopicPartition, SessionPosition],
     ) -> None:
+        """`positions` are the session's: where it fetches from, and what it was told last."""
         super().__init__(deadline_ms)
         self.params = params
         partitions = leader.partitions
-        self._waiting = {key: (partitions[key], spec) for key, spec in waiting.items()}
+        self._here = {key: partitions[key] for key in keys}
+        self._positions = positions
         self._leader = leader
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with what is there now."""
-        promise = self.promise
-        specs = [(key, spec) for key, (_, spec) in self._waiting.items()]
-        self.drop()
-        promise.keep_with(lambda: read(self.params, specs))
+        """Keep the promise with what is there now and was not told; the others are not read."""
+        self.promise.keep_with(lambda: self._news(read))
+
+    def _news(self, read: ReadNow) -> FetchResults:
+        """Return what was not told, and let go of the partitions."""
+        try:
+            specs = self._untold()
+        finally:
+            self.drop()
+        return read(self.params, specs) if specs else []
+
+    def _untold(self) -> list[tuple[TopicPartition, FetchSpec]]:
+        replica_id, partitions = self.params.replica_id, self._leader.partitions
+        return [
+            (key, position.spec)
+            for key, here in self._here.items()
+            if not is_unchanged(here, replica_id, position := self._positions[key])
+            or partitions.get(key) is not here
+        ]
 
     def drop(self) -> None:
         """Let go of the partitions and the promise."""
-        self._waiting = {}
+        self._here, self._positions = {}, {}
         del self.promise
 
     def can_complete(self) -> bool:
         """Return whether there is something to read, or something that waiting does not mend."""
-        return any(map(self._is_news, self._waiting))
+        return any(map(self._is_news, self._here))
 
     def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
         """Tell the same of some of its partitions."""
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:
-        partition, spec = self._waiting[key]
+        partition, spec = self._here[key], self._positions[key].spec
         if self._is_changed(key, partition, spec):
             return True
         offset, end = spec.fetch_offset, partition.log.log_end_offset
@@ -121,14 +136,17 @@ class ParkedFetch(DelayedOperation):
 
     def look(self, key: object) -> bool:
         """Give a partition's records on the fast path; return whether the fetch is over."""
-        waiting = self._waiting.get(key)  # type: ignore[call-overload]
-        if waiting is None:
+        found = self._here.get(key)  # type: ignore[call-overload]
+        if found is None:
             return self.can_complete()
-        partition: Partition = waiting[0]
-        spec = waiting[1]
+        partition: Partition = found
         topic_partition = partition.topic_partition
+        spec = self._positions[topic_partition].spec
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = spec
-        if self._is_changed(topic_partition, partition, spec):
+        # As `_is_changed`: each append comes here for each follower.
+        if self._leader.partitions.get(topic_partition) is not partition or not partition.serves(
+            leader_epoch
+        ):
             return True
         log = partition.log
         end = log.log_end_offset
@@ -176,11 +194,12 @@ class LocalParkedFetch(ParkedFetch):
         self,
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
+        positions: Mapping[TopicPartition, SessionPosition],
         give: Give,
     ) -> None:
-        super().__init__(deadline_ms, params, waiting, leader)
+        super().__init__(deadline_ms, params, keys, leader, positions)
         # What the follower has not appended yet.
         self._given: set[TopicPartition] = set()
         self._give = give
@@ -192,8 +211,9 @@ class LocalParkedFetch(ParkedFetch):
         return False
 
     def _is_over_for(self, key: object) -> bool:
-        partition, spec = self._waiting[key]  # type: ignore[index]
-        return self._is_changed(partition.topic_partition, partition, spec)
+        partition: Partition = self._here[key]  # type: ignore[index]
+        topic_partition = partition.topic_partition
+        return self._is_changed(topic_partition, partition, self._positions[topic_partition].spec)
 
     def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
         if not isinstance(records, bytes):
@@ -207,8 +227,9 @@ class LocalParkedFetch(ParkedFetch):
         topic_partition = partition.topic_partition
         self._leader.note_read(topic_partition, len(records))
         self._given.add(topic_partition)
-        start = partition.log.log_start_offset
-        answer = new_tuple(LeaderAnswer, (0, partition.high_watermark, start, records, None))
+        watermark, start = partition.high_watermark, partition.log.log_start_offset
+        self._positions[topic_partition].note_offsets(watermark, start)
+        answer = new_tuple(LeaderAnswer, (0, watermark, start, records, None))
         self._give(self, topic_partition, spec, answer)
         return False
 
@@ -226,27 +247,29 @@ class LocalParkedFetch(ParkedFetch):
         if self.is_completed:
             return
         self._given.discard(key)
+        position = self._positions[key]
         if following is None:
+            # What it was told with the records, it may have passed over.
+            position.note_offsets(-1, -1)
             self._leader.end(self)
             return
-        partition, _ = self._waiting[key]
-        self._waiting[key] = (partition, following)
+        position.spec = following
         self._leader.took(self, key, following)
         # There may be more for it by now.
         if not self.is_completed and self.look(key):
             self._leader.end(self)
 
 
-def local_park(give: Give) -> Park:
-    """Return what makes the fetch of a follower that takes answers by `give`."""
+def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
+    """Return what makes the fetch of a session whose follower takes answers by `give`."""
 
     def park(
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
     ) -> LocalParkedFetch:
-        return LocalParkedFetch(deadline_ms, params, waiting, leader, give)
+        return LocalParkedFetch(deadline_ms, params, keys, leader, positions, give)
 
     return park
 
@@ -263,62 +286,42 @@ class SessionParkedFetch(ParkedFetch):
     A session is told of all that is new at once: where others have moved too, it is over.
     """
 
-    __slots__ = ("_moved", "_respond", "_told", "_unseen", "is_requested")
+    __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
 
     def __init__(
         self,
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
+        positions: Mapping[TopicPartition, SessionPosition],
         respond: Respond,
-        told: Mapping[TopicPartition, Told],
     ) -> None:
-        """`told` is what the session was told last, at any time."""
-        super().__init__(deadline_ms, params, waiting, leader)
+        super().__init__(deadline_ms, params, keys, leader, positions)
         self._respond = respond
-        self._told = told
         #: There is a request to answer.
         self.is_requested = True
         # What may have more to tell than records, and what had an event between two requests.
         self._moved: set[object] = {
             key
-            for key, (here, _) in self._waiting.items()
-            if (last := told[key]).high_watermark != here.high_watermark
+            for key, here in self._here.items()
+            if (last := positions[key]).high_watermark != here.high_watermark
             or last.log_start_offset != here.log.log_start_offset
         }
         self._unseen: set[object] = set()
 
-    def keep(self, read: ReadNow) -> None:
-        """Keep the promise with what is there now and was not told; the others are not read.
-
-        With nothing where no request waits for it: what is read for nobody would be sent, and
-        released, by nobody.
-        """
-        self.promise.keep_with(lambda: self._news(read))
-
-    def _news(self, read: ReadNow) -> FetchResults:
-        """Return what was not told, and let go of the partitions."""
-        try:
-            specs = self._untold() if self.is_requested else []
-        finally:
-            self.drop()
-        return read(self.params, specs) if specs else []
-
     def _untold(self) -> list[tuple[TopicPartition, FetchSpec]]:
-        replica_id, partitions, told = self.params.replica_id, self._leader.partitions, self._told
-        return [
-            (key, spec)
-            for key, (here, spec) in self._waiting.items()
-            if partitions.get(key) is not here
-            or not is_unchanged(here, replica_id, spec, told[key])
-        ]
+        """Return nothing where no request waits for it.
+
+        What is read for nobody would be sent, and released, by nobody.
+        """
+        return super()._untold() if self.is_requested else []
 
     def drop(self) -> None:
         """Let go of the session too."""
         super().drop()
         self._moved, self._unseen = set(), set()
-        del self._respond, self._told
+        del self._respond
 
     def look(self, key: object) -> bool:
         """Answer the request with the records of a partition, if that is on the fast path."""
@@ -347,21 +350,19 @@ class SessionParkedFetch(ParkedFetch):
         self.is_requested = False
         if not self.is_completed:
             # As in its session: those that had no bytes yet come first.
-            self._waiting[topic_partition] = self._waiting.pop(topic_partition)
+            self._here[topic_partition] = self._here.pop(topic_partition)
         return False
 
     def may_ask(self, key: TopicPartition) -> bool:
         """Return whether the session's next request may be of this partition alone."""
-        waiting = self._waiting.get(key)
-        if waiting is None or self.is_requested or self.is_completed:
+        partition = self._here.get(key)
+        if partition is None or self.is_requested or self.is_completed:
             return False
-        partition, spec = waiting
-        return not self._is_changed(key, partition, spec)
+        return not self._is_changed(key, partition, self._positions[key].spec)
 
-    def ask(self, key: TopicPartition, following: FetchSpec) -> None:
-        """Park for the session's next request: the follower has all below what it fetches now."""
-        partition, _ = self._waiting[key]
-        self._waiting[key] = (partition, following)
+    def ask(self, key: TopicPartition) -> None:
+        """Park for the session's next request: the follower has all below its position now."""
+        partition, following = self._here[key], self._positions[key].spec
         self.is_requested = True
         unseen, self._unseen = self._unseen, set()
         if following.fetch_offset != partition.log.log_end_offset:

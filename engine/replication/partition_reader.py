@@ -22,12 +22,12 @@ from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.effects import Effect
+from engine.replication.follower_session import SessionPosition, is_unchanged
 from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.ports import ReplicaManagerPorts
-from engine.replication.unchanged import Told, is_unchanged
 
 
 class WhatIsLeft:
@@ -59,12 +59,12 @@ class PartitionReader:
         specs: Iterable[tuple[TopicPartition, FetchSpec]],
         effects: list[Effect] | None,
         left: WhatIsLeft | None = None,
-        told: Mapping[TopicPartition, Told] | None = None,
+        session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults:
         """Read partitions until the bytes are used up; followers are noted if `effects` is there.
 
         Only the first partition that has something yields a batch above the limits (FET-3). `left`
-        is that of a fetch that is read in several calls. What is as a follower's session was `told`
+        is that of a fetch that is read in several calls. What is as a follower's `session` was told
         is left out.
         """
         if left is None:
@@ -76,8 +76,8 @@ class PartitionReader:
         for topic_partition, spec in specs:
             try:
                 partition = self._partitions.get(topic_partition) or self._find(topic_partition)
-                if told is not None and _is_left_out(
-                    partition, params.replica_id, spec, told[topic_partition], effects
+                if session is not None and _is_left_out(
+                    partition, params.replica_id, session[topic_partition], effects
                 ):
                     continue
                 if nearest is not None:
@@ -169,12 +169,16 @@ class PartitionReader:
 
 
 def _is_left_out(
-    partition: Partition, replica_id: int, spec: FetchSpec, told: Told, effects: list[Effect] | None
+    partition: Partition,
+    replica_id: int,
+    position: SessionPosition,
+    effects: list[Effect] | None,
 ) -> bool:
     """Return whether a partition is as it was told; the follower is noted then, if `effects` is."""
-    if not is_unchanged(partition, replica_id, spec, told):
+    if not is_unchanged(partition, replica_id, position):
         return False
     if effects is not None:
+        spec = position.spec
         effects += partition.record_follower_fetch(replica_id, spec, spec.fetch_offset)
     return True
 

@@ -293,7 +293,7 @@ def follower_fetches(steps: list[tuple[str, int, Any]]) -> None:
 # The follower's side
 
 
-_EVENTS = st.lists(
+EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("produce"), _INDEX, st.integers(1, 40)),
         st.tuples(st.just("produce"), _INDEX, st.just(1)),
@@ -330,7 +330,7 @@ def _happen(cluster: MemoryCluster, event: tuple[str, int, int], codes: list[Any
 
 @FEW
 @example(events=[("produce", 0, 1)] * 3 + [("produce", 1, 1), ("crash", 0, 0), ("produce", 0, 1)])
-@given(_EVENTS)
+@given(EVENTS)
 def remote_fetch_cycles(events: list[tuple[str, int, int]]) -> None:
     """Let the same happen to brokers of three processes, with fast fetch cycles and without."""
     seen = []
@@ -340,14 +340,15 @@ def remote_fetch_cycles(events: list[tuple[str, int, int]]) -> None:
             FastFetchCycle.read = lambda *_: None  # type: ignore[method-assign]
             FastFollowerFetch.answer = lambda *_: None  # type: ignore[method-assign]
         try:
-            seen.append(_outcome(events))
+            seen.append(outcome_of(events, is_one_process=False))
         finally:
             FastFetchCycle.read, FastFollowerFetch.answer = fast  # type: ignore[method-assign]
     assert seen[0] == seen[1]
 
 
-def _outcome(events: list[tuple[str, int, int]]) -> Any:
-    cluster = MemoryCluster(is_one_process=False, min_insync_replicas="2")
+def outcome_of(events: list[tuple[str, int, int]], *, is_one_process: bool) -> Any:
+    """Let events happen to three brokers; return what they answer and what they have then."""
+    cluster = MemoryCluster(is_one_process=is_one_process, min_insync_replicas="2")
     cluster.create_topic(replicas=[(1, 2, 3), (2, 3, 1)])
     cluster.pass_time(2000)
     codes: list[Any] = []

@@ -23,9 +23,10 @@ from typing import Final
 from engine.client.connection import Call, FastExchange
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition, new_tuple
+from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.followed_partitions import ReplicaFetcherConfig
-from engine.replication.following.local_fetch import LocalFetch
+from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.watermark import Isolation
@@ -64,6 +65,8 @@ class FetchSessionHandler:
         # What is held by id, once somebody has looked for it so.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
         self._uses_ids = False
+        #: What a leader of the same process goes by in place of all that.
+        self._local: LocalSession | None = None
         self._local_params = FetchParams(
             replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END
         )
@@ -114,7 +117,7 @@ class FetchSessionHandler:
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            local=LocalFetch(self._local_params, specs, ids, give),
+            local=LocalFetch(self._local_params, specs, ids, self._local, give),
             fast=fast,
         )
 
@@ -193,13 +196,18 @@ class FetchSessionHandler:
             self._go_on()
         return answers
 
+    def local_answers(self, fetched: LocalFetched) -> list[tuple[TopicPartition, LeaderAnswer]]:
+        """Return what a leader of the same process says, and go on with its session."""
+        self._local = fetched.session
+        return fetched.answers
+
     def _go_on(self) -> None:
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
         """Begin again with the next request: nothing is known of what the leader holds."""
         self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
-        self._by_id = None
+        self._by_id = self._local = None
 
     # The fast path of a fetch cycle
 

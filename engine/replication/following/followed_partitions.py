@@ -255,23 +255,28 @@ class FollowedPartitions:
             and self._states[topic_partition].phase is FetchPhase.FETCHING
         )
 
-    def awaits_from(self, topic_partition: TopicPartition, spec: FetchSpec) -> bool:
-        """Return whether it has been asked for, and stands where a leader says."""
-        if not self.awaits(topic_partition):
-            return False
-        state = self._states[topic_partition]
-        return (
-            state.fetch_offset == spec.fetch_offset
-            and state.leader_epoch == spec.current_leader_epoch
-        )
-
-    def take_given(self, topic_partition: TopicPartition, answer: LeaderAnswer) -> bool:
+    def take_given(
+        self, topic_partition: TopicPartition, answer: LeaderAnswer, spec: FetchSpec | None = None
+    ) -> bool:
         """Append what a leader gives of one partition during a round, if it is awaited.
 
-        True if the partition is to be asked for with `request_on`; False if that is for a new round
-        to say: the answer is passed over, or the partition rests.
+        `spec` is what that answers, where the leader says. True if the partition is to be asked for
+        with `request_on`; False if that is for a new round to say: the answer is passed over, or
+        the partition rests.
         """
-        if not self.awaits(topic_partition):
+        state = self._states.get(topic_partition)
+        if (
+            state is None
+            or topic_partition not in self._asked
+            or state.phase is not FetchPhase.FETCHING
+            or (
+                spec is not None
+                and (
+                    state.fetch_offset != spec.fetch_offset
+                    or state.leader_epoch != spec.current_leader_epoch
+                )
+            )
+        ):
             return False
         _, watermark, start, records, _ = answer
         step = new_tuple(AppendFetched, (records, watermark, start))
@@ -390,7 +395,7 @@ class FollowedPartitions:
         if isinstance(step, AppendFetched) and step.records:
             self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
-            self._states[topic_partition] = self._states.pop(topic_partition)
+            del self._states[topic_partition]
         following = state.behind(own, lag)
         # No gap without a new epoch.
         if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.ASKING_EPOCH:

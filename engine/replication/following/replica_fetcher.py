@@ -146,9 +146,7 @@ class ReplicaFetcher:
             if self._is_closed or not self._leader.is_same:
                 return
             followed, following = self.followed, None
-            goes_on = followed.awaits_from(topic_partition, spec) and followed.take_given(
-                topic_partition, answer
-            )
+            goes_on = followed.take_given(topic_partition, answer, spec)
             if goes_on and not fetch.is_completed:
                 following = followed.request_on(topic_partition)
             fetch.took(topic_partition, following)
@@ -169,20 +167,20 @@ class ReplicaFetcher:
             # Fast fetch cycles took all records that came.
             self._next()
             return
-        if isinstance(response, LocalFetched):
-            self.followed.taken(response.answers)
-            self._next()
-            return
         session = self._leader.session
-        if response.error_code != NONE:
-            _log.info(
-                "the fetch session with broker %d begins again: %s",
-                self.leader_id,
-                kafka_error(response.error_code).name,
-            )
-            if session.is_first:
-                self.followed.unreached(specs)
-        if not self.followed.taken(session.answers(response)):
+        if isinstance(response, LocalFetched):
+            answers = session.local_answers(response)
+        else:
+            if response.error_code != NONE:
+                _log.info(
+                    "the fetch session with broker %d begins again: %s",
+                    self.leader_id,
+                    kafka_error(response.error_code).name,
+                )
+                if session.is_first:
+                    self.followed.unreached(specs)
+            answers = session.answers(response)
+        if not self.followed.taken(answers):
             # A session tells a watermark once: what was not taken is only told to a new one.
             session.reset()
         self._next()

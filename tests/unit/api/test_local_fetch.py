@@ -15,6 +15,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
+from engine.replication.follower_session import LocalSession
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.watermark import Isolation
@@ -32,6 +33,10 @@ def cluster() -> MemoryCluster:
     return cluster
 
 
+def ignore(*_given: object) -> None:
+    """Take nothing."""
+
+
 def requested(
     cluster: MemoryCluster,
     spec: FetchSpec,
@@ -40,10 +45,11 @@ def requested(
     broker_id: int = 1,
     params: FetchParams = PARAMS,
     topic_ids: dict[str, bytes] | None = None,
+    session: LocalSession | None = None,
 ) -> Promise[LocalFetched]:
     broker = cluster.brokers[broker_id]
     ids: Any = broker.metadata_cache.topic_ids if topic_ids is None else topic_ids
-    return broker.serve_local("Fetch", 0, LocalFetch(params, {key: spec}, ids))
+    return broker.serve_local("Fetch", 0, LocalFetch(params, {key: spec}, ids, session, ignore))
 
 
 def test_records_come_with_the_watermark_and_the_start(cluster: MemoryCluster) -> None:
@@ -87,6 +93,35 @@ def test_logs_that_part_are_told_where(cluster: MemoryCluster) -> None:
     spec = FetchSpec(5, 1 << 20, 0, last_fetched_epoch=0)
     ((_, answer),) = requested(cluster, spec).result().answers
     assert (b"", EpochEnd(0, 3)) == (answer.records, answer.diverging_epoch)
+
+
+def test_a_session_is_told_what_has_changed_alone(cluster: MemoryCluster) -> None:
+    spec = FetchSpec(3, 1 << 20, 0)
+    first = requested(cluster, spec).result()
+    assert [(T0, 0, 3)] == [(key, it.error_code, it.high_watermark) for key, it in first.answers]
+    session = first.session
+    again = requested(cluster, spec, session=session).result()
+    assert ([], session) == again
+    assert 0 == cluster.produce(1, 1).code()
+    ((_, answer),) = requested(cluster, spec, session=session).result().answers
+    assert answer.records
+    ((_, answer),) = requested(cluster, spec, session=LocalSession(None)).result().answers
+    assert answer.records, "a session of another life knows nothing"
+
+
+def test_a_session_is_told_again_after_an_error_and_of_a_partition_that_comes_back(
+    cluster: MemoryCluster,
+) -> None:
+    spec, fenced = FetchSpec(3, 1 << 20, 0), FetchSpec(3, 1 << 20, -5)
+    session = requested(cluster, spec).result().session
+    for wrong in (fenced, spec):
+        ((_, answer),) = requested(cluster, wrong, session=session).result().answers
+        assert (FENCED_LEADER_EPOCH if wrong is fenced else 0) == answer.error_code
+    other = TopicPartition("t", 7)
+    assert [other] == [
+        key for key, _ in requested(cluster, spec, other, session=session).result().answers
+    ]
+    assert [T0] == [key for key, _ in requested(cluster, spec, session=session).result().answers]
 
 
 def test_it_waits_for_records_like_any_other(cluster: MemoryCluster) -> None:

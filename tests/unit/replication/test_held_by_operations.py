@@ -15,6 +15,7 @@ import pytest
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import WaitingPartition
+from engine.replication.follower_session import LocalSession
 from engine.replication.parked_fetch import local_park
 from engine.replication.partition_types import FetchSpec
 from tests.unit.log.writing import PARTITION, sent
@@ -60,7 +61,10 @@ def fetch_one(broker: Broker) -> Any:
 def follow(broker: Broker) -> Any:
     params = FOLLOWER._replace(max_wait_ms=WAIT_MS)
     specs = [(key, FetchSpec(1, 1 << 20, 0, 0, 0)) for key in BOTH]
-    return broker.manager.fetch(params, specs, local_park(lambda *_: None))
+    session = LocalSession(None)
+    session.ask_for(specs)
+    park = local_park(session.positions, lambda *_: None)
+    return broker.manager.fetch(params, specs, park, session.positions)
 
 
 def delete(broker: Broker) -> Any:

@@ -5,8 +5,7 @@ Source: PUR-5, PUR-7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from engine.log.log_config import LogConfig
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
+from engine.replication.follower_session import LocalPosition, LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.local_fetch import LocalFetch
 from engine.replication.following.replica_fetcher import ReplicaFetcher
@@ -215,12 +215,22 @@ def test_deleted_records_are_seen_gone_by_whom_the_follower_tells(rounds: Rounds
     assert 0 == rounds.count
 
 
+def positions_of(
+    specs: Mapping[TopicPartition, FetchSpec],
+) -> Mapping[TopicPartition, LocalPosition]:
+    """Return the positions of a session that has been told nothing."""
+    session = LocalSession(None)
+    session.ask_for(specs.items())
+    return session.positions
+
+
 class Standing:
     """A leader of one partition, and a follower's fetch that stands there."""
 
     def __init__(self, broker: Broker, spec: FetchSpec, params: FetchParams = FOLLOWER) -> None:
         self.given: list[LeaderAnswer] = []
-        promise = broker.manager.fetch(params, [(PARTITION, spec)], self._stand)
+        self.positions = positions_of({PARTITION: spec})
+        promise = broker.manager.fetch(params, [(PARTITION, spec)], self._stand, self.positions)
         assert isinstance(promise, Promise)
         self.promise: Promise[FetchResults] = promise
 
@@ -228,11 +238,11 @@ class Standing:
         self,
         deadline_ms: int,
         params: FetchParams,
-        waiting: Mapping[TopicPartition, FetchSpec],
+        keys: Iterable[TopicPartition],
         leader: LeaderSide,
     ) -> LocalParkedFetch:
         self.leader = leader
-        self.fetch = LocalParkedFetch(deadline_ms, params, waiting, leader, self._give)
+        self.fetch = LocalParkedFetch(deadline_ms, params, keys, leader, self.positions, self._give)
         return self.fetch
 
     def _give(
@@ -259,8 +269,11 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     parked.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
     assert (3, 2) == (broker.partition.high_watermark, len(parked.given))
     assert not parked.promise.is_kept
+    told = parked.positions[PARTITION]
+    assert (1, 0) == (told.high_watermark, told.log_start_offset)
     parked.fetch.took(PARTITION, None)
     assert parked.promise.is_kept
+    assert -1 == told.high_watermark, "the follower may have passed it over"
 
 
 def test_what_came_meanwhile_is_given_though_another_holds_the_watermark() -> None:
@@ -301,11 +314,14 @@ def test_the_batch_that_was_appended_last_is_given_as_it_was_kept() -> None:
 )
 def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: FetchSpec) -> None:
     broker = Broker((1, 2))
-    fetch = partial(LocalParkedFetch, 100, FOLLOWER, {PARTITION: spec})
     leader = Standing(broker, LACKING_ALL).leader
     broker.partition.append(sent(), 1)
     given: list[LeaderAnswer] = []
-    assert fetch(leader, lambda *answer: given.append(answer[-1])).look(PARTITION)
+    positions = positions_of({PARTITION: spec})
+    fetch = LocalParkedFetch(
+        100, FOLLOWER, positions, leader, positions, lambda *answer: given.append(answer[-1])
+    )
+    assert fetch.look(PARTITION)
     assert [] == given
 
 
@@ -374,8 +390,8 @@ def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
     leader = Standing(broker, FetchSpec(0, 1 << 20, 0)).leader
     broker.manager.add(partition)
     for epoch, is_parted in ((3, False), (2, True)):
-        waiting = {PARTITION: FetchSpec(2, 1 << 20, 4, epoch)}
-        fetch = LocalParkedFetch(100, FOLLOWER, waiting, leader, lambda *_: None)
+        positions = positions_of({PARTITION: FetchSpec(2, 1 << 20, 4, epoch)})
+        fetch = LocalParkedFetch(100, FOLLOWER, positions, leader, positions, lambda *_: None)
         assert is_parted is fetch.can_complete()
 
 
@@ -396,14 +412,6 @@ def test_a_follower_that_the_logs_start_has_passed_is_told_so() -> None:
     assert parked.fetch.look(PARTITION)
 
 
-class ToldOffsets:
-    """What a session was told of a partition."""
-
-    def __init__(self, high_watermark: int, log_start_offset: int) -> None:
-        self.high_watermark = high_watermark
-        self.log_start_offset = log_start_offset
-
-
 class Session:
     """A follower of another process, whose session's fetch stands and is answered."""
 
@@ -415,13 +423,17 @@ class Session:
         self.answers: list[int] = []
         self.is_current = is_current
         leader = Standing(self.broker, LACKING_ALL).leader
-        self.told = ToldOffsets(0, 0)
-        told = {PARTITION: self.told}
-        waiting = {PARTITION: spec}
         for key in moved:
             self.broker.manager.add(leader_of((1, 2), self.broker.clock, log=log_of(key)))
-            waiting[key], told[key] = spec, ToldOffsets(-1, -1)
-        self.fetch = SessionParkedFetch(100, FOLLOWER, waiting, leader, self._respond, told)
+        positions = positions_of(dict.fromkeys((PARTITION, *moved), spec))
+        self.told = positions[PARTITION]
+        self.told.note_offsets(0, 0)
+        self.fetch = SessionParkedFetch(100, FOLLOWER, positions, leader, positions, self._respond)
+
+    def ask(self, spec: FetchSpec) -> None:
+        """Ask for what is behind a position."""
+        self.told.spec = spec
+        self.fetch.ask(PARTITION)
 
     def _respond(
         self, _fetch: SessionParkedFetch, _partition: Partition, records: bytes | FetchSlice
@@ -447,10 +459,10 @@ def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
     assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
     assert session.fetch.may_ask(PARTITION)
     assert not session.fetch.may_ask(TopicPartition("other", 0))
-    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    session.ask(LACKING_ALL._replace(fetch_offset=1))
     assert [size, size] == session.answers
     assert 1 == session.broker.partition.high_watermark
-    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=2))
+    session.ask(LACKING_ALL._replace(fetch_offset=2))
     assert ([size, size], 2) == (session.answers, session.broker.partition.high_watermark)
     assert not session.fetch.is_completed
 
@@ -462,7 +474,7 @@ def test_what_had_no_room_in_an_answer_comes_with_the_next() -> None:
     session.broker.partition.append(sent(), 1)
     assert not session.append(sent())
     assert [size] == session.answers
-    session.fetch.ask(PARTITION, spec._replace(fetch_offset=1))
+    session.ask(spec._replace(fetch_offset=1))
     assert [size, size] == session.answers
 
 
@@ -521,13 +533,11 @@ class Epochs:
         self.partition.become_leader(state((1, 2), epoch=4, partition_epoch=1))
         self.broker.produce(sent(), 1)
         self.local = Standing(self.broker, HAS_ALL)
+        positions = positions_of({PARTITION: HAS_ALL})
+        self.told = positions[PARTITION]
+        self.told.note_offsets(self.partition.high_watermark, 0)
         self.session = SessionParkedFetch(
-            100,
-            FOLLOWER,
-            {PARTITION: HAS_ALL},
-            self.local.leader,
-            lambda *_: True,
-            {PARTITION: ToldOffsets(self.partition.high_watermark, 0)},
+            100, FOLLOWER, positions, self.local.leader, positions, lambda *_: True
         )
         self.broker.produce(sent(2000), 1)
         assert not self.session.look(PARTITION)
@@ -546,7 +556,8 @@ def codes_of(results: FetchResults) -> list[int]:
 def test_a_position_of_a_session_that_is_refused_is_no_progress(spec: FetchSpec, code: int) -> None:
     epochs = Epochs()
     promise = epochs.session.promise
-    epochs.session.ask(PARTITION, spec)
+    epochs.told.spec = spec
+    epochs.session.ask(PARTITION)
     assert (4, 4) == epochs.noted()
     assert [code] == codes_of(promise.result())
 
@@ -575,5 +586,6 @@ def test_a_position_that_a_read_takes_is_progress() -> None:
         epochs.local.fetch.took(PARTITION, spec)
         assert (2004, 2004) == epochs.noted()
         epochs = Epochs()
-        epochs.session.ask(PARTITION, spec)
+        epochs.told.spec = spec
+        epochs.session.ask(PARTITION)
         assert (2004, 2004) == epochs.noted()

@@ -340,17 +340,18 @@ def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behi
     pair = Pair().begin()
     spec = pair.followed.requested()[PARTITION]
     given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
-    assert pair.followed.awaits_from(PARTITION, spec)
-    assert pair.followed.take_given(PARTITION, given)
+    behind, next_epoch = spec._replace(fetch_offset=1), spec._replace(current_leader_epoch=6)
+    assert not pair.followed.take_given(PARTITION, given, behind)
+    assert not pair.followed.take_given(PARTITION, given, next_epoch)
+    assert pair.followed.take_given(PARTITION, given, spec)
     assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
     assert not pair.followed.take_given(PARTITION, given), "it is not asked for yet"
     assert not pair.followed.take_given(OTHER, given)
     following = pair.followed.request_on(PARTITION)
     assert 3 == following.fetch_offset
     assert pair.followed.awaits(PARTITION)
-    assert pair.followed.awaits_from(PARTITION, following)
-    assert not pair.followed.awaits_from(PARTITION, spec)
-    assert not pair.followed.awaits_from(OTHER, spec)
+    assert not pair.followed.take_given(PARTITION, given, spec)
+    assert not pair.followed.awaits(OTHER)
     assert {PARTITION: following} == pair.followed.requested()
     assert 3 == pair.own.log.log_end_offset
 

@@ -112,8 +112,9 @@ def test_a_session_lasts_while_nothing_happens(caplog: pytest.LogCaptureFixture)
     assert not [record for record in caplog.records if "begins again" in record.getMessage()]
 
 
-def test_a_watermark_that_was_passed_over_comes_again() -> None:
-    cluster, fetcher = followed()
+@pytest.mark.parametrize("is_one_process", [True, False])
+def test_a_watermark_that_was_passed_over_comes_again(is_one_process: bool) -> None:
+    cluster, fetcher = followed(is_one_process=is_one_process)
     assert 0 == cluster.produce(1, 3, acks=1).code()
     # The response that tells the watermark comes to a log that is about its range by then.
     fetcher.followed.requested()

@@ -1,0 +1,102 @@
+"""A follower's fetch session at its leader: each partition's position, and what was told of it.
+
+```
+ request ─> positions ─┬─ as it was told, at the log's end ─> left out, the follower noted
+                       └─ changed ─────────────────────────> read, answered, told
+```
+
+A follower of another process has a session by KIP-227 (`engine.api.fetch_session`), one of the same
+process a `LocalSession`. Both are read here by the same rules; how requests and responses travel is
+their own. A session is told of what has changed alone, so a partition that has not changed need not
+be read to leave it out. What its fetch says of the follower is noted all the same.
+
+Source: REPL-5, FET-7, PUR-5; D27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchSpec
+
+
+class SessionPosition(Protocol):
+    """Where a session fetches a partition from, and what it was told last.
+
+    Offsets are −1 where that was an error, or nothing.
+    """
+
+    spec: FetchSpec
+    high_watermark: int
+    log_start_offset: int
+
+    def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Remember what is told of a partition; returns whether that is news."""
+        ...
+
+
+class LocalPosition:
+    """A partition in the session of a follower of the same process."""
+
+    __slots__ = ("high_watermark", "log_start_offset", "spec")
+
+    def __init__(self, spec: FetchSpec) -> None:
+        self.spec = spec
+        self.high_watermark = -1
+        self.log_start_offset = -1
+
+    def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Remember what is told of a partition; returns whether that is news."""
+        is_news = (self.high_watermark, self.log_start_offset) != (high_watermark, log_start_offset)
+        self.high_watermark, self.log_start_offset = high_watermark, log_start_offset
+        return is_news
+
+
+class LocalSession:
+    """The session of a follower of the same process, which names it in each request."""
+
+    __slots__ = ("_positions", "owner")
+
+    def __init__(self, owner: object) -> None:
+        """`owner` is the leader, in one of its lives: no other knows what was told."""
+        self.owner = owner
+        self._positions: dict[TopicPartition, LocalPosition] = {}
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, LocalPosition]:
+        """Return the partitions of the latest request, in its order."""
+        return self._positions
+
+    def ask_for(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
+        """Take what a request asks for; partitions that it does not name are forgotten."""
+        before, positions = self._positions, dict[TopicPartition, LocalPosition]()
+        for key, spec in specs:
+            position = before.get(key)
+            if position is None:
+                position = LocalPosition(spec)
+            else:
+                position.spec = spec
+            positions[key] = position
+        self._positions = positions
+
+
+def is_unchanged(partition: Partition, replica_id: int, position: SessionPosition) -> bool:
+    """Return whether a follower's read would find no bytes, no error, and the offsets it was told.
+
+    The partition must be the one that is read now. False where that is not known without a read.
+    """
+    offset, _, leader_epoch, fetched_epoch, _ = position.spec
+    log = partition.log
+    return (
+        # A log begins nowhere behind its end, so that the offset is in range.
+        offset == log.log_end_offset
+        and partition.high_watermark == position.high_watermark
+        and log.log_start_offset == position.log_start_offset
+        and partition.serves(leader_epoch)
+        # The newest epoch ends with the log, and so do both logs.
+        and (fetched_epoch is None or fetched_epoch == log.epochs.latest_epoch)
+        and replica_id in partition.followers
+    )
