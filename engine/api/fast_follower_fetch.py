@@ -36,8 +36,9 @@ from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResults, release_results
+from engine.replication.follower_encoders import RemoteEncoder
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.parked_fetch import LeaderSide, SessionParkedFetch
+from engine.replication.parked_fetch import LeaderSide, ParkedFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS
@@ -139,7 +140,7 @@ class FastFollowerFetch:
         ):
             return None
         fetch = parked.fetch
-        if fetch is None or not fetch.may_ask(partition.topic_partition):
+        if fetch is None or not parked.encoder.may_ask(fetch, partition.topic_partition):
             return None
         sessions.go_on(session, self._clock.monotonic_ms())
         return parked.go_on(fetch, partition, request)
@@ -154,6 +155,7 @@ class ParkedSession:
         "_correlation_id",
         "_parked",
         "_response",
+        "encoder",
         "epoch",
         "fetch",
         "first_response",
@@ -175,7 +177,8 @@ class ParkedSession:
         self.limits = limits
         #: That of the session behind its latest request here.
         self.epoch = session.epoch
-        self.fetch: SessionParkedFetch | None = None
+        self.encoder = RemoteEncoder(self._respond)
+        self.fetch: ParkedFetch | None = None
         #: To the request that it began with: the server of that writes the header.
         self.first_response: Promise[FollowerResponse] = Promise()
         self._response: Promise[FollowerResponse] | None = self.first_response
@@ -196,11 +199,9 @@ class ParkedSession:
         params: FetchParams,
         keys: Iterable[TopicPartition],
         leader: LeaderSide,
-    ) -> SessionParkedFetch:
+    ) -> ParkedFetch:
         """Return the parked fetch, see `engine.replication.parked_fetch.Park`."""
-        fetch = SessionParkedFetch(
-            deadline_ms, params, keys, leader, self.partitions, self._respond
-        )
+        fetch = ParkedFetch(deadline_ms, params, keys, leader, self.partitions, self.encoder)
         self.fetch = fetch
         self._parked[self.session.id] = self
         self._client.parked[self] = self.end
@@ -210,7 +211,7 @@ class ParkedSession:
         return fetch
 
     def go_on(
-        self, fetch: SessionParkedFetch, partition: SessionPartition, request: ReplicaFetch
+        self, fetch: ParkedFetch, partition: SessionPartition, request: ReplicaFetch
     ) -> Promise[FollowerResponse]:
         """Promise the response to the next request, behind which the session has gone on."""
         correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
@@ -230,13 +231,13 @@ class ParkedSession:
         self._correlation_id = correlation_id
         response = self._response = Promise()
         response.source = self
-        fetch.ask(topic_partition)
+        self.encoder.ask(fetch, topic_partition)
         return response
 
     def end(self) -> None:
         """End where no request waits: the session has gone on without this."""
         fetch = self.fetch
-        if fetch is not None and not fetch.is_requested and fetch.abandon():
+        if fetch is not None and not self.encoder.is_requested and fetch.abandon():
             self._forget()
 
     def abandon(self) -> None:
@@ -246,9 +247,7 @@ class ParkedSession:
             self._response = None
             self._forget()
 
-    def _respond(
-        self, _fetch: SessionParkedFetch, here: Partition, records: bytes | FetchSlice
-    ) -> bool:
+    def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
         """Respond with records of one partition; False if the session has gone on without this.
 
         Raises StorageError where they cannot be read, with nothing done.

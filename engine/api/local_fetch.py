@@ -16,10 +16,10 @@ from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
+from engine.replication.follower_encoders import local_park
 from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
-from engine.replication.parked_fetch import local_park
 
 
 class AnswerLocalFetch:

@@ -23,11 +23,11 @@ from typing import Final
 from engine.client.connection import Call, FastExchange
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition, new_tuple
+from engine.replication.follower_encoders import Give
 from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.followed_partitions import ReplicaFetcherConfig
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
-from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.watermark import Isolation
 from engine.wire import messages

@@ -22,6 +22,7 @@ from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.log.log_reader import EARLIEST, LATEST
 from engine.model import TopicPartition
+from engine.replication.follower_encoders import Give
 from engine.replication.following.fast_fetch_cycle import FastFetchCycle
 from engine.replication.following.fetch_session_handler import FetchSessionHandler
 from engine.replication.following.followed_partitions import (
@@ -30,7 +31,6 @@ from engine.replication.following.followed_partitions import (
     FollowedPartitions,
 )
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
-from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import FetchSpec
 from engine.wire import messages
 

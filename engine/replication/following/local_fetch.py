@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
+from engine.replication.follower_encoders import Give
 from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
-from engine.replication.parked_fetch import Give
 from engine.replication.partition_types import FetchParams, FetchSpec
 
 

@@ -28,6 +28,7 @@ from engine.errors import EngineError
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
+from engine.replication.follower_encoders import LocalEncoder
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.followed_partitions import (
     EpochQuestion,
@@ -41,7 +42,6 @@ from engine.replication.following.leader_end_point import (
     offsets_of,
 )
 from engine.replication.following.local_fetch import LocalFetched
-from engine.replication.parked_fetch import LocalParkedFetch
 from engine.replication.partition_types import FetchSpec
 from engine.wire import messages
 
@@ -136,7 +136,7 @@ class ReplicaFetcher:
 
     def _give(
         self,
-        fetch: LocalParkedFetch,
+        leader: LocalEncoder,
         topic_partition: TopicPartition,
         spec: FetchSpec,
         answer: LeaderAnswer,
@@ -147,9 +147,9 @@ class ReplicaFetcher:
                 return
             followed, following = self.followed, None
             goes_on = followed.take_given(topic_partition, answer, spec)
-            if goes_on and not fetch.is_completed:
+            if goes_on and not leader.is_over:
                 following = followed.request_on(topic_partition)
-            fetch.took(topic_partition, following)
+            leader.took(topic_partition, following)
 
         self._timers.call_soon(on_its_turn)
 

@@ -21,7 +21,7 @@ from engine.api.promised import HandlerFailed
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
-from engine.replication.parked_fetch import SessionParkedFetch
+from engine.replication.parked_fetch import ParkedFetch
 from engine.replication.partition import Partition
 from engine.wire.structs import message_class
 from tests.unit.api.configuring import TOPIC, Stage
@@ -205,7 +205,7 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     assert "a step failed: KeyError('later')" in fault
 
 
-@pytest.mark.parametrize(("owner", "name"), [(SessionParkedFetch, "_untold"), (Fetch, "_whole")])
+@pytest.mark.parametrize(("owner", "name"), [(ParkedFetch, "_untold"), (Fetch, "_whole")])
 def test_a_fault_at_the_end_of_a_parked_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

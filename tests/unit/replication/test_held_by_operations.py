@@ -15,8 +15,8 @@ import pytest
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import WaitingPartition
+from engine.replication.follower_encoders import local_park
 from engine.replication.follower_session import LocalSession
-from engine.replication.parked_fetch import local_park
 from engine.replication.partition_types import FetchSpec
 from tests.unit.log.writing import PARTITION, sent
 from tests.unit.replication.replicas import (

@@ -16,11 +16,12 @@ from engine.log.log_config import LogConfig
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
+from engine.replication.follower_encoders import LocalEncoder, RemoteEncoder
 from engine.replication.follower_session import LocalPosition, LocalSession
 from engine.replication.following.fetch_state import LeaderAnswer
 from engine.replication.following.local_fetch import LocalFetch
 from engine.replication.following.replica_fetcher import ReplicaFetcher
-from engine.replication.parked_fetch import LeaderSide, LocalParkedFetch, SessionParkedFetch
+from engine.replication.parked_fetch import LeaderSide, ParkedFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -240,14 +241,15 @@ class Standing:
         params: FetchParams,
         keys: Iterable[TopicPartition],
         leader: LeaderSide,
-    ) -> LocalParkedFetch:
+    ) -> ParkedFetch:
         self.leader = leader
-        self.fetch = LocalParkedFetch(deadline_ms, params, keys, leader, self.positions, self._give)
+        self.encoder = LocalEncoder(self._give)
+        self.fetch = ParkedFetch(deadline_ms, params, keys, leader, self.positions, self.encoder)
         return self.fetch
 
     def _give(
         self,
-        _fetch: LocalParkedFetch,
+        _leader: LocalEncoder,
         _key: TopicPartition,
         _spec: FetchSpec,
         answer: LeaderAnswer,
@@ -264,14 +266,14 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     broker.produce(sent(), 1)
     broker.produce(sent(2), 1)
     assert [len(sent())] == [len(answer.records) for answer in parked.given]
-    parked.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
     assert 1 == broker.partition.high_watermark
-    parked.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
+    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
     assert (3, 2) == (broker.partition.high_watermark, len(parked.given))
     assert not parked.promise.is_kept
     told = parked.positions[PARTITION]
     assert (1, 0) == (told.high_watermark, told.log_start_offset)
-    parked.fetch.took(PARTITION, None)
+    parked.encoder.took(PARTITION, None)
     assert parked.promise.is_kept
     assert -1 == told.high_watermark, "the follower may have passed it over"
 
@@ -281,7 +283,7 @@ def test_what_came_meanwhile_is_given_though_another_holds_the_watermark() -> No
     parked = Standing(broker, LACKING_ALL)
     broker.produce(sent(), 1)
     broker.produce(sent(), 1)
-    parked.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
     assert (2, 0) == (len(parked.given), broker.partition.high_watermark)
     assert not parked.promise.is_kept
 
@@ -292,7 +294,7 @@ def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
     broker.produce(sent(), 1)
     broker.produce(sent(), 1)
     following = LACKING_ALL._replace(fetch_offset=1, last_fetched_epoch=None)
-    parked.fetch.took(PARTITION, following)
+    parked.encoder.took(PARTITION, following)
     assert (1, True) == (len(parked.given), parked.promise.is_kept)
 
 
@@ -318,9 +320,8 @@ def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: Fetch
     broker.partition.append(sent(), 1)
     given: list[LeaderAnswer] = []
     positions = positions_of({PARTITION: spec})
-    fetch = LocalParkedFetch(
-        100, FOLLOWER, positions, leader, positions, lambda *answer: given.append(answer[-1])
-    )
+    encoder = LocalEncoder(lambda *answer: given.append(answer[-1]))
+    fetch = ParkedFetch(100, FOLLOWER, positions, leader, positions, encoder)
     assert fetch.look(PARTITION)
     assert [] == given
 
@@ -391,7 +392,9 @@ def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
     broker.manager.add(partition)
     for epoch, is_parted in ((3, False), (2, True)):
         positions = positions_of({PARTITION: FetchSpec(2, 1 << 20, 4, epoch)})
-        fetch = LocalParkedFetch(100, FOLLOWER, positions, leader, positions, lambda *_: None)
+        fetch = ParkedFetch(
+            100, FOLLOWER, positions, leader, positions, LocalEncoder(lambda *_: None)
+        )
         assert is_parted is fetch.can_complete()
 
 
@@ -416,28 +419,32 @@ class Session:
     """A follower of another process, whose session's fetch stands and is answered."""
 
     def __init__(
-        self, *moved: TopicPartition, is_current: bool = True, spec: FetchSpec = LACKING_ALL
+        self,
+        *moved: TopicPartition,
+        told: tuple[TopicPartition, ...] = (),
+        is_current: bool = True,
+        spec: FetchSpec = LACKING_ALL,
     ) -> None:
-        """It was not told of other partitions, those that have `moved`."""
+        """It was not told of other partitions that have `moved`, and of others that were `told`."""
         self.broker = Broker((1, 2), log_config=LogConfig())
         self.answers: list[int] = []
         self.is_current = is_current
         leader = Standing(self.broker, LACKING_ALL).leader
-        for key in moved:
+        for key in (*moved, *told):
             self.broker.manager.add(leader_of((1, 2), self.broker.clock, log=log_of(key)))
-        positions = positions_of(dict.fromkeys((PARTITION, *moved), spec))
+        positions = positions_of(dict.fromkeys((PARTITION, *moved, *told), spec))
         self.told = positions[PARTITION]
-        self.told.note_offsets(0, 0)
-        self.fetch = SessionParkedFetch(100, FOLLOWER, positions, leader, positions, self._respond)
+        for key in (PARTITION, *told):
+            positions[key].note_offsets(0, 0)
+        self.encoder = RemoteEncoder(self._respond)
+        self.fetch = ParkedFetch(100, FOLLOWER, positions, leader, positions, self.encoder)
 
     def ask(self, spec: FetchSpec) -> None:
         """Ask for what is behind a position."""
         self.told.spec = spec
-        self.fetch.ask(PARTITION)
+        self.encoder.ask(self.fetch, PARTITION)
 
-    def _respond(
-        self, _fetch: SessionParkedFetch, _partition: Partition, records: bytes | FetchSlice
-    ) -> bool:
+    def _respond(self, _partition: Partition, records: bytes | FetchSlice) -> bool:
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         if self.is_current:
             self.answers.append(size)
@@ -453,12 +460,12 @@ def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
     session, size = Session(), len(sent())
     session.told.high_watermark = -1
     session.broker.quota.bound_per_s = 1
-    assert not session.fetch.may_ask(PARTITION)
+    assert not session.encoder.may_ask(session.fetch, PARTITION)
     for _ in range(2):
         assert not session.append(sent())
     assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
-    assert session.fetch.may_ask(PARTITION)
-    assert not session.fetch.may_ask(TopicPartition("other", 0))
+    assert session.encoder.may_ask(session.fetch, PARTITION)
+    assert not session.encoder.may_ask(session.fetch, TopicPartition("other", 0))
     session.ask(LACKING_ALL._replace(fetch_offset=1))
     assert [size, size] == session.answers
     assert 1 == session.broker.partition.high_watermark
@@ -495,10 +502,10 @@ def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
 
 
 def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
-    session = Session()
     other = TopicPartition("other", 0)
+    session = Session(told=(other,))
     assert not session.fetch.look(PARTITION)
-    session.fetch.look(other)
+    assert not session.fetch.look(other)
     assert session.append(sent())
     assert [] == session.answers
 
@@ -536,8 +543,9 @@ class Epochs:
         positions = positions_of({PARTITION: HAS_ALL})
         self.told = positions[PARTITION]
         self.told.note_offsets(self.partition.high_watermark, 0)
-        self.session = SessionParkedFetch(
-            100, FOLLOWER, positions, self.local.leader, positions, lambda *_: True
+        self.encoder = RemoteEncoder(lambda *_: True)
+        self.session = ParkedFetch(
+            100, FOLLOWER, positions, self.local.leader, positions, self.encoder
         )
         self.broker.produce(sent(2000), 1)
         assert not self.session.look(PARTITION)
@@ -557,7 +565,7 @@ def test_a_position_of_a_session_that_is_refused_is_no_progress(spec: FetchSpec,
     epochs = Epochs()
     promise = epochs.session.promise
     epochs.told.spec = spec
-    epochs.session.ask(PARTITION)
+    epochs.encoder.ask(epochs.session, PARTITION)
     assert (4, 4) == epochs.noted()
     assert [code] == codes_of(promise.result())
 
@@ -567,7 +575,7 @@ def test_a_position_in_the_same_process_that_is_refused_is_no_progress(
     spec: FetchSpec, code: int
 ) -> None:
     epochs = Epochs()
-    epochs.local.fetch.took(PARTITION, spec)
+    epochs.local.encoder.took(PARTITION, spec)
     assert (4, 4) == epochs.noted()
     assert [code] == codes_of(epochs.local.promise.result())
 
@@ -575,7 +583,7 @@ def test_a_position_in_the_same_process_that_is_refused_is_no_progress(
 def test_a_position_that_the_logs_start_has_passed_is_no_progress() -> None:
     epochs = Epochs()
     epochs.partition.log.restart_at(5000, NOW_MS)
-    epochs.local.fetch.took(PARTITION, TOOK_ALL._replace(last_fetched_epoch=None))
+    epochs.local.encoder.took(PARTITION, TOOK_ALL._replace(last_fetched_epoch=None))
     assert (4, 4) == epochs.noted()
     assert [1] == codes_of(epochs.local.promise.result())
 
@@ -583,9 +591,9 @@ def test_a_position_that_the_logs_start_has_passed_is_no_progress() -> None:
 def test_a_position_that_a_read_takes_is_progress() -> None:
     for spec in (TOOK_ALL, TOOK_ALL._replace(last_fetched_epoch=None)):
         epochs = Epochs()
-        epochs.local.fetch.took(PARTITION, spec)
+        epochs.local.encoder.took(PARTITION, spec)
         assert (2004, 2004) == epochs.noted()
         epochs = Epochs()
         epochs.told.spec = spec
-        epochs.session.ask(PARTITION)
+        epochs.encoder.ask(epochs.session, PARTITION)
         assert (2004, 2004) == epochs.noted()

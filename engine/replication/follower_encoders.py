@@ -1,0 +1,185 @@
+"""The two transports between a leader and its followers: calls in a process, and frames.
+
+| | local | remote |
+|---|---|---|
+| records come | with each turn, partition by partition | one response to one request |
+| what else is new | at the end of the fetch | with the records, so that alone it ends the fetch |
+
+Source: D12, D27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from engine.log.log_types import FetchSlice
+from engine.model import TopicPartition, new_tuple
+from engine.replication.follower_session import SessionPosition
+from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.parked_fetch import FollowerEncoder, LeaderSide, Park, ParkedFetch
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+
+#: Takes an answer to a spec, on a turn of its own, and tells the encoder what became of it.
+Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, LeaderAnswer], None]"
+#: Answers a session's request with records of one partition; with nothing done, False if the
+#: session is another by now, and a StorageError where the records cannot be read.
+Respond: TypeAlias = "Callable[[Partition, bytes | FetchSlice], bool]"
+
+
+class LocalEncoder(FollowerEncoder):
+    """That of a follower of the same process, which takes an answer with each turn."""
+
+    __slots__ = ("_fetch", "_give", "_given")
+
+    is_requested = True
+
+    def __init__(self, give: Give) -> None:
+        self._give = give
+        self._fetch: ParkedFetch | None = None
+        # What the follower has not appended yet.
+        self._given: set[TopicPartition] = set()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the fetch takes no positions any more."""
+        return self._fetch is None
+
+    def may_send(self, key: TopicPartition) -> bool:
+        """Return whether the follower has nothing of a partition on its way."""
+        return key not in self._given
+
+    def hold(self, key: TopicPartition) -> None:
+        """Do nothing: the end of the fetch finds it."""
+
+    def send(
+        self,
+        fetch: ParkedFetch,
+        partition: Partition,
+        position: SessionPosition,
+        records: bytes | FetchSlice,
+    ) -> bool:
+        """Give records, with the offsets that come with them."""
+        if not isinstance(records, bytes):
+            region, records = records, records.read()
+            region.release()
+        self._fetch = fetch
+        topic_partition = partition.topic_partition
+        self._given.add(topic_partition)
+        watermark, start = partition.high_watermark, partition.log.log_start_offset
+        position.note_offsets(watermark, start)
+        answer = new_tuple(LeaderAnswer, (0, watermark, start, records, None))
+        self._give(self, topic_partition, position.spec, answer)
+        return True
+
+    def drop(self) -> None:
+        """Let go of the follower."""
+        self._given, self._fetch = set(), None
+        del self._give
+
+    def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
+        """Note that the follower has appended what it was given, and fetches on as it says.
+
+        None if it did not: the fetch is over then. One that is over already changes nothing.
+        """
+        fetch = self._fetch
+        if fetch is None:
+            return
+        self._given.discard(key)
+        position, leader = fetch.positions[key], fetch.leader
+        if following is None:
+            # What it was told with the records, it may have passed over.
+            position.note_offsets(-1, -1)
+            leader.end(fetch)
+            return
+        position.spec = following
+        leader.took(fetch, key, following)
+        # There may be more for it by now.
+        if not fetch.is_completed and fetch.look(key):
+            leader.end(fetch)
+
+
+def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
+    """Return what makes the fetch of a session whose follower takes answers by `give`."""
+
+    def park(
+        deadline_ms: int,
+        params: FetchParams,
+        keys: Iterable[TopicPartition],
+        leader: LeaderSide,
+    ) -> ParkedFetch:
+        return ParkedFetch(deadline_ms, params, keys, leader, positions, LocalEncoder(give))
+
+    return park
+
+
+class RemoteEncoder(FollowerEncoder):
+    """That of a follower of another process: answered, and asked again by its session.
+
+    ```
+     asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
+       └──────── all else, the deadline ────> over <───────────────── (what came meanwhile) ───┘
+                      answered ── the deadline ──> over, and nothing is read: nobody asked
+    ```
+
+    A session is told of all that is new at once: where others have moved too, it is over.
+    """
+
+    __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
+
+    def __init__(self, respond: Respond) -> None:
+        self._respond = respond
+        self.is_requested = True
+        # What may have more to tell than records, and what had an event between two requests.
+        self._moved: set[TopicPartition] = set()
+        self._unseen: set[TopicPartition] = set()
+
+    def may_send(self, key: TopicPartition) -> bool:
+        """Return whether there is a request to answer."""
+        if not self.is_requested:
+            self._unseen.add(key)
+        return self.is_requested
+
+    def hold(self, key: TopicPartition) -> None:
+        """Let no other partition be told of before this one."""
+        self._moved.add(key)
+
+    def send(
+        self,
+        fetch: ParkedFetch,
+        partition: Partition,
+        position: SessionPosition,
+        records: bytes | FetchSlice,
+    ) -> bool:
+        """Answer the request, if that tells all that is new."""
+        moved = self._moved
+        moved.discard(partition.topic_partition)
+        if moved or not self._respond(partition, records):
+            return False
+        self.is_requested = False
+        return True
+
+    def drop(self) -> None:
+        """Let go of the session."""
+        self._moved, self._unseen = set(), set()
+        del self._respond
+
+    def may_ask(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
+        """Return whether the session's next request may be of this partition alone."""
+        return not self.is_requested and fetch.holds(key)
+
+    def ask(self, fetch: ParkedFetch, key: TopicPartition) -> None:
+        """Wait for the session's next request: the follower has all below its position now."""
+        self.is_requested = True
+        unseen, self._unseen = self._unseen, set()
+        following, leader = fetch.positions[key].spec, fetch.leader
+        if following.fetch_offset != leader.partitions[key].log.log_end_offset:
+            unseen.add(key)
+        self._moved |= unseen
+        # What is there is answered as it was when it was read, before the follower is noted.
+        for changed in unseen:
+            if self.is_requested and fetch.look(changed):
+                leader.end(fetch)
+                break
+        leader.took(fetch, key, following)
