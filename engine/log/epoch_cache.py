@@ -126,6 +126,14 @@ class EpochCache:
         self._highest_starts.clear()
         return self._become(())
 
+    def take_over(self, replaced: EpochCache) -> bool:
+        """Know what the epochs of a log know that this one's log is a copy of.
+
+        Returns whether it changed.
+        """
+        self._highest_starts = dict(replaced._highest_starts)
+        return self._become(replaced.entries)
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return the largest known epoch ≤ `epoch` and its end offset (exclusive), or (−1, −1)."""
         return end_offset_for(self.entries, epoch, log_end_offset)

@@ -56,6 +56,13 @@ class EpochStore(EpochCache):
         self.write()
         return True
 
+    def take_over(self, replaced: EpochCache) -> bool:
+        """Know what the epochs of the log that is copied know; returns whether it changed."""
+        if not super().take_over(replaced):
+            return False
+        self.write()
+        return True
+
     def write(self) -> None:
         """Write the file; may be called on a worker thread."""
         path = f"{self.directory}/{leader_epoch_checkpoint.FILE_NAME}"

@@ -579,6 +579,19 @@ class LocalLog:
         self._deletion.replace(new, old)
         self._flush.note_new_names()
 
+    def take_over(self, replaced: LocalLog) -> None:
+        """Know what a log knows that this one is a copy of, and no batch tells: it takes its place.
+
+        That is where the log starts, its epochs without records, and producers all of whose records
+        are deleted. Both logs end at the same offset.
+        """
+        end, start = self.log_end_offset, replaced.log_start_offset
+        assert end == replaced.log_end_offset
+        self.maybe_increment_log_start_offset(start, end, LogStartReason.LEADER_START)
+        self.epochs.take_over(replaced.epochs)
+        self.producers.take_over(replaced.producers)
+        self.snapshots.take(end, self.log_start_offset, self.producers)
+
     def rename_directory(self, directory: str) -> None:
         """Rename the directory, once nothing is owed to the disk under its old name.
 

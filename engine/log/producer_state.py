@@ -402,6 +402,12 @@ class ProducerState:
         self._ongoing.clear()
         self._completed.clear()
 
+    def take_over(self, replaced: ProducerState) -> None:
+        """Know what is known of a log that ends at the same offset, and is written no more."""
+        self._producers = dict(replaced._producers)
+        self._ongoing = dict(replaced._ongoing)
+        self._completed = dict(replaced._completed)
+
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that wrote nothing for so long and have nothing open; counts them."""
         expired = [

@@ -10,10 +10,14 @@
 ```
 
 The log is written on meanwhile, by its leader or its producers; the last step is one with nothing
-between the look and the exchange. A broker that dies during the way goes on with what is there.
+between the look and the exchange. It takes over what no batch tells: where the log starts, the
+epoch of a leader that has written nothing yet or whose records are all deleted, producers whose
+records are deleted. A broker that dies during the way goes on with what is there.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
-Differs: the logs are compared at each step, so that no truncation has to be told.
+Differs: the logs are compared at each step, so that no truncation has to be told. Kafka's new log
+lacks epochs without records: a leader then answers followers of its epoch with OFFSET_OUT_OF_RANGE,
+again and again, until the next record.
 """
 
 from __future__ import annotations
@@ -84,6 +88,7 @@ class DirectoryMove:
             case RestartAt(offset):
                 future.restart_at(offset, now_ms)
             case TakePlace():
+                future.take_over(self.partition.log)
                 return None
             case step:
                 assert_never(step)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.segment import Segment
 from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
 from engine.replication.following.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
-from engine.replication.partition_types import EpochEnd
-from tests.unit.log.writing import batches_of, fill, new_log, sent
+from engine.replication.partition import Partition
+from engine.replication.partition_types import EpochEnd, FetchSpec
+from tests.unit.log.writing import batches_of, fill, new_log, sent, sent_by
 from tests.unit.replication.replicas import leader_of, state
 
 
@@ -138,3 +140,59 @@ def test_an_epoch_whose_first_batches_are_cleaned_away_starts_where_it_does_in_t
         pass
     assert log.epochs.entries == future.epochs.entries
     assert (2, 6) == future.end_offset_for_epoch(2)
+
+
+def moved(partition: Partition) -> LocalLog:
+    """Return the log that takes the place of a partition's."""
+    future = new_log()
+    move = DirectoryMove(partition, future)
+    while move.step(1 << 20, 0) is not None:
+        pass
+    return future
+
+
+def test_a_leader_all_of_whose_records_are_deleted_knows_its_epoch_after_the_move() -> None:
+    partition = leader_of()
+    fill(partition.log, [1] * 3, epoch=partition.leader_epoch)
+    partition.high_watermark = 3
+    partition.delete_records_before(3)
+    entries = partition.log.epochs.entries
+    assert entries
+    partition.log = moved(partition)
+    assert entries == partition.log.epochs.entries
+    follower = FetchSpec(3, 1 << 20, last_fetched_epoch=partition.leader_epoch)
+    assert partition.find_divergence(follower) is None
+
+
+def test_a_leader_that_has_written_nothing_knows_its_epoch_after_the_move() -> None:
+    partition = leader_of()
+    fill(partition.log, [1] * 3, epoch=partition.leader_epoch)
+    epoch = partition.leader_epoch
+    partition.become_leader(state(epoch=epoch + 2))
+    partition.log = moved(partition)
+    # A follower that wrote alone in the epoch between is told where to cut.
+    alone = FetchSpec(5, 1 << 20, last_fetched_epoch=epoch + 1)
+    assert EpochEnd(epoch, 3) == partition.find_divergence(alone)
+
+
+def test_records_that_are_deleted_as_the_copy_is_whole_stay_deleted() -> None:
+    partition, future = leader_of(), new_log()
+    move = DirectoryMove(partition, future)
+    fill(partition.log, [1] * 3)
+    partition.high_watermark = 3
+    while future.log_end_offset < 3:
+        move.step(1 << 20, 0)
+    partition.delete_records_before(2)
+    assert move.step(1 << 20, 0) is None
+    assert (2, 3) == (future.log_start_offset, future.log_end_offset)
+
+
+def test_a_repeated_batch_is_known_after_the_move_though_its_records_are_deleted() -> None:
+    partition = leader_of()
+    written = partition.append(sent_by(7, 0, 3), 1).info
+    partition.high_watermark = 3
+    partition.delete_records_before(3)
+    partition.log = moved(partition)
+    again = partition.append(sent_by(7, 0, 3), 1).info
+    assert again.is_duplicate
+    assert written.last_offset == again.last_offset
