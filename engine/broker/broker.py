@@ -206,7 +206,9 @@ class Broker:
             local=self._peers,
             broker_id=self.broker_id,
             listener=self.live.config.between_brokers.name,
-            settings=link_settings(self.live),
+            settings=link_settings(self.live)._replace(
+                encodes_local_messages=self.host.encodes_local_messages
+            ),
             links=self.host.links,
         )
         self._closing.add("the links", self.peers.close)

@@ -38,6 +38,8 @@ class BrokerHost(NamedTuple):
     ends_early: Callable[[], bool] = never
     #: The links to other brokers and to the metadata store, with their faults; None: without any.
     links: PlaceLinks | None = None
+    #: Whether brokers of this process exchange bytes, encoded and decoded, in place of messages.
+    encodes_local_messages: bool = False
 
 
 def real_directory_lock() -> DirectoryLock:

@@ -1,18 +1,23 @@
-"""Messages between brokers of one process, for handlers that read and write bytes themselves.
+"""Messages between brokers of one process, and the bytes that they stand for.
 
 Some handlers know the form of their API: they take requests as they read them from bytes, and
 return bytes or regions of files. Brokers of one process exchange messages; here they are what they
 would be at the other end of a connection.
+
+`encoded_serve` sends every message through its bytes, as a connection does: whatever the two ways
+make different shows up as a difference between two runs of the same thing.
 
 Source: D12.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.api.dispatch import ApiRow
 from engine.api.exchange import EncodedResponse, EncodedRows
+from engine.host.promise import Promise
 from engine.host.send_parts import part_bytes
 from engine.wire.codec import message_codec
 from engine.wire.row_bytes import with_rows
@@ -44,3 +49,18 @@ def response_of(row: ApiRow, version: int, response: Any) -> Any:
     else:
         return response
     return message_codec(f"{row.name}Response", version).decode(memoryview(body))
+
+
+def encoded_serve(
+    serve: Callable[[str, int, object], Promise[Any]], name: str, version: int, request: Struct
+) -> Promise[Any]:
+    """Serve a request that is encoded and decoded on its way, as is its response."""
+    arrived = _through_bytes(f"{name}Request", version, request)
+    return serve(name, version, arrived).then(
+        lambda response: _through_bytes(f"{name}Response", version, response)
+    )
+
+
+def _through_bytes(name: str, version: int, message: Struct) -> Any:
+    codec = message_codec(name, version)
+    return codec.decode(memoryview(codec.encode(message)))

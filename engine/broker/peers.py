@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from engine.broker.local_messages import encoded_serve
 from engine.client.connection import BrokerConnection, Call
 from engine.client.errors import ConnectionLost, Unreachable
 from engine.client.loop_connection import LoopConnection, message_of
@@ -26,6 +27,7 @@ from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
+from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
 # Kafka's number of the protocol.
@@ -44,6 +46,8 @@ class LinkSettings(NamedTuple):
     controller_timeout_ms: int = 30_000
     replica_timeout_ms: int = 30_000
     replica_receive_buffer_bytes: int = -1
+    #: Whether brokers of this process exchange bytes in place of messages.
+    encodes_local_messages: bool = False
 
 
 class BrokerLink(Protocol):
@@ -75,8 +79,15 @@ class LocalLink:
         broker_id: int,
         brokers: Mapping[int, Serve],
         on_close: Callable[[LocalLink], None] = _ignore,
+        *,
+        encodes: bool = False,
     ) -> None:
-        """`on_close` is told when the link is let go."""
+        """`on_close` is told when the link is let go.
+
+        Where it `encodes`, requests and responses go through their bytes, and none is asked in
+        values.
+        """
+        self._encodes = encodes
         self._broker_id = broker_id
         self._brokers = brokers
         self._on_close = on_close
@@ -92,12 +103,17 @@ class LocalLink:
         self._requested = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
-        version, request = 0, call.local
+        version, request = 0, None if self._encodes else call.local
         if request is None:
             stable = api(call.api_name).stable
             version = stable.highest if call.highest is None else min(call.highest, stable.highest)
             request = call.message(version) if callable(call.message) else call.message
-        response = self._response = serve(call.api_name, version, request)
+        if self._encodes:
+            assert isinstance(request, Struct)
+            response = encoded_serve(serve, call.api_name, version, request)
+        else:
+            response = serve(call.api_name, version, request)
+        self._response = response
         return response
 
     @property
@@ -205,7 +221,12 @@ class Peers:
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):
-            local = LocalLink(broker_id, self._local_handlers, self._forget)
+            local = LocalLink(
+                broker_id,
+                self._local_handlers,
+                self._forget,
+                encodes=self._settings.encodes_local_messages,
+            )
             self._local[local] = broker_id
             return local
         endpoint = broker.endpoint(self.listener)

@@ -173,29 +173,34 @@ class Injector:
     # Processes
 
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
+        process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
             self._trace.add("", "spared: nobody else in sync has kept all, or its disk is broken")
             return
-        node.hold()
         if fault.kind is FaultKind.STOP:
+            node.hold()
             node.stop()
-        elif fault.kind is FaultKind.POWER_CUT:
-            node.cut_power(keeps_nothing=bool(fault.other % 2))
+            self._until(fault, node.allow)
+            return
+        process.hold()
+        if fault.kind is FaultKind.POWER_CUT:
+            process.cut_power(keeps_nothing=bool(fault.other % 2))
         elif fault.kind is FaultKind.BOUNCE:
             self._bounce(fault, node)
         else:
-            node.kill()
-        self._until(fault, node.allow)
+            process.kill()
+        self._until(fault, process.allow)
 
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
         """End a process and its session at once; it is back before a slow controller looks."""
-        client = node.client
+        clients = [member.client for member in node.process.nodes]
         if fault.other % 2 and self._may_lose_power(node):
-            node.cut_power(keeps_nothing=True)
+            node.process.cut_power(keeps_nothing=True)
         else:
-            node.kill()
-        if client is not None:
-            self._server.expire(client.session_id)
+            node.process.kill()
+        for client in clients:
+            if client is not None:
+                self._server.expire(client.session_id)
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if fault.other % 4 > 1 and controller is not None:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
@@ -207,9 +212,9 @@ class Injector:
             "FAULT", f"{node.name} ends during a change of its disk, or as a sync fails"
         )
         if may_lose_power:
-            node.cut_power(keeps_nothing=False)
+            node.process.cut_power(keeps_nothing=False)
         else:
-            node.kill()
+            node.process.kill()
 
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
         """Return whether a power cut leaves a cluster that Kafka promises something of.
@@ -218,14 +223,21 @@ class Injector:
         from there: with the power it goes from the middle of a log, below what is believed to be
         flushed.
         """
-        return not node.disk.is_hollow and self._invariants.losses.may_lose_writes(node.broker_id)
+        process = node.process
+        is_hollow = any(member.disk.is_hollow for member in process.nodes)
+        return not is_hollow and self._invariants.losses.may_lose_writes(process.broker_ids)
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
-        machine = node.machine
-        if machine.is_running and not machine.is_paused:
-            life = machine.life
-            machine.pause()
-            self._until(fault, lambda: machine.resume() if machine.is_alive(life) else None)
+        paused = node.process.pause()
+        if not paused:
+            return
+
+        def resume() -> None:
+            for member, life in paused:
+                if member.machine.is_alive(life):
+                    member.machine.resume()
+
+        self._until(fault, resume)
 
     def _jump(self, fault: Fault, node: SimulatedBroker) -> None:
         """Let a clock jump; some are put right a little later, as by NTP."""
@@ -236,10 +248,10 @@ class Injector:
             self._until(lasting, lambda: self._set_clock(node, -jump_ms))
 
     def _set_clock(self, node: SimulatedBroker, jump_ms: int) -> None:
-        machine = node.machine
-        machine.wall_offset_ms += jump_ms
         clocks, now_ms = self._invariants.clocks, self._loop.now_ms
-        clocks.changed(machine.name, now_ms, machine.wall_offset_ms)
+        for machine in [member.machine for member in node.process.nodes]:
+            machine.wall_offset_ms += jump_ms
+            clocks.changed(machine.name, now_ms, machine.wall_offset_ms)
 
     # Wires
 
@@ -354,15 +366,21 @@ class Injector:
         elif fault.kind is FaultKind.DIRECTORY_FAILED:
             self._lose_directory(fault, node)
         elif fault.kind is FaultKind.LATE_WORK:
-            node.machine.thread_delay_ms += _LATE_MS
-
-            def catch_up() -> None:
-                node.machine.thread_delay_ms -= _LATE_MS
-
-            self._until(fault, catch_up)
+            self._be_late(fault, node)
         elif not node.disk.is_full:
             node.disk.fill()
             self._until(fault, node.disk.make_room)
+
+    def _be_late(self, fault: Fault, node: SimulatedBroker) -> None:
+        machines = [member.machine for member in node.process.nodes]
+        for machine in machines:
+            machine.thread_delay_ms += _LATE_MS
+
+        def catch_up() -> None:
+            for machine in machines:
+                machine.thread_delay_ms -= _LATE_MS
+
+        self._until(fault, catch_up)
 
     def _lose_directory(self, fault: Fault, node: SimulatedBroker) -> None:
         """Have a log directory fail; once it works again the broker is restarted, to read it."""

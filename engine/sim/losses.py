@@ -201,12 +201,12 @@ class LossRules:
             if history.state is not None and history.state.leader in self._registered:
                 history.judge_unseen(self._controller_epoch)
 
-    def may_lose_writes(self, broker_id: int) -> bool:
-        """Return whether a power cut leaves somebody in sync who lost nothing, everywhere."""
+    def may_lose_writes(self, broker_ids: frozenset[int]) -> bool:
+        """Return whether a power cut of all these leaves somebody in sync who lost nothing."""
         if self._rules.is_synced:
             return True
         return all(
-            any(member != broker_id and member not in history.lossy for member in history.state.isr)
+            any(i not in broker_ids and i not in history.lossy for i in history.state.isr)
             for history in self._histories.values()
-            if history.state is not None and broker_id in history.state.isr
+            if history.state is not None and not broker_ids.isdisjoint(history.state.isr)
         )

@@ -25,12 +25,11 @@ from engine.log.directory.log_refusals import DuplicateLog
 from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
+from engine.sim.process import BrokerProcess
 from engine.sim.store import SimulatedZnodeClient, StoreServer
 from engine.znode.retrying_client import RetryingZnodeClient
 
 BROKER_PORT = 9092
-#: The log directories of a broker, of which one or all are used.
-LOG_DIRS = ("/data", "/more")
 #: How long after its end a process is started again.
 RESTART_MS = 1_000
 #: A stop in order that lasts longer ends with a kill.
@@ -73,9 +72,11 @@ class SimulatedBroker:
         *,
         random: Random,
         events: NodeEvents,
-        log_dir_count: int = 1,
+        process: BrokerProcess,
     ) -> None:
-        self.log_dirs = LOG_DIRS[:log_dir_count]
+        self.process = process
+        process.nodes.append(self)
+        self.log_dirs = tuple(settings["log.dirs"].split(","))
         self.broker_id = broker_id
         self.machine = machine
         self.disk = Disk(machine.clock)
@@ -130,7 +131,6 @@ class SimulatedBroker:
             {
                 "broker.id": str(self.broker_id),
                 "listeners": f"PLAINTEXT://{self.name}:{BROKER_PORT}",
-                "log.dirs": ",".join(self.log_dirs),
                 "zookeeper.connect": "store:2181",
                 **self._settings,
             }
@@ -141,7 +141,7 @@ class SimulatedBroker:
                 settings,
                 self._host(timers),
                 RetryingZnodeClient(client),
-                {},
+                self.process.peers,
                 on_fatal=self._gave_up,
             )
             opening = drive(self._opening)
@@ -168,6 +168,7 @@ class SimulatedBroker:
             lambda: machine.name,
             lambda _count: SlowWorkers(timers, self._random),
             ends_early=lambda: self._random.random() < _SHORT_SHARE,
+            encodes_local_messages=self.process.encodes_local_messages,
         )
 
     def _opened(self, opening: Promise[Broker]) -> None:
@@ -195,38 +196,33 @@ class SimulatedBroker:
 
     def _gave_up(self, reason: str) -> None:
         self._events.gave_up(self, reason)
-        # As a process does: the broker is stopped as far as that goes, after its start at the
+        # As a process does: the brokers are stopped as far as that goes, after the start at the
         # earliest.
         self._has_given_up = True
-        self.machine.loop.soon(self.stop)
+        self.machine.loop.soon(self.process.stop)
 
     def _end_after_callback(self) -> None:
         life = self.machine.life
 
         def end() -> None:
             if self.machine.is_alive(life):
-                self.kill()
+                self._leave()
 
         self.machine.loop.soon(end)
 
-    def kill(self) -> None:
-        """End the process at once; it starts again later, with all that it wrote."""
-        if not self.machine.is_running:
-            return
-        self._end(has_power=True)
-        self._start_later()
+    def _leave(self) -> None:
+        """End alone: nothing of the broker is left in its process, and the others go on."""
+        self.end(has_power=True)
+        self.start_later()
 
-    def cut_power(self, *, keeps_nothing: bool) -> None:
-        """End the machine at once; it starts again later, without some of what was not synced."""
-        if not self.machine.is_running:
-            return
-        self._end(has_power=False)
+    def lose_writes(self, *, keeps_nothing: bool) -> None:
+        """Lose some of what is not synced, or all of it."""
         lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
         self._events.told(self.name, f"lost {lost} changes of its disk")
         self._events.lost_writes(self)
-        self._start_later()
 
-    def _end(self, *, has_power: bool) -> None:
+    def end(self, *, has_power: bool) -> None:
+        """End this broker at once; `BrokerProcess` ends all that share its process."""
         directories = [] if self.broker is None else self.broker.storage.logs.directories
         for directory in directories:
             if directory.offline:
@@ -241,7 +237,8 @@ class SimulatedBroker:
         for key in [key for key in listeners if key[0] == self.name]:
             del listeners[key]
 
-    def _start_later(self) -> None:
+    def start_later(self) -> None:
+        """Start again after a while."""
         loop = self.machine.loop
         loop.at(loop.now_ms + RESTART_MS, self.start)
 
@@ -256,14 +253,19 @@ class SimulatedBroker:
         def end() -> None:
             if self.machine.is_alive(life):
                 self._events.told(self.name, "has stopped")
-                self.kill()
+                self._leave()
+
+        def end_late() -> None:
+            if self.machine.is_alive(life):
+                self._events.told(self.name, "does not stop in time")
+                self.process.kill()
 
         def run() -> None:
             drive(broker.stop()).watch(lambda: loop.soon(end))
 
         self._events.told(self.name, "stops")
         loop.soon(lambda: self.machine.enter(life, run))
-        loop.at(loop.now_ms + _STOP_MS_MAX, end)
+        loop.at(loop.now_ms + _STOP_MS_MAX, end_late)
 
     # Faults that last
 

@@ -56,6 +56,9 @@ _COMPRESSED_SHARE = 0.2
 _TWO_DIRECTORIES_SHARE = 0.3
 #: How many seeds delete old records by time or size, a draw of its own too.
 _RETENTION_SHARE = 0.25
+#: How many seeds have brokers that share a process, how many of these all of them, and how many
+#: send what these say to each other through its bytes: a third each has neither, one, both.
+_SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -92,6 +95,10 @@ class Plan(NamedTuple):
     log_dir_count: int = 1
     #: Whether producers compress their batches.
     is_compressed: bool = False
+    #: The brokers of each process, by id.
+    processes: tuple[tuple[int, ...], ...] = ()
+    #: Whether requests between brokers of one process go through their bytes.
+    encodes_local_messages: bool = False
 
     @property
     def is_compacted(self) -> bool:
@@ -141,9 +148,12 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
     is_unclean_allowed = draw.random() < 0.1
+    broker_count = draw.choice((3, 3, 3, 4))
+    transport = Random(f"{seed}/transport")
+    is_shared = transport.random() < _SHARED_SHARE
     return Plan(
         seed,
-        broker_count=draw.choice((3, 3, 3, 4)),
+        broker_count=broker_count,
         topics=draw.choice(((1,), (1,), (2,), (3,), (2, 1))),
         min_isr=draw.choice((2, 2, 2, 1)),
         is_unclean_allowed=is_unclean_allowed,
@@ -156,7 +166,20 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         faults=_faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
         is_compressed=Random(f"{seed}/compression").random() < _COMPRESSED_SHARE,
         log_dir_count=1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE),
+        processes=_processes(transport, broker_count, is_shared=is_shared),
+        encodes_local_messages=is_shared and transport.random() < _ENCODED_SHARE,
     )
+
+
+def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:
+    """Return which brokers share a process: all, some two, or none."""
+    ids = tuple(range(1, broker_count + 1))
+    if not is_shared:
+        return tuple((broker_id,) for broker_id in ids)
+    if draw.random() < _ALL_SHARE:
+        return (ids,)
+    together = tuple(sorted(draw.sample(ids, 2)))
+    return (together, *((broker_id,) for broker_id in ids if broker_id not in together))
 
 
 def _producers(draw: Random) -> tuple[ProducerKind, ...]:

@@ -42,11 +42,14 @@ from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
+from engine.sim.process import BrokerProcess
 from engine.sim.quiescence import unrest
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
 
+#: The log directories of a broker, of which one or all are used.
+_LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
@@ -91,8 +94,10 @@ class Simulation:
         self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
         self.producers: list[SimulatedProducer] = []
         self.consumers: list[SimulatedConsumer] = []
-        for broker_id in range(1, plan.broker_count + 1):
-            self._add_node(broker_id)
+        for broker_ids in plan.processes:
+            process = BrokerProcess(encodes_local_messages=plan.encodes_local_messages)
+            for broker_id in broker_ids:
+                self._add_node(broker_id, process)
         self._client_machine = self._machine("clients")
         self._client_timers = self._client_machine.start()
         self.operator = Operator(
@@ -117,10 +122,11 @@ class Simulation:
         machine = self.network.machines[name] = Machine(name, self.loop, self)
         return machine
 
-    def _add_node(self, broker_id: int) -> None:
+    def _add_node(self, broker_id: int, process: BrokerProcess) -> None:
         machine = self._machine(f"b{broker_id}")
         settings = {
             **dict(self.plan.settings),
+            "log.dirs": ",".join(_LOG_DIRS[: self.plan.log_dir_count]),
             "min.insync.replicas": str(self.plan.min_isr),
             "unclean.leader.election.enable": str(self.plan.is_unclean_allowed).lower(),
         }
@@ -132,7 +138,7 @@ class Simulation:
             settings,
             random=self._random(machine.name),
             events=self,
-            log_dir_count=self.plan.log_dir_count,
+            process=process,
         )
         self._nodes_by_machine[machine.name] = node
 
@@ -153,18 +159,22 @@ class Simulation:
     # What happens on machines
 
     def ran(self, machine: Machine) -> None:
-        """Look at a broker after each of its callbacks."""
+        """Look at a broker after each of its callbacks, and at those that it may have called."""
         self.invariants.now_ms = self.loop.now_ms
         node = self._nodes_by_machine.get(machine.name)
         if node is None:
             return
-        with node.disk.files.works_meanwhile():
-            if node.disk.files.has_stopped or node.disk.loses_power:
-                node.disk.go_on()
-                self.invariants.look_amid(node)
-                self.injector.disk_stopped(node)
-            elif node.broker is not None:
-                self.invariants.look_at(node)
+        nodes = [self.nodes[member.broker_id] for member in node.process.nodes]
+        stopped = next((n for n in nodes if n.disk.files.has_stopped or n.disk.loses_power), None)
+        for member in nodes:
+            with member.disk.files.works_meanwhile():
+                if stopped is not None:
+                    member.disk.go_on()
+                    self.invariants.look_amid(member)
+                elif member.broker is not None:
+                    self.invariants.look_at(member)
+        if stopped is not None:
+            self.injector.disk_stopped(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Note an exception that nobody caught."""
