@@ -22,7 +22,7 @@ from engine.sim.machine import Machine
 from engine.sim.store import SimulatedZnodeClient
 
 
-class Member(Protocol):
+class ProcessMember(Protocol):
     """One broker of a process; see `engine.sim.node`."""
 
     broker_id: int
@@ -60,7 +60,7 @@ class BrokerProcess:
 
     def __init__(self, *, encodes_local_messages: bool = False) -> None:
         """With `encodes_local_messages` calls between the brokers go through their bytes."""
-        self.nodes: list[Member] = []
+        self.nodes: list[ProcessMember] = []
         self.encodes_local_messages = encodes_local_messages
         #: The brokers that run, as they reach each other; each life of the process has its own.
         self.peers: dict[int, Serve] = {}
@@ -92,7 +92,7 @@ class BrokerProcess:
             node.start_later()
         self.peers = {}
 
-    def _running(self) -> list[Member]:
+    def _running(self) -> list[ProcessMember]:
         return [node for node in self.nodes if node.machine.is_running]
 
     def stop(self) -> None:
@@ -110,7 +110,7 @@ class BrokerProcess:
         for node in self.nodes:
             node.allow()
 
-    def pause(self) -> list[tuple[Member, int]]:
+    def pause(self) -> list[tuple[ProcessMember, int]]:
         """Let all of it stand still; returns who does, in which life. Empty if it does already."""
         if any(node.machine.is_paused for node in self.nodes):
             return []
