@@ -21,7 +21,7 @@ from engine.api.produce import Produce
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.naming import ADMIN_CLIENT_ID
-from engine.replication.delayed_produce import ProduceResult
+from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
 from engine.wire.headers import response_header_bytes
@@ -61,21 +61,26 @@ class FastProduce:
         if appended is None:
             return None
         if isinstance(appended, Promise):
-            return appended.then(
-                lambda results: self._response(request, session, results[topic_partition])
-            )
+            return self._later(appended, request, session)
         error, base_offset, append_time_ms, log_start = appended
         if error is None:
             return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
         return self._refused(session, version, correlation_id, head, appended)
 
-    def _response(self, request: FastRequest, session: Session, result: ProduceResult) -> bytes:
-        """Return the response to a request that has waited for followers."""
+    def _later(
+        self, appended: Promise[ProduceResults], request: FastRequest, session: Session
+    ) -> Promise[FastResponse]:
+        """Promise the response to a request that waits for followers."""
         version, correlation_id, head, _ = request
-        error, base_offset, append_time_ms, log_start = result
-        if error is None:
-            return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
-        return self._refused(session, version, correlation_id, head, result)
+
+        def response(results: ProduceResults) -> bytes:
+            result = results[head.topic_partition]
+            error, base_offset, append_time_ms, log_start = result
+            if error is None:
+                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+            return self._refused(session, version, correlation_id, head, result)
+
+        return appended.then(response)
 
     def _refused(
         self,

@@ -13,7 +13,6 @@
 | `controller_link` | a broker's requests to whoever is the controller |
 | `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |
 | `isr_proposals` | proposals of in-sync sets on their way to the controller |
-| `replica_fetching`, `leader_fetcher`, `follower_session` | followers fetch from their leaders |
 | `unserved` | settings that ask for what is not there |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |

@@ -62,7 +62,7 @@ class Appends:
         self._clock = clock
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
-        self._is_refused = hosted.is_refused_to_clients
+        self._refused = hosted.refused_to_clients
         self._perform = performer.perform
         self._watch = delayed.watch_produce
         # What is watched, for a look before each of the very many appends that nobody waits for.
@@ -116,7 +116,7 @@ class Appends:
         partitions = self._partitions
         for topic_partition, batches in entries:
             try:
-                if must_spare_internal and self._is_refused(topic_partition):
+                if must_spare_internal and topic_partition.topic in self._refused:
                     raise InvalidTopic(topic_partition.topic)
                 partition = partitions.get(topic_partition) or self._find(topic_partition)
                 info, required_offset, moved = partition.append(batches, required_acks, origin)
@@ -166,7 +166,7 @@ class Appends:
                 required_acks != ACKS_LEADER
                 and (required_acks != ACKS_ALL or partition.is_under_min_isr)
             )
-            or (self._is_refused(topic_partition) and not is_internal_allowed)
+            or (topic_partition.topic in self._refused and not is_internal_allowed)
         ):
             return None
         watermark = partition.high_watermark

@@ -6,6 +6,7 @@ Source: LOG-10; Kafka's HostedPartition, ReplicaManager.getPartitionOrError.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import LogDirOffline
@@ -22,6 +23,9 @@ from engine.replication.partition import Partition
 
 class HostedPartitions:
     """One broker's partitions; `is_known` returns whether some broker has one."""
+
+    #: The topics that clients may neither write to nor delete from.
+    refused_to_clients: Final = INTERNAL_TOPICS
 
     def __init__(
         self,
@@ -71,12 +75,6 @@ class HostedPartitions:
         if self._is_known(topic_partition):
             raise NotLeaderOrFollower(topic_partition, "no replica of it is here")
         raise UnknownTopicOrPartition(topic_partition)
-
-    @staticmethod
-    def is_refused_to_clients(topic_partition: TopicPartition) -> bool:
-        """Return whether clients may neither write to a partition nor delete from it."""
-        topic, _ = topic_partition
-        return topic in INTERNAL_TOPICS
 
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError

@@ -40,7 +40,7 @@ class RecordDeletions:
     ) -> None:
         self._clock = clock
         self._find, self._answer_to = hosted.find, hosted.answer_to
-        self._is_refused = hosted.is_refused_to_clients
+        self._refused = hosted.refused_to_clients
         self._watch = delayed.watch_delete
         self._perform = performer.perform
 
@@ -56,7 +56,7 @@ class RecordDeletions:
         effects: list[Effect] = []
         for topic_partition, offset in offsets.items():
             try:
-                if self._is_refused(topic_partition):
+                if topic_partition.topic in self._refused:
                     raise InvalidTopic(topic_partition.topic)
                 done = self._find(topic_partition).delete_records_before(offset)
             except (ApiError, StorageError) as failure:
