@@ -1,4 +1,4 @@
-"""How a listener lets connections in, the same for both networks.
+"""Acceptance of connections by a listener, shared by the real and the in-memory network.
 
 ```
 backlog ── take ──> arrive: delay? ──> obstacle? ──> enter ──> let in
@@ -6,10 +6,10 @@ backlog ── take ──> arrive: delay? ──> obstacle? ──> enter ─�
                         └──── held, one of a listener ──┘
 ```
 
-While one is held the others stay in the backlog: they are connected, and nothing reads from them.
+While one connection is held, the others stay in the backlog: connected, but not read from.
 
 Source: kafka.network.Acceptor.accept, ConnectionQuotas.inc.
-Differs: a thread that waits there is a timer and a callback here.
+Differs: Kafka's acceptor thread sleeps or waits; here that is a timer and a callback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Arrival(NamedTuple, Generic[T]):
-    """A connection that nobody has let in yet, by its peer's address."""
+    """An accepted connection that has not passed the gate yet, with its peer's address."""
 
     address: str
     peer: str
@@ -32,10 +32,10 @@ class Arrival(NamedTuple, Generic[T]):
 
 
 class AcceptorPorts(NamedTuple, Generic[T]):
-    """What an acceptor asks of its listener.
+    """The calls of a listener that its acceptor needs.
 
-    `take` returns the next of the backlog, None if there is none now. `begin` and `end` turn the
-    calls of `run` on and off.
+    `take` returns the next connection of the backlog, or None if it is empty. `begin` and `end`
+    start and stop the calls of `run`.
     """
 
     take: Callable[[], Arrival[T] | None]
@@ -46,7 +46,7 @@ class AcceptorPorts(NamedTuple, Generic[T]):
 
 
 class Acceptor(Generic[T]):
-    """Takes arrivals one by one past a gate."""
+    """Passes arrivals through a gate, one at a time."""
 
     def __init__(
         self, timers: Timers, clock: Clock, options: ListenOptions, ports: AcceptorPorts[T]
@@ -66,11 +66,11 @@ class Acceptor(Generic[T]):
 
     @property
     def is_watching(self) -> bool:
-        """Return whether what arrives is to be taken now."""
+        """Return whether the backlog is being read now."""
         return self._is_watching
 
     def run(self) -> None:
-        """Take what the backlog has, up to a turn's share."""
+        """Accept from the backlog, up to the share of one turn of the loop."""
         for _ in range(ACCEPTS_PER_TURN_MAX):
             if self._is_closed or self._cancel is not None:
                 return
@@ -87,7 +87,7 @@ class Acceptor(Generic[T]):
         self._watch()
 
     def _take(self) -> Arrival[T] | None:
-        """Take the next of the backlog, and hold it."""
+        """Hold the next connection of the backlog, and log how long it is throttled."""
         arrival = self._ports.take()
         if arrival is None:
             if self._cancel is None:
@@ -105,7 +105,7 @@ class Acceptor(Generic[T]):
         return arrival
 
     def _has_to_wait(self) -> bool:
-        """Return whether the held one waits on, and see to it that it is tried again."""
+        """Return whether the held connection must still wait, and arrange its next try."""
         if self._clock.monotonic_ms() < self._held_until_ms:
             self.pause_until(self._held_until_ms)
             return True
@@ -115,7 +115,7 @@ class Acceptor(Generic[T]):
         return False
 
     def pause_until(self, due_ms: int) -> None:
-        """Take nothing until then (monotonic)."""
+        """Accept nothing until a monotonic time."""
         self._unwatch()
         if self._cancel is None:
             self._cancel = self._timers.call_at(due_ms, self._due)
@@ -125,7 +125,7 @@ class Acceptor(Generic[T]):
         self.run()
 
     def _go_on(self) -> None:
-        """Try again, on a later turn: the one that left may be in the midst of something."""
+        """Try again on a later turn, because the caller that freed the room may not be done yet."""
         if self._held is not None and self._cancel is None and not self._is_closed:
             self._timers.call_soon(self.run)
 
@@ -140,7 +140,7 @@ class Acceptor(Generic[T]):
             self._ports.end()
 
     def close(self) -> None:
-        """Take no more, and turn away the one that is held."""
+        """Accept no more, and turn away the connection that is held."""
         if self._is_closed:
             return
         self._is_closed = True

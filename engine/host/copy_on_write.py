@@ -1,4 +1,4 @@
-"""Files that are links to somebody else's: read there, and copied here before the first change.
+"""Links to files of another owner: read through the link, copied before the first change.
 
 ```
 <path> ──link──▶ source     read through the link; the source is opened for reading only
@@ -23,7 +23,7 @@ _COPY_SUFFIX = ".copy"
 
 
 class CopyOnWriteFile:
-    """An open link; from its first change on the copy that stands in its place."""
+    """An open link; after its first change, the copy that has replaced it."""
 
     __slots__ = ("_copy", "_files", "_source", "path")
 
@@ -58,23 +58,23 @@ class CopyOnWriteFile:
         self._own().write_at(position, buffer)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or zero-extend the file to `size_bytes`; that size already is no change."""
+        """Truncate or zero-extend the file to `size_bytes`; the current size is no change."""
         if self._copy is None and size_bytes == self._source.size_bytes():
             return
         self._own(size_bytes).truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Take room on the disk for what will be written; a link needs none yet."""
+        """Reserve disk space for later writes; a link reserves nothing."""
         if self._copy is not None:
             self._copy.reserve(size_bytes)
 
     def sync(self) -> None:
-        """Make all written bytes durable; those of the source are its owner's affair."""
+        """Make all written bytes durable; the source is synced by its owner."""
         if self._copy is not None:
             self._copy.sync()
 
     def fileno(self) -> int | None:
-        """Return a descriptor for sendfile; it stays good until this file is closed."""
+        """Return a descriptor for sendfile; it stays valid until this file is closed."""
         return self._current.fileno()
 
     def close(self) -> None:
@@ -90,10 +90,10 @@ class CopyOnWriteFile:
 
 
 class CopyOnWriteFiles(RealFiles):
-    """The file system of this machine, in which links to files are never written through."""
+    """The file system of this machine; a write to a link copies its target first."""
 
     def link(self, source: str, path: str) -> None:
-        """Let a path stand for another file, until it is changed."""
+        """Create a link at `path` to another file; the first change replaces it by a copy."""
         try:
             os.symlink(os.path.abspath(source), path)
         except OSError as error:
@@ -106,7 +106,7 @@ class CopyOnWriteFiles(RealFiles):
         return CopyOnWriteFile(self, path, super().open(path))
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
-        """Set a file's modification time; a link becomes a copy first, for it would lead there."""
+        """Set a file's modification time; a link is copied first: its target is unchanged."""
         if self.is_link(path):
             source = super().open(path)
             try:
@@ -116,7 +116,7 @@ class CopyOnWriteFiles(RealFiles):
         super().set_modified_ms(path, modified_ms)
 
     def copy_up(self, path: str, source: File, kept_bytes: int | None) -> File:
-        """Put a copy in the place of a link, of the first bytes only if so many are kept."""
+        """Replace a link by a copy of its target, or of the target's first `kept_bytes`."""
         temporary = f"{path}{_COPY_SUFFIX}"
         copy = super().open(temporary, write=True, create=True)
         try:

@@ -1,8 +1,8 @@
-"""Coroutines without a loop: admin work is written in steps, and runs on the engine's one thread.
+"""Coroutines without an event loop of their own: admin operations written as steps of one thread.
 
-A coroutine is stepped until it waits for a `Promise` that is not kept yet; the one who keeps that
-steps it on. Where everything answers at once (the embedded metadata store) `drive` returns with
-the work done. Produce, fetch and heartbeats never come this way (they cost less than a step).
+A coroutine runs until it awaits a `Promise` that is not kept yet; keeping that promise runs its
+next step. If every promise is kept already (as with the embedded metadata store), `drive` returns
+with the work done. Produce, fetch and heartbeat use no coroutine: a step costs more than they do.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ T = TypeVar("T")
 
 
 def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
-    """Run a coroutine as far as it goes; the promise has its value, or its EngineError.
+    """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
 
-    Any other exception is a fault of the code and goes to the one who took the step. A promise that
-    is abandoned ends no work: its waits for others' progress end at once, and its steps go on.
+    Any other exception is a fault of the code and is raised to the caller of the step.
+    Abandoning the promise does not stop the coroutine: its waits for others' progress end at
+    once, and its remaining steps run.
     """
     promise: Promise[T] = Promise()
     _step(work, promise)
@@ -30,16 +31,16 @@ def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
 
 
 async def together(works: Sequence[Coroutine[Any, None, T]]) -> list[T]:
-    """Run coroutines at the same time and return their values in order.
+    """Run coroutines concurrently and return their values in order.
 
-    Each is begun before any is waited for. Raises the first error in order; the others run on.
+    All are started before the first is awaited. Raises the first error in order; the others run on.
     """
     promises = [drive(work) for work in works]
     return [await promise for promise in promises]
 
 
 async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int) -> None:
-    """Return once something is so, which is looked at so often."""
+    """Return once `is_so` returns True; it is called every `period_ms`."""
     while not is_so():
         looked: Promise[None] = Promise()
         timers.call_at(clock.monotonic_ms() + period_ms, partial(looked.keep, None))
@@ -58,7 +59,7 @@ def _step(work: Coroutine[Any, None, T], promise: Promise[T]) -> None:
             return
         if not waits_for.is_kept:
             waits_for.watch(lambda: _step(work, promise))
-            # What is abandoned while it waits for one thing does not wait for the next either.
+            # Once the promise is abandoned, later waits of the coroutine are abandoned too.
             if promise.is_abandoned:
                 waits_for.abandon()
             else:

@@ -1,4 +1,4 @@
-"""Signals that end a command, deferred while it puts something in order."""
+"""SIGINT and SIGTERM, deferred during a section that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Hold SIGINT and SIGTERM back until the end of the block.
+    """Block SIGINT and SIGTERM until the end of the block.
 
-    Processes that are started meanwhile have them blocked, too, until they let them come again.
+    Processes started inside the block inherit the mask and must unblock the signals themselves.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:

@@ -1,7 +1,7 @@
-"""How many descriptors this process may have: the bound on connections where no setting has one.
+"""The limit of file descriptors: it bounds connections where no setting does.
 
-A new descriptor has the lowest free number, so its number says how many are in use: what is
-accepted at or above `connections_below` is one too many, however many files are open.
+A new descriptor gets the lowest free number, so its number shows how many are in use: a connection
+accepted at or above `connections_below` is refused, however many files are open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _UNKNOWN = 1 << 31
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the limit to what the system allows at most; returns what holds now."""
+    """Raise the soft limit to the hard one; returns the limit in force afterwards."""
     try:
         import resource
     except ImportError:
@@ -22,13 +22,13 @@ def raise_descriptor_limit() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):
-            # macOS names a hard limit that it does not grant.
+            # macOS reports a hard limit that it does not grant.
             return soft
     return _UNKNOWN if hard == resource.RLIM_INFINITY else hard
 
 
 def descriptor_limit() -> int:
-    """Return how many descriptors this process may have."""
+    """Return how many descriptors this process may open."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""Something done to each of several: a fault of our own at one leaves none of the others out."""
+"""An action on each of several items, where a fault at one item does not skip the others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ T = TypeVar("T")
 
 
 def do_each(items: Iterable[T], action: Callable[[T], object]) -> None:
-    """Do something to each; what it raised the first time is raised when all had their turn.
+    """Call `action` on every item, then raise the first exception that it raised.
 
-    An assertion goes before other faults, for it ends the process. The others are noted on it.
+    An AssertionError is preferred to other faults, because it ends the process. The other faults
+    are attached as notes.
     """
     faults: list[Exception] = []
     for item in items:

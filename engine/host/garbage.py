@@ -1,19 +1,19 @@
-"""Which objects a collection of garbage looks at: those that came since the last full one.
+"""Tuning of Python's garbage collector: collections scan only objects newer than the last full one.
 
 ```
-young ──> of a few collections ──> full collection ── survivors ──> frozen: no collection sees them
+young ──> of a few collections ──> full collection ── survivors ──> frozen: no collection scans them
                                                           once an hour, │ or when they have doubled
-                        all is looked at, also what has been frozen <───┘
+                           everything is unfrozen and scanned <─────────┘
 ```
 
-Python's full collection walks every object there is, in one turn of the loop: half a second with
-10 000 partitions, in the midst of a request. What has survived one is seldom garbage later, and is
-mostly freed without a collection, by its count of references. What is not, as connections and logs
-of deleted topics, which refer to themselves, waits for the hour; or for as many others, so that no
-client can fill the memory by coming and going.
+Python's full collection walks every object in one turn of the loop: half a second with 10 000
+partitions, while requests wait. An object that survived one is seldom garbage later, and most are
+freed by reference counting without a collection. Cyclic garbage, such as closed connections and
+logs of deleted topics, waits for the hourly scan, or for the frozen objects to double: clients that
+connect and disconnect cannot fill the memory.
 
-To count what is frozen walks all of it too, 0.1 s with 10 000 partitions: it is counted when what
-was frozen since may be that many, for some of it may have been freed.
+Counting the frozen objects walks all of them too, 0.1 s with 10 000 partitions. They are counted
+only when the sum of all survivors since the last count reaches the limit, as some may be freed.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _FULL = 2
 
 
 class Collector(Protocol):
-    """Python's `gc`, as far as it is needed."""
+    """The functions of Python's `gc` module that `Garbage` uses."""
 
-    #: Are called with "start" or "stop" and facts of a collection.
+    #: Called with "start" or "stop" and the statistics of a collection.
     callbacks: list[Callable[[Literal["start", "stop"], dict[str, int]], object]]
 
     def enable(self) -> None:
-        """Collect when there is much that is new."""
+        """Enable automatic collection."""
         ...
 
     def get_threshold(self) -> tuple[int, int, int]:
-        """Return after how many new objects, and collections of a generation, the next one is."""
+        """Return the thresholds: new objects, then collections of each younger generation."""
         ...
 
     def set_threshold(self, objects: int, young: int, middle: int, /) -> None:
-        """Set what `get_threshold` returns."""
+        """Set the thresholds that `get_threshold` returns."""
         ...
 
     def freeze(self) -> None:
-        """Let no collection look at what there is."""
+        """Exclude all current objects from collections."""
         ...
 
     def get_freeze_count(self) -> int:
-        """Return how many objects no collection looks at; walks all of them."""
+        """Return how many objects are frozen; walks all of them."""
         ...
 
     def get_objects(self, generation: int) -> list[object]:
@@ -58,33 +58,33 @@ class Collector(Protocol):
         ...
 
     def unfreeze(self) -> None:
-        """Let the next full collection look at all of it again."""
+        """Include the frozen objects in the next full collection."""
         ...
 
     def collect(self) -> int:
-        """Make a full collection; returns how many objects were garbage."""
+        """Run a full collection; returns the number of garbage objects."""
         ...
 
 
 class Garbage:
-    """Keeps full collections short; one for a process, from when it serves."""
+    """Keeps full collections short; one instance per process, started when it serves requests."""
 
     def __init__(self, collector: Collector, timers: Timers, clock: Clock) -> None:
         self._collector = collector
         self._timers = timers
         self._clock = clock
         self._has_frozen = False
-        #: A look at all is due, or under way: its own survivors are no reason for another one.
+        #: A full scan is due or running: its own survivors must not trigger another one.
         self._is_due = False
         self._is_over = False
         self._cancel: Callable[[], None] = lambda: None
-        #: How many frozen objects are looked at before the hour is over, and how many may be there.
+        #: How many frozen objects trigger a scan before the hour is over, and an upper bound.
         self._count_max = 0
         self._count_at_most = 0
         self._thresholds = collector.get_threshold()
 
     def begin(self) -> None:
-        """Freeze what there is, without a look, and begin to collect."""
+        """Freeze all current objects without a scan, and enable collections."""
         self._collector.freeze()
         self._note_count()
         self._collector.callbacks.append(self._collected)
@@ -94,7 +94,7 @@ class Garbage:
         self._come_again()
 
     def end(self) -> None:
-        """Leave collections as Python makes them."""
+        """Restore Python's own thresholds, and stop the hourly scans."""
         self._is_over = True
         self._cancel()
         self._collector.callbacks.remove(self._collected)
@@ -103,11 +103,11 @@ class Garbage:
     def _collected(self, phase: str, facts: dict[str, int]) -> None:
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
-            # The survivors, which the collection has just walked.
+            # The survivors of the collection that has just ended.
             self._count_at_most += len(self._collector.get_objects(_FULL))
             self._collector.freeze()
             if self._count_at_most > self._count_max and not self._is_due:
-                # Not here: what allocated an object waits for this.
+                # On a later turn: the allocation that triggered this collection waits for it.
                 self._is_due = True
                 self._timers.call_soon(self._look_if_doubled)
 
@@ -135,7 +135,7 @@ class Garbage:
         self._cancel = self._timers.call_at(at_ms, self._look_at_all)
 
     def _look_at_all(self) -> None:
-        # A process that has nothing to do is not interrupted.
+        # An idle process is not interrupted: nothing was frozen since the last scan.
         if self._has_frozen:
             self._look_now()
         self._come_again()

@@ -1,8 +1,8 @@
-"""Files of lines that one process at a time holds, and that others may still add a line to.
+"""Line files that one process holds exclusively, and to which other processes may append a line.
 
-The holder has an exclusive lock (BSD `flock`) on the file itself: it ends with the process, however
-that ends, and with no file beside it. Every line is added at the end of the file as it is then
-(`O_APPEND`), so that the line of another process is never written over.
+The holder has an exclusive BSD `flock` on the file itself: the kernel releases it when the process
+ends, and no lock file is needed. Lines are appended with `O_APPEND`, so that a line of another
+process is never overwritten.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ class HeldFile(Protocol):
     path: str
 
     def append(self, content: bytes) -> None:
-        """Add content at the end, and make it durable.
+        """Append content and make it durable.
 
-        Raises StorageError; FileReplaced if the path leads to another file, or to none, by now.
+        Raises StorageError; FileReplaced if the path now leads to another file, or to none.
         """
         ...
 
     def close(self) -> None:
-        """Let the file go; closing twice is allowed."""
+        """Release the file; closing twice is allowed."""
         ...
 
 
 class HeldFiles(Protocol):
-    """The files of a machine, as their processes share them."""
+    """The files of a machine, shared by its processes."""
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file."""
+        """Return whether the file exists."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -50,15 +50,15 @@ class HeldFiles(Protocol):
         ...
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole file; raises FileMissing."""
+        """Return the content of a file; raises FileMissing."""
         ...
 
     def hold(self, path: str, *, create: bool = False) -> HeldFile:
-        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        """Hold a file exclusively; raises LockHeld, FileMissing unless `create`."""
         ...
 
     def append(self, path: str, content: bytes) -> None:
-        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        """Append content to a file that another process may hold; raises FileMissing."""
         ...
 
 
@@ -80,14 +80,14 @@ class RealHeldFile:
         self._descriptor: int | None = descriptor
 
     def append(self, content: bytes) -> None:
-        """Add content at the end, and make it durable."""
+        """Append content and make it durable."""
         assert self._descriptor is not None
         if not _is_at(self.path, self._descriptor):
             raise FileReplaced(self.path)
         _append(self.path, self._descriptor, content)
 
     def close(self) -> None:
-        """Let the file go; closing twice is allowed."""
+        """Release the file; closing twice is allowed."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -97,12 +97,12 @@ class RealHeldFiles(RealFiles):
     """The files of this machine."""
 
     def hold(self, path: str, *, create: bool = False) -> HeldFile:
-        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        """Hold a file exclusively; raises LockHeld, FileMissing unless `create`."""
         while True:
             descriptor = _open(path, create=create)
             try:
                 _lock(path, descriptor)
-                # Another process may have put a new file there between the two.
+                # Another process may have replaced the file between open and lock.
                 is_there = _is_at(path, descriptor)
             except BaseException:
                 os.close(descriptor)
@@ -114,7 +114,7 @@ class RealHeldFiles(RealFiles):
             os.close(descriptor)
 
     def append(self, path: str, content: bytes) -> None:
-        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        """Append content to a file that another process may hold; raises FileMissing."""
         descriptor = _open(path, create=False)
         try:
             _append(path, descriptor, content)
@@ -144,7 +144,7 @@ def _lock(path: str, descriptor: int) -> None:
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Return whether a path leads to an open file."""
+    """Return whether a path leads to the file of a descriptor."""
     try:
         there = os.stat(path)
     except OSError:
@@ -157,7 +157,7 @@ def _append(path: str, descriptor: int, content: bytes) -> None:
     try:
         written = os.write(descriptor, content)
         while written < len(content):
-            # A full disk takes a part, and refuses the rest by its error.
+            # A full disk accepts a part, and fails the next write.
             written += os.write(descriptor, content[written:])
         os.fsync(descriptor)
     except OSError as error:

@@ -12,7 +12,7 @@ class HttpUnreachable(EngineError):
     """A server gave no response."""
 
     exit_code = 3
-    #: Another try may go well.
+    #: A retry may succeed.
     may_pass = True
 
     def __init__(self, url: str, reason: str) -> None:
@@ -22,15 +22,15 @@ class HttpUnreachable(EngineError):
 
 
 class HttpResponse(NamedTuple):
-    """What a server said."""
+    """A server's response: status and body."""
 
     status: int
     body: bytes
 
 
 class Http(Protocol):
-    """Asks servers."""
+    """Sends requests to servers."""
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        """Return the response of any status; raises HttpUnreachable without one."""
+        """Return the response, whatever its status; raises HttpUnreachable if there is none."""
         ...

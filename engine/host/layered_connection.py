@@ -1,10 +1,10 @@
-"""A connection whose bytes go through a layer, such as TLS; its frames are those of any other.
+"""A connection whose bytes pass through a layer such as TLS; it frames like any other connection.
 
 ```
 start ── handshake, paused for TLS ──> frames; file regions are read and sent like other bytes
 ```
 
-What is sent before the handshake is over leaves behind it.
+Frames sent before the handshake is over are queued and leave after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 
 class LayeredConnection(RealConnection):
-    """One socket below a layer."""
+    """A connection with a layer between socket and frames."""
 
     __slots__ = ("_began_ms", "_layer", "_read_wants_write", "_reads_on", "_write_wants_read")
 
@@ -31,14 +31,14 @@ class LayeredConnection(RealConnection):
         peer: str,
         layer_of: LayerOf,
     ) -> None:
-        """Put a layer above a socket; the errors are those of `layer_of`."""
+        """Put a layer above a socket; raises the errors of `layer_of`."""
         super().__init__(network, origin, sock, peer)
         self._layer = layer_of(sock)
         self._pauses = int(PauseReason.TLS)
         self._began_ms = self.last_active_ms
-        # Whether bytes that the layer has already are about to be taken.
+        # Whether a read of bytes that the layer has buffered is scheduled.
         self._reads_on = False
-        # What each direction of the layer waits for, where that is the other one.
+        # Set when a read of the layer waits for a writable socket, or a write for a readable one.
         self._read_wants_write = False
         self._write_wants_read = False
 
@@ -74,7 +74,7 @@ class LayeredConnection(RealConnection):
         self._read_on_soon()
 
     def _read_on_soon(self) -> None:
-        """Take what the layer holds: the socket will not become readable for it."""
+        """Schedule a read of the bytes that the layer has buffered: the socket reports none."""
         if not self._reads_on and not self.is_closed and self._layer.has_more():
             self._reads_on = True
             self._network.loop.call_soon(self._go_on_reading)
@@ -106,7 +106,7 @@ class LayeredConnection(RealConnection):
         return size
 
     def flush(self) -> None:
-        """Write what is queued, once the handshake is over."""
+        """Write the queue, once the handshake is over."""
         if self._pauses & PauseReason.TLS:
             self._is_dirty = False
             return
@@ -142,7 +142,7 @@ class LayeredConnection(RealConnection):
             raise
 
     def _wait_to_write(self) -> None:
-        # What waits to read is tried again behind the next read.
+        # A write that waits for a readable socket is retried after the next read.
         if not self._write_wants_read:
             super()._wait_to_write()
 

@@ -1,4 +1,4 @@
-"""Faults of the links between places: who does not reach whom, and who is slow.
+"""Faults of network links between places: partitions, delay and loss.
 
 A place is a broker, by its id as text, or the metadata store (`STORE`).
 
@@ -8,7 +8,7 @@ A place is a broker, by its id as text, or the metadata store (`STORE`).
 | delay | each packet to or from the place takes so much longer, in each direction |
 | loss | each packet to or from the place is lost with this probability, and sent again by TCP |
 
-Pure: `links.py` carries out what this says.
+Pure: `links.py` applies the faults.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ class SlowPlace(NamedTuple):
 
 
 class LinkQuality(NamedTuple):
-    """One direction of a link: the delay of a packet, and how likely it is lost."""
+    """One direction of a link: the delay of a packet, and its probability of loss."""
 
     delay_ms: int
     loss: float
 
 
 class LinkFaults(NamedTuple):
-    """All faults that are set. Groups are disjoint; `slow` is by place."""
+    """All faults in force. Groups are disjoint; `slow` is by place."""
 
     groups: tuple[frozenset[str], ...] = ()
     slow: Mapping[str, SlowPlace] = {}
 
     def is_any(self) -> bool:
-        """Return whether a fault is set."""
+        """Return whether any fault is in force."""
         return bool(self.groups or self.slow)
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Return whether nothing passes between two places."""
+        """Return whether a partition separates two places."""
         if one == other:
             return False
         first, second = self._group_of(one), self._group_of(other)
@@ -67,7 +67,7 @@ class LinkFaults(NamedTuple):
         return next((index for index, group in enumerate(self.groups) if place in group), None)
 
     def quality(self, one: str, other: str) -> LinkQuality | None:
-        """Return how packets pass between two places, None where nothing is wrong with them."""
+        """Return delay and loss between two places, None if the link is neither slow nor lossy."""
         if one == other:
             return None
         slow = [self.slow[place] for place in (one, other) if place in self.slow]
@@ -79,25 +79,25 @@ class LinkFaults(NamedTuple):
         return LinkQuality(sum(place.delay_ms for place in slow), 1.0 - passes)
 
     def is_faulty(self, one: str, other: str) -> bool:
-        """Return whether anything is wrong between two places."""
+        """Return whether any fault affects two places."""
         return self.is_cut(one, other) or self.quality(one, other) is not None
 
     def with_partition(self, groups: Iterable[Iterable[str]]) -> LinkFaults:
-        """Return the faults with this partition in place of the one before."""
+        """Return the faults with this partition in place of the current one."""
         return self._replace(groups=tuple(frozenset(group) for group in groups))
 
     def with_slow(self, place: str, slow: SlowPlace) -> LinkFaults:
-        """Return the faults with one place as slow as this; no delay and no loss: not slow."""
+        """Return the faults with the delay and loss of one place; zero for both removes them."""
         others = {name: kept for name, kept in self.slow.items() if name != place}
         is_slow = slow.delay_ms > 0 or slow.loss > 0.0
         return self._replace(slow={**others, place: slow} if is_slow else others)
 
 
 def retransmission_ms(delay_ms: int, losses: int) -> int:
-    """Return how much later a packet arrives that was lost so many times in a row.
+    """Return the extra delay of a packet that is lost `losses` times in a row.
 
-    The first time-out is the round trip and TCP's least; each further one is twice the one before,
-    up to TCP's longest.
+    The first time-out is the round trip plus TCP's minimum; each further one doubles, up to
+    TCP's maximum.
     """
     timeout_ms = LINK_RETRANSMISSION_MS_MIN + 2 * delay_ms
     late_ms = 0
@@ -108,12 +108,12 @@ def retransmission_ms(delay_ms: int, losses: int) -> int:
 
 
 def packet_count(size_bytes: int) -> int:
-    """Return how many packets carry so many bytes, at least one."""
+    """Return how many packets carry `size_bytes`, at least one."""
     return max(1, -(-size_bytes // LINK_PACKET_BYTES))
 
 
 def encode_faults(faults: LinkFaults) -> dict[str, Any]:
-    """Return faults as values of JSON."""
+    """Return faults as JSON values."""
     return {
         "groups": [sorted(group, key=place_order) for group in faults.groups],
         "slow": {place: slow._asdict() for place, slow in faults.slow.items()},
@@ -133,5 +133,5 @@ def decode_faults(content: Mapping[str, Any]) -> LinkFaults:
 
 
 def place_order(place: str) -> tuple[int, str]:
-    """Return what places are sorted by: brokers by their ids, then the others."""
+    """Return the sort key of a place: brokers by id, then the others."""
     return (int(place), "") if place.isascii() and place.isdigit() else (1 << 31, place)

@@ -1,16 +1,16 @@
-"""A network as seen over one link: connections to a place, or from it, with that link's faults.
+"""A network seen over one link: connections between two places, with the faults of that link.
 
 ```
 owner ── send ──> channel out ──> connection        no fault: the connection's own `send`
 owner <── frame, end ── channel in <── connection   no fault: the connection calls the owner itself
 ```
 
-Where no fault is set, a connection's calls go past this module: `send` is that of the connection
-below, and so is whom it calls. A connection is cut, or slow, whenever it was made. One that is made
-over a cut link looks like one whose first packet is under way: it says nothing until the link is
-healed, or its owner gives it up.
+Without a fault a connection's calls bypass this module: `send` is that of the underlying
+connection, which calls the owner directly. A fault affects connections opened before it too. A
+connection opened over a cut link looks like one whose first packet is in flight: no event arrives
+until the link is healed or the owner closes it.
 
-What the other end's process closes is noticed when the link lets it through.
+A close by the other end's process is reported when the link delivers it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.host.send_parts import part_bytes
 
 
 class _Send(Protocol):
-    """What queues a frame."""
+    """A function that queues a frame."""
 
     def __call__(
         self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None
@@ -42,7 +42,7 @@ class _Send(Protocol):
 
 
 class LinkedNetwork:
-    """The network of one place as far as it leads to another; see `engine.host.ports.Network`."""
+    """The network between two places; see `engine.host.ports.Network`."""
 
     def __init__(self, network: Network, links: PlaceLinks, own: str, other: str) -> None:
         self._network = network
@@ -53,7 +53,7 @@ class LinkedNetwork:
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> Listener:
-        """Accept connections of the other place; the errors are the network's."""
+        """Accept connections from the other place; errors are those of the network."""
 
         def accept(connection: Connection) -> None:
             on_connect(self._linked(connection))
@@ -67,7 +67,7 @@ class LinkedNetwork:
         )
 
     def address_of(self, host: str) -> str | None:
-        """Return the numeric address of a host, None for one that is not found. May wait."""
+        """Return the numeric address of a host, or None if it is not found. May block."""
         return self._network.address_of(host)
 
     def _linked(self, connection: Connection) -> LinkedConnection:
@@ -75,9 +75,9 @@ class LinkedNetwork:
 
 
 class LinkedConnection:
-    """One connection over a link; see `engine.host.ports.Connection`."""
+    """A connection over a link; see `engine.host.ports.Connection`."""
 
-    #: Queues one frame; that of the connection itself where nothing is wrong.
+    #: Queues one frame; the method of the connection itself if the link has no fault.
     send: _Send
 
     def __init__(self, connection: Connection, links: PlaceLinks, own: str, other: str) -> None:
@@ -88,15 +88,15 @@ class LinkedConnection:
         self._is_closed = False
         self._out = links.channel(own, other)
         self._in = links.channel(other, own)
-        # What began over a cut link never was, if it ends before that is healed.
+        # A connection opened over a cut link is dropped silently if it ends before the heal.
         self._has_begun = not self._out.is_cut
         self._out.on_change = self._in.on_change = self._choose
         self._choose()
 
-    # The way that calls take
+    # Choice between the direct calls and the channels
 
     def _choose(self) -> None:
-        """Call past the channels where nothing is wrong, else by them."""
+        """Bypass the channels while the link has no fault, else use them."""
         if self._is_closed:
             return
         self._has_begun = self._has_begun or not self._out.is_cut
@@ -108,23 +108,23 @@ class LinkedConnection:
 
     @property
     def on_frame(self) -> Callable[[memoryview], None]:
-        """Whom frames are handed to."""
+        """The owner's callback for frames."""
         return self._on_frame
 
     @on_frame.setter
     def on_frame(self, on_frame: Callable[[memoryview], None]) -> None:
-        """Hand frames to somebody from now on."""
+        """Set the owner's callback for frames."""
         self._on_frame = on_frame
         self._choose()
 
     @property
     def on_close(self) -> Callable[[str], None]:
-        """Who is told of the end."""
+        """The owner's callback for the end of the connection."""
         return self._on_close
 
     @on_close.setter
     def on_close(self, on_close: Callable[[str], None]) -> None:
-        """Tell somebody of the end from now on."""
+        """Set the owner's callback for the end of the connection."""
         self._on_close = on_close
 
     # Calls of the owner
@@ -132,20 +132,20 @@ class LinkedConnection:
     def _send_over_link(
         self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None
     ) -> None:
-        # Regions of files are read now: who sends them may close the file at `on_sent`.
+        # File regions are read now: the sender may close the file at `on_sent`.
         frame = b"".join(part_bytes(part) for part in parts)
         self._out.send(partial(self._connection.send, (frame,), on_sent), len(frame))
 
     def pause(self, reason: PauseReason) -> None:
-        """Take no more frames until every reason is gone; what is in flight may still arrive."""
+        """Stop taking frames until every reason is gone; frames in flight may still arrive."""
         self._connection.pause(reason)
 
     def resume(self, reason: PauseReason) -> None:
-        """Give up one reason."""
+        """Remove one reason for the pause."""
         self._connection.resume(reason)
 
     def close(self, reason: str) -> None:
-        """Close now; the other end learns of it when the link lets that through."""
+        """Close now; the other end is notified when the link delivers that."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -153,7 +153,7 @@ class LinkedConnection:
         if self._out.is_clear:
             self._out.close()
             self._connection.close(reason)
-            # Its end was told to `_ended`, which finds it closed.
+            # Its end was reported to `_ended`, which finds it closed.
             self._on_close(reason)
             return
         self._connection.on_frame = _ignore_frame
@@ -165,7 +165,7 @@ class LinkedConnection:
         self._out.close()
         self._connection.close(reason)
 
-    # What the connection says
+    # Events of the connection
 
     def _arrived(self, frame: memoryview) -> None:
         kept = memoryview(bytearray(frame))
@@ -176,7 +176,7 @@ class LinkedConnection:
             self._on_frame(frame)
 
     def _ended(self, reason: str) -> None:
-        """The other end, or the network, has ended the connection."""
+        """Handle the end of the connection by the other end or the network."""
         self._out.close()
         if self._is_closed:
             return
@@ -194,12 +194,12 @@ class LinkedConnection:
 
 
 def _ignore_frame(frame: memoryview) -> None:
-    """Stand for an owner where none is yet, or none is left."""
+    """Drop a frame: no owner is set, or none is left."""
 
 
 def _ignore_reason(reason: str) -> None:
-    """The same, for the end."""
+    """Drop the reason of an end, for the same cause."""
 
 
 def _do_nothing() -> None:
-    """The same, for a change of the link."""
+    """Ignore a change of the link."""

@@ -1,4 +1,4 @@
-"""The links of this process: what is sent between two places passes, waits, or is late.
+"""The links of this process: delivery of packets between places at once, late, or after a heal.
 
 ```
 channel (one direction of one connection)     in order
@@ -7,12 +7,12 @@ channel (one direction of one connection)     in order
   cut        waits; on its way once the link is healed, as TCP sends again
 ```
 
-A cut link loses nothing of a connection that lives on; loss for good is a connection that one end
-gives up meanwhile. After `heal` everything that waited arrives at once, for the link or for a
-time-out, where TCP's back-off would take up to two minutes.
+A cut link loses no data of a connection that stays open; data is lost only if one end closes the
+connection meanwhile. After `heal` all queued packets arrive at once, those that waited for a
+time-out too, where TCP's back-off would take up to two minutes.
 
-Differs from a network with loss: every lost packet costs a time-out, also one that TCP would send
-again sooner because later packets arrived (fast retransmit): large frames are slower than there.
+Differs from a real lossy network: every lost packet costs a time-out, even where TCP would resend
+it sooner because later packets arrived (fast retransmit). Large frames are therefore slower.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.limits import LINK_RETRANSMISSIONS_MAX
 
 
 class PlaceLinks:
-    """All links that begin or end in this process."""
+    """All links with an end in this process."""
 
     def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
         self.timers = timers
@@ -45,13 +45,13 @@ class PlaceLinks:
         self._listeners: dict[Callable[[], None], None] = {}
 
     def channel(self, source: str, target: str) -> LinkChannel:
-        """Return a new channel from one place to another; `close` gives it up."""
+        """Return a new channel from one place to another; the owner closes it."""
         channel = LinkChannel(self, source, target)
         self._channels[channel] = None
         return channel
 
     def forget(self, channel: LinkChannel) -> None:
-        """Let go of a channel."""
+        """Remove a closed channel."""
         self._channels.pop(channel, None)
 
     @property
@@ -60,7 +60,7 @@ class PlaceLinks:
         return len(self._channels)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Tell a listener, after the channels, of every change; returns what ends that."""
+        """Call a listener on every change, after the channels; returns a function to end that."""
         self._listeners[listener] = None
 
         def end() -> None:
@@ -69,7 +69,7 @@ class PlaceLinks:
         return end
 
     def set(self, faults: LinkFaults) -> None:
-        """Have these faults from now on, in place of those before."""
+        """Replace the faults in force."""
         if faults == self.faults:
             return
         self.faults = faults
@@ -78,7 +78,7 @@ class PlaceLinks:
 
 
 class _Sent(NamedTuple):
-    """What is on its way: it arrives at `due_ms`, None while the link is cut."""
+    """A packet in flight: it arrives at `due_ms`; None while the link is cut."""
 
     due_ms: int | None
     size_bytes: int
@@ -86,7 +86,7 @@ class _Sent(NamedTuple):
 
 
 class LinkChannel:
-    """One direction of one connection: what is sent first arrives first."""
+    """One direction of a connection, in order."""
 
     def __init__(self, links: PlaceLinks, source: str, target: str) -> None:
         self._links = links
@@ -97,19 +97,19 @@ class LinkChannel:
         self._cancel: Callable[[], None] | None = None
         self._is_cut = False
         self._quality: LinkQuality | None = None
-        #: Whether what is sent arrives at once.
+        #: Whether packets arrive at once.
         self.is_clear = True
-        #: Told when `is_clear` may have changed.
+        #: Called when `is_clear` may have changed.
         self.on_change: Callable[[], None] = _do_nothing
         self._look()
 
     @property
     def is_cut(self) -> bool:
-        """Return whether nothing passes."""
+        """Return whether the link is cut."""
         return self._is_cut
 
     def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:
-        """Run `arrive` at the other end, at once where nothing is wrong."""
+        """Run `arrive` at the other end, at once if the link has no fault."""
         if self.is_clear:
             arrive()
             return
@@ -118,11 +118,11 @@ class LinkChannel:
         self._arm()
 
     def refresh(self) -> None:
-        """Take the faults that are set now; what waited for the link to be healed sets off."""
+        """Apply the faults now in force; packets queued by a cut are sent once it is healed."""
         self._look()
         if self._is_cut or self._quality is None:
-            # What was under way is lost with a link and sent again, or there is nothing to wait
-            # for any more.
+            # Packets in flight are lost by a cut and sent again later; after a heal nothing delays
+            # them any more.
             self._queue = deque(sent._replace(due_ms=None) for sent in self._queue)
             self._last_due_ms = 0
         if not self._is_cut:
@@ -134,13 +134,13 @@ class LinkChannel:
         self.on_change()
 
     def close(self) -> None:
-        """Give it up: what is on its way never arrives."""
+        """Close the channel: packets in flight never arrive."""
         self._queue.clear()
         self._disarm()
         self._links.forget(self)
 
     def release(self) -> None:
-        """Give it up, and have everything arrive now: nobody else waits for it."""
+        """Close the channel and deliver all packets now, because no other user is left."""
         queue, self._queue = self._queue, deque()
         self._disarm()
         self._links.forget(self)
@@ -163,7 +163,7 @@ class LinkChannel:
         return self._last_due_ms
 
     def _losses(self, quality: LinkQuality, packets: int) -> int:
-        """Return how often that packet of some was lost in a row that was lost most often."""
+        """Return the most losses in a row of any of the packets."""
         if quality.loss <= 0.0:
             return 0
         bound, draw = round(quality.loss * LOSS_PARTS), self._links.entropy.random_below
@@ -204,4 +204,4 @@ def _call(run: Callable[[], None]) -> None:
 
 
 def _do_nothing() -> None:
-    """Stand for a listener where nobody listens."""
+    """Ignore a change: no listener is set."""

@@ -1,4 +1,4 @@
-"""Whether a process that listens takes part: the system accepts connections for one that hangs."""
+"""Liveness of a listening process: the kernel accepts connections even if the process hangs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import socket
 
 
 def answers_end(host: str, port: int, timeout_s: float) -> bool:
-    """Return whether who listens at an address ends a connection that we end.
+    """Return whether the listener closes a connection after we have shut down our side.
 
-    Nothing is sent, so that it says the same of any protocol. False if nobody listens.
+    Nothing is sent, so the check is valid for any protocol. False if no process listens.
     """
     try:
         with socket.create_connection((host, port), timeout_s) as connection:

@@ -1,7 +1,7 @@
 """The lock of a directory that one process at a time may use.
 
 A broker holds an exclusive POSIX record lock on `.lock` while it runs (Java's FileChannel.tryLock).
-The file alone says nothing: a kill leaves it behind.
+The file alone proves nothing: a killed process leaves it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class LockHeld(StorageError):
 
 
 def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
-    """Take a lock, making its file if needed, and return what lets go of it; the file stays.
+    """Take a lock, creating its file if needed; returns a function to release it. The file stays.
 
-    It `waits` for the holder of a lock that is held for one small write alone; else it raises
-    LockHeld. Other errors: what the host refuses. The process must open and close the file nowhere
-    else while it holds the lock: that would let go of it (POSIX).
+    With `waits` the call blocks while the lock is held, for locks held during one small write;
+    otherwise it raises LockHeld. Other errors are those of the host. While the process holds the
+    lock it must not open and close the file elsewhere: that would release the lock (POSIX).
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
@@ -47,11 +47,11 @@ def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
 
 
 def is_held(path: str) -> bool:
-    """Return whether another process holds the lock; False without the file.
+    """Return whether another process holds the lock; False if the file does not exist.
 
-    It is asked by a shared lock, for which the file need not be writable: Kafka leaves one behind,
-    and it may be on a read-only copy. A lock that this process holds itself cannot be seen this
-    way, and is lost by asking.
+    The test takes a shared lock, so the file need not be writable: Kafka leaves one, and it may
+    be on a read-only copy. Do not call it for a lock held by this process: the test cannot
+    detect that lock, and releases it.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

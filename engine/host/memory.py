@@ -1,16 +1,15 @@
-"""The machine's twin for tests and simulation: a clock by hand, a disk with a power switch.
+"""In-memory twin of the machine for tests and simulation: a manual clock, a disk with power cuts.
 
-A disk keeps two images. The live one is what reads see; the durable one is what a power cut
-leaves:
+A disk keeps two images. Reads see the live one; a power cut leaves the durable one:
 
 ```
 file content    durable after File.sync()
 name in a dir   durable after Files.sync_dir() of that directory
 ```
 
-Both are stricter than common file systems on purpose: what survives here survives there. What was
-not made durable is kept as a journal of changes, so that a crash may keep any prefix of it and
-tear the write behind the prefix (`MemoryFiles.after_crash`).
+Both rules are stricter than common file systems on purpose: data that survives here survives there.
+Changes that are not durable are kept in a journal, so that a crash may keep any prefix of it and
+tear the write after the prefix (`MemoryFiles.after_crash`).
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from engine.host.os_errors import storage_error
 from engine.host.ports import Buffer, Clock, DiskSpace, File, LogDirOffline
 from engine.host.replace import replace_durably
 
-#: How many paths are kept parted; any number would do.
+#: How many split paths are cached; any number works.
 _PATHS_KEPT = 4096
 
 
 class ManualClock:
-    """A clock that moves only when told."""
+    """A clock that only `advance` and `jump_wall` move."""
 
     def __init__(self, *, wall_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
         self._wall_ms = wall_ms
@@ -59,7 +58,7 @@ class ManualClock:
         return self._monotonic_ms
 
     def advance(self, duration_ms: int) -> None:
-        """Let time pass on both clocks."""
+        """Advance both clocks."""
         assert duration_ms >= 0
         self._wall_ms += duration_ms
         self._monotonic_ms += duration_ms
@@ -70,7 +69,7 @@ class ManualClock:
 
 
 class SeededEntropy:
-    """Randomness that is the same for the same seed; never for secrets."""
+    """Deterministic randomness from a seed; never for secrets."""
 
     def __init__(self, seed: int = 0) -> None:
         self._source = random.Random(seed)
@@ -85,7 +84,7 @@ class SeededEntropy:
 
 
 class MachineStopped(BaseException):
-    """The power was cut: nothing after this operation happens.
+    """The power was cut before this operation.
 
     Not an Exception: code that catches storage errors must not survive a power cut.
     """
@@ -96,7 +95,7 @@ class MachineStopped(BaseException):
 
 
 class _Failure(NamedTuple):
-    """An operation that was told to fail."""
+    """A failure injected into operations of one kind."""
 
     operation: str
     path_start: str
@@ -117,7 +116,7 @@ class MemoryFile:
         self._content = content
         self._writable = writable
         self._sync_failed = False
-        #: Up to where room was asked for, 0 without.
+        #: End of the reserved space in bytes, 0 without a reservation.
         self.reserved_bytes = 0
 
     def size_bytes(self) -> int:
@@ -151,20 +150,20 @@ class MemoryFile:
         self._change("write", position, bytes(buffer))
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or zero-extend the file to `size_bytes`."""
+        """Truncate or zero-extend the file to `size_bytes`."""
         self._change("truncate", size_bytes, None)
         self.reserved_bytes = 0
 
     def reserve(self, size_bytes: int) -> None:
-        """Take note of the room that is asked for; memory has it anyway."""
+        """Record the reserved size; memory needs no reservation."""
         self._disk.look("reserve room", self.path)
         self.reserved_bytes = size_bytes
 
     def sync(self) -> None:
-        """Make all written bytes durable; after one failure it only ever fails (L9).
+        """Make all written bytes durable; after one failure every call fails (L9).
 
-        A failed sync loses what was unsynced for good, as a kernel that has dropped its dirty
-        pages does: a retry that claims success is found out after the next crash.
+        A failed sync loses the unsynced bytes for good, like a kernel that drops its dirty pages:
+        a retry that claims success shows as data loss after the next crash.
         """
         if self._sync_failed:
             raise LogDirOffline(self.path, "sync", "an earlier sync failed", errno.EIO)
@@ -178,7 +177,7 @@ class MemoryFile:
         self._content.sync()
 
     def fileno(self) -> int | None:
-        """Return None: there is no descriptor behind this file."""
+        """Return None: there is no descriptor for this file."""
         return None
 
     def close(self) -> None:
@@ -192,18 +191,18 @@ class MemoryFile:
 
 
 class MemoryFiles:
-    """A file system in memory, with a journal of what is not durable yet.
+    """A file system in memory, with a journal of the changes that are not durable yet.
 
-    `operations` counts the changing operations done so far: run once to learn the count, then
-    once for each n with `stop_at(n)` to cut the power before operation n. `clock` stamps
+    `operations` counts the changing operations so far: run once to learn the count, then
+    once for each n with `stop_at(n)` to cut the power before operation n. `clock` gives the
     modification times (0 without one).
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self.operations = 0
-        #: Whether a sync that failed has lost writes that are still read.
+        #: Whether a failed sync has lost writes that reads still return.
         self.has_dropped_writes = False
-        #: What `disk_space` tells; nothing is refused for want of it.
+        #: The size that `disk_space` returns; no write fails for lack of space.
         self.total_bytes = 1 << 40
         self._clock = clock
         self._root = Folder()
@@ -212,7 +211,7 @@ class MemoryFiles:
         self._stopped = False
         self._failures: list[_Failure] = []
 
-    # What tests tell the disk
+    # Controls for tests
 
     def stop_at(self, operation: int) -> None:
         """Cut the power before the changing operation with this number (counted from 0)."""
@@ -220,11 +219,11 @@ class MemoryFiles:
 
     @property
     def has_stopped(self) -> bool:
-        """Return whether the power is cut: every operation raises MachineStopped."""
+        """Return whether the power is cut; every operation then raises MachineStopped."""
         return self._stopped
 
     def go_on(self) -> None:
-        """Bring the power back with nothing lost, or take back a cut that has not come."""
+        """Restore the power with nothing lost, or cancel a cut that has not happened yet."""
         self._stop_at, self._stopped = None, False
 
     def fail(
@@ -237,21 +236,21 @@ class MemoryFiles:
         skip: int = 0,
         times: int = 1,
     ) -> None:
-        """Let the next `times` operations of this kind fail with errno `code`.
+        """Fail the next `times` operations of this kind with errno `code`.
 
-        `operation` is the word an error message carries: open, create, stat, read, write,
-        truncate, sync, rename, remove, list. Only paths that begin with `path_start` and end with
-        `path_end` count, and of those the first `skip` still work.
+        `operation` is the word in the error message: open, create, stat, read, write, truncate,
+        sync, rename, remove, list. Only paths that begin with `path_start` and end with `path_end`
+        are affected; the first `skip` of them still succeed.
         """
         self._failures.append(_Failure(operation, path_start, path_end, code, skip, times))
 
     def work_again(self) -> None:
-        """Forget every failure that was told and has not come yet."""
+        """Cancel every injected failure that has not happened yet."""
         self._failures.clear()
 
     @contextmanager
     def works_meanwhile(self) -> Iterator[None]:
-        """Let nothing fail meanwhile, for whoever looks at the disk from outside."""
+        """Suspend injected failures inside the block, for a test that inspects the disk."""
         failures, self._failures = self._failures, []
         try:
             yield
@@ -259,15 +258,15 @@ class MemoryFiles:
             self._failures = failures
 
     def unsynced_changes(self) -> int:
-        """Return how many changes of content and names a crash now could lose."""
+        """Return how many changes of content and names a crash now would lose."""
         return len(self._journal())
 
     def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryFiles:
-        """Return the disk as it is found after a power cut.
+        """Return the disk as found after a power cut.
 
-        The durable image, with the first `kept_changes` of the unsynced changes (in the order
-        they were made) and `torn_bytes` of the write behind them: 0 is the strictest disk, and
-        `unsynced_changes()` a killed process on a machine that stayed up.
+        It has the durable image, the first `kept_changes` of the unsynced changes in the order
+        they were made, and `torn_bytes` of the next write. 0 is the strictest disk;
+        `unsynced_changes()` is a killed process on a machine that stayed up.
         """
         changes = self._journal()
         kept = changes[:kept_changes]
@@ -277,7 +276,7 @@ class MemoryFiles:
         return self._left_with(kept)
 
     def after_scattered_crash(self, draw: random.Random) -> MemoryFiles:
-        """Return the same of a disk that keeps writes in any order; `scattered` has the rules."""
+        """Return the same for a disk that keeps writes in any order; `scattered` has the rules."""
         return self._left_with(scattered(self._root, self._journal(), draw))
 
     def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
@@ -286,17 +285,17 @@ class MemoryFiles:
         return disk
 
     def sync_everything(self) -> None:
-        """Make the live image durable, as a disk found in order at the start of a test."""
+        """Make the live image durable, as the state at the start of a test."""
         for renaming in self._renamings:
             renaming.become_durable()
         self._renamings.clear()
         for content in files_below(self._root):
             content.sync()
 
-    # What files of this disk ask
+    # Calls of open files
 
     def act(self, operation: str, path: str) -> int:
-        """Count a changing operation, which may be told to fail or to stop; returns its number."""
+        """Count a changing operation, and apply injected stops and failures; returns its number."""
         self._check_power()
         if self.operations == self._stop_at:
             self._stopped = True
@@ -307,7 +306,7 @@ class MemoryFiles:
         return number
 
     def look(self, operation: str, path: str) -> None:
-        """Note an operation that changes nothing, which may be told to fail."""
+        """Apply injected failures to an operation that changes nothing."""
         self._check_power()
         if self._failures:
             self._check_failures(operation, path)
@@ -345,7 +344,7 @@ class MemoryFiles:
         return isinstance(self._find(path), Folder)
 
     def is_link(self, path: str) -> bool:
-        """Tell that nothing here is a symbolic link."""
+        """Return False: there are no symbolic links here."""
         self._check_power()
         return False
 
@@ -372,7 +371,7 @@ class MemoryFiles:
         return sorted(self._folder(path, "list").live)
 
     def absolute_path(self, path: str) -> str:
-        """Return the path from the root, where everything here is."""
+        """Return the normalised path from the root."""
         return posixpath.normpath(posixpath.join("/", path))
 
     def disk_space(self, path: str) -> DiskSpace:

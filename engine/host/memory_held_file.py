@@ -12,14 +12,14 @@ from engine.host.os_errors import storage_error
 
 
 class MemoryHeldFiles(MemoryFiles):
-    """The files of a machine in memory; its processes are the holders that were not closed."""
+    """In-memory files of a machine; each file that is not closed counts as held by a process."""
 
     def __init__(self) -> None:
         super().__init__()
         self._held: dict[str, MemoryHeldFile] = {}
 
     def hold(self, path: str, *, create: bool = False) -> HeldFile:
-        """Take a file for this process alone; raises LockHeld, FileMissing unless `create`."""
+        """Hold a file exclusively; raises LockHeld, FileMissing unless `create`."""
         if path in self._held:
             raise LockHeld(path)
         self.open(path, write=True, create=create).close()
@@ -28,21 +28,21 @@ class MemoryHeldFiles(MemoryFiles):
         return held
 
     def append(self, path: str, content: bytes) -> None:
-        """Add content at the end of a file that another process may hold; raises FileMissing."""
+        """Append content to a file that another process may hold; raises FileMissing."""
         handle = self.open(path, write=True)
         handle.append((content,))
         handle.sync()
         handle.close()
 
     def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryHeldFiles:
-        """Return the disk as it is found after a power cut, which no process survives."""
+        """Return the disk as found after a power cut, with no file held."""
         disk = MemoryHeldFiles()
         found = super().after_crash(kept_changes=kept_changes, torn_bytes=torn_bytes)
         disk._root = found._root
         return disk
 
     def kill_holders(self) -> None:
-        """End every process: what it held can be held by the next one."""
+        """End every process: all held files are released."""
         for held in list(self._held.values()):
             held.close()
 
@@ -57,7 +57,7 @@ class MemoryHeldFile:
         self._is_closed = False
 
     def append(self, content: bytes) -> None:
-        """Add content at the end, and make it durable."""
+        """Append content and make it durable."""
         if self._is_closed:
             raise storage_error(errno.EBADF, self.path, "write")
         if not self._files.exists(self.path):
@@ -65,7 +65,7 @@ class MemoryHeldFile:
         self._files.append(self.path, content)
 
     def close(self) -> None:
-        """Let the file go; closing twice is allowed."""
+        """Release the file; closing twice is allowed."""
         if not self._is_closed:
             self._is_closed = True
             self._on_close()

@@ -1,12 +1,12 @@
-"""The two images of a disk in memory, and the changes that lie between them.
+"""The live and the durable image of an in-memory disk, and the changes between them.
 
 ```
 file content    live  ──sync()──────▶  durable
 name in a dir   live  ──sync_dir()──▶  durable
 ```
 
-Every change that is not durable is kept with the number of its operation. Together they are the
-journal: a crash keeps any prefix of it, and may tear the write behind the prefix.
+Every change that is not durable is kept with the number of its operation. Together they form the
+journal: a crash keeps any prefix of it, and may tear the write after the prefix.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-#: Of the writes that a crash scatters: how many are lost, and how many leave zeros.
+#: Shares of the scattered writes that are lost, and that read as zeros.
 _LOST_SHARE, _HOLLOW_SHARE = 0.4, 0.2
 
 
 class Write(NamedTuple):
-    """An unsynced change of content: bytes at a position, or a new size when `content` is None."""
+    """An unsynced change of content: bytes at a position, or a new size if `content` is None."""
 
     order: int
     position: int
     content: bytes | None
 
     def apply_to(self, image: bytearray) -> None:
-        """Make this change in an image; a gap before it is zero-filled."""
+        """Apply this change to an image; a gap before it is zero-filled."""
         end = self.position + len(self.content or b"")
         if self.content is None:
             del image[end:]
@@ -38,7 +38,7 @@ class Write(NamedTuple):
 
 
 class Content:
-    """A file: what reads see, what is durable, and the writes in between."""
+    """A file: the live bytes, the durable bytes, and the writes between them."""
 
     __slots__ = ("durable", "live", "modified_ms", "unsynced")
 
@@ -49,13 +49,13 @@ class Content:
         self.modified_ms = 0
 
     def change(self, write: Write, now_ms: int) -> None:
-        """Make a change in the live image."""
+        """Apply a change to the live image."""
         write.apply_to(self.live)
         self.unsynced.append(write)
         self.modified_ms = now_ms
 
     def sync(self) -> None:
-        """Bring the durable image up to every write that was not lost."""
+        """Apply every unsynced write to the durable image."""
         for write in self.unsynced:
             write.apply_to(self.durable)
         self.unsynced.clear()
@@ -75,14 +75,14 @@ Node: TypeAlias = Content | Folder
 
 
 class NameChange(NamedTuple):
-    """One entry set (or removed, when `node` is None) in one directory."""
+    """A directory entry that was set, or removed if `node` is None."""
 
     folder: Folder
     name: str
     node: Node | None
 
     def apply_to(self, entries: dict[str, Node]) -> None:
-        """Make this change in one image of the directory."""
+        """Apply this change to one image of the directory."""
         if self.node is None:
             entries.pop(self.name, None)
         else:
@@ -90,13 +90,13 @@ class NameChange(NamedTuple):
 
 
 class Renaming(NamedTuple):
-    """The name changes of one operation: all of them happen or none."""
+    """The name changes of one operation, applied all or none."""
 
     order: int
     changes: tuple[NameChange, ...]
 
     def become_durable(self) -> None:
-        """Make every change of this operation in the durable images."""
+        """Apply every change of this operation to the durable images."""
         for change in self.changes:
             change.apply_to(change.folder.durable)
 
@@ -119,7 +119,7 @@ def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renamin
     reachable = {id(content): content for content in files_below(root)}
     for renaming in renamings:
         for change in renaming.changes:
-            # A file that was removed or replaced may still come back with its old name.
+            # After a crash a removed or replaced file may reappear under its old name.
             for node in (change.node, change.folder.durable.get(change.name)):
                 if isinstance(node, Content):
                     reachable[id(node)] = node
@@ -132,10 +132,10 @@ def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renamin
 def scattered(
     root: Folder, changes: Sequence[Write | Renaming], draw: Random
 ) -> list[Write | Renaming]:
-    """Return the changes that a disk keeps which writes one file in any order, or only its size.
+    """Return the changes kept by a disk that writes a file in any order, or only its size.
 
-    A prefix is kept. Of the file that is written next each write is kept, lost, or reads as zeros,
-    up to where it is cut.
+    A prefix of the changes is kept whole. In the file that is written next, each write is kept,
+    lost, or reads as zeros.
     """
     prefix = draw.randrange(len(changes) + 1)
     kept = list(changes[:prefix])
@@ -156,9 +156,8 @@ def scattered(
 
 
 def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
-    """Return the tree that a crash leaves: the durable one, with the kept changes made.
-
-    A write is made with the content that it has here: a part of it, where it is torn.
+    """Return the directory tree after a crash: the durable one with the kept changes applied.
+    A write is applied with the content given here, which is a part of it if the write is torn.
     """
     names: dict[int, dict[str, Node]] = {}
     writes: dict[int, Write] = {}

@@ -1,7 +1,7 @@
-"""A network inside one process: frames pass through a queue that the test turns.
+"""A network inside one process: frames pass through a queue that the test drives.
 
-`MemoryTimers.run_until_idle` delivers; nothing moves by itself, so every order can be made.
-Parts are joined as the wire would join them; a file region is read through its descriptor.
+`MemoryTimers.run_until_idle` delivers them; nothing moves by itself, so a test can make any order.
+The parts of a frame are joined as on the wire; a file region is read through its descriptor.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, Sen
 from engine.host.send_parts import part_bytes
 from engine.limits import FRAMES_PER_TURN_MAX, TURN_MS_MAX
 
-#: Brings something to the other end of a connection, at some time, in order.
+#: Delivers calls to the other end of a connection, in order, now or later.
 Carry: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 class ClockedTimers(Timers, Protocol):
-    """Timers that tell the clock they follow."""
+    """Timers that expose their clock."""
 
     clock: Clock
 
 
 class MemoryTimers:
-    """Work for later, run by hand; timers follow a ManualClock."""
+    """Callbacks for later, run by the test; timers follow a ManualClock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
-        # When each timer is due, by its number; those that are cancelled have no callback.
+        # Due time and number of each timer; a cancelled one has no callback.
         self._due: list[tuple[int, int]] = []
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._number = 0
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run once the clock has that time; returns what cancels it."""
+        """Call back once the clock reaches a time; returns a function that cancels it."""
         self._number += 1
         number = self._number
         heapq.heappush(self._due, (monotonic_ms, number))
@@ -56,15 +56,15 @@ class MemoryTimers:
         return len(self._callbacks)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run after everything that is due now."""
+        """Call back after everything that is due now."""
         self._soon.append(callback)
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same: tests have one thread."""
+        """Do the same as `call_soon`: tests have one thread."""
         self._soon.append(callback)
 
     def run_until_idle(self) -> None:
-        """Run all that is due, and what that makes due, until nothing is."""
+        """Run everything that is due, including work that becomes due, until nothing is left."""
         while True:
             while self._due:
                 due_ms, number = self._due[0]
@@ -80,7 +80,7 @@ class MemoryTimers:
 
 
 class MemoryWorkers:
-    """Work on a worker thread, done on a turn of its own: every run comes at the same place."""
+    """Worker threads simulated by turns of the loop, so that every run has the same order."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
@@ -96,15 +96,15 @@ class MemoryWorkers:
             self._waiting.popleft()()
 
     def stop(self) -> None:
-        """Run what waits."""
+        """Run all work that is queued."""
         while self._waiting:
             self._run_next()
 
 
 class MemoryConnection:
-    """One end of a connection; what is sent arrives at the other end on a later turn.
+    """One end of a connection; a frame arrives at the other end on a later turn.
 
-    `carry` brings it there, with the next turn if it is not given.
+    `carry` delivers it, by default on the next turn.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class MemoryConnection:
         carry: Carry | None = None,
     ) -> None:
         self.peer = peer
-        #: Told of the end besides `on_close`, by the one who let the connection in.
+        #: Called at the end in addition to `on_close`, by the listener that let the connection in.
         self.on_end: Callable[[], None] = lambda: None
         self.on_frame: Callable[[memoryview], None] = lambda _frame: None
         self.on_close: Callable[[str], None] = lambda _reason: None
@@ -124,7 +124,7 @@ class MemoryConnection:
         self._timers = timers
         self._carry = carry or timers.call_soon
         self._other: MemoryConnection | None = None
-        # Until somebody lets it in, what arrives waits as in a kernel's buffer.
+        # Until the connection is accepted, arriving frames wait as in a kernel's buffer.
         self._is_open = is_open
         self._arrived: deque[bytes] = deque()
         self._is_in_line = False
@@ -133,12 +133,12 @@ class MemoryConnection:
         self.last_active_ms = timers.clock.monotonic_ms()
 
     def open(self) -> None:
-        """Take frames: somebody has let the connection in."""
+        """Deliver frames from now on: the connection is accepted."""
         self._is_open = True
         self._hand_on()
 
     def join(self, other: MemoryConnection) -> None:
-        """Make two ends one connection."""
+        """Connect two ends."""
         self._other, other._other = other, self
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
@@ -151,13 +151,13 @@ class MemoryConnection:
             self._timers.call_soon(on_sent)
 
     def arrive(self, frame: bytes) -> None:
-        """Take a frame from the other end."""
+        """Receive a frame from the other end."""
         self._arrived.append(frame)
         self.last_active_ms = self._timers.clock.monotonic_ms()
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Hand on what has arrived, up to the share of a turn; the rest stands in line."""
+        """Deliver received frames, up to the share of a turn; the rest waits for the next turn."""
         if self._is_in_line:
             return
         began_ms = self._timers.clock.monotonic_ms()
@@ -175,17 +175,17 @@ class MemoryConnection:
         self._hand_on()
 
     def pause(self, reason: PauseReason) -> None:
-        """Take no more frames until every reason is gone."""
+        """Stop taking frames until every reason is gone."""
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """Give up one reason; without others frames are taken."""
+        """Remove one reason; frames are taken when none is left."""
         self._pauses &= ~reason
         if not self._pauses:
             self._timers.call_soon(self._hand_on)
 
     def close(self, reason: str) -> None:
-        """Close both ends; each is told once."""
+        """Close both ends; `on_close` is called once at each."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -194,7 +194,7 @@ class MemoryConnection:
         self._tell_of_end()
 
     def drop(self, *, is_told: bool) -> None:
-        """End with the process behind it, which hears nothing; the other end may be told."""
+        """End without `on_close`, as when the process dies; `is_told` closes the other end."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -208,48 +208,48 @@ class MemoryConnection:
 
 
 class HeldCarry:
-    """Keeps what is sent until a look-up is over, then carries it in order."""
+    """Queues calls until a look-up is over, then delivers them in order."""
 
     def __init__(self, carry: Carry) -> None:
         self._carry = carry
         self._held: list[Callable[[], None]] | None = []
 
     def __call__(self, run: Callable[[], None]) -> None:
-        """Carry now, or when `open` is called."""
+        """Deliver now, or when `open` is called."""
         if self._held is None:
             self._carry(run)
         else:
             self._held.append(run)
 
     def open(self) -> None:
-        """Carry what was kept, and all that follows."""
+        """Deliver the queued calls, and all later ones directly."""
         held, self._held = self._held or [], None
         for run in held:
             self._carry(run)
 
 
 class LookupFault(NamedTuple):
-    """What is wrong with look-ups: they take so long, and fail then or do not."""
+    """A fault of a host's look-up: its delay, and whether it fails."""
 
     delay_ms: int
     fails: bool
 
 
 class ListeningNetwork(Protocol):
-    """What a listener in memory needs of its network."""
+    """What a listener in memory needs from its network."""
 
     @property
     def timers(self) -> ClockedTimers:
-        """Return the timers of who listens."""
+        """Return the timers of the listening process."""
         ...
 
     def forget(self, key: tuple[str, int]) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener."""
         ...
 
 
 class MemoryListener:
-    """One address; see `engine.host.ports.Listener`."""
+    """An address that accepts connections; see `engine.host.ports.Listener`."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class MemoryListener:
         return port
 
     def arrive(self, arrival: Arrival[MemoryConnection]) -> None:
-        """Put a connection into the backlog, and take it if anybody may come in."""
+        """Add a connection to the backlog, and accept it unless the acceptor is waiting."""
         self._backlog.append(arrival)
         if self._acceptor.is_watching:
             self._acceptor.run()
@@ -304,7 +304,7 @@ class MemoryListener:
         connection.open()
 
     def close_least_recently_used(self, reason: str) -> bool:
-        """Close the connection that was silent for longest; False if there is none."""
+        """Close the connection that has been idle longest; False if there is none."""
         connections = self._connections
         victim = min(connections, key=lambda connection: connection.last_active_ms, default=None)
         if victim is not None:
@@ -312,7 +312,7 @@ class MemoryListener:
         return victim is not None
 
     def close(self) -> None:
-        """Accept no more; connections that are there stay."""
+        """Accept no more; open connections stay."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -333,9 +333,9 @@ class MemoryNetwork:
         self.timers = timers
         self._listeners: dict[tuple[str, int], MemoryListener] = {}
         self._next_port = 20_000
-        #: Names of hosts and their addresses; every other name is its own.
+        #: Addresses of host names; any other name is its own address.
         self.addresses: dict[str, str | None] = {}
-        #: What is wrong with the look-ups of hosts.
+        #: Faults of host look-ups, by host.
         self.lookup_faults: dict[str, LookupFault] = {}
 
     @property
@@ -346,7 +346,7 @@ class MemoryNetwork:
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> MemoryListener:
-        """Accept connections, on the next free port when 0 was asked."""
+        """Accept connections; port 0 takes the next free port."""
         if port == 0:
             self._next_port += 1
             port = self._next_port
@@ -355,15 +355,15 @@ class MemoryNetwork:
         return listener
 
     def forget(self, key: tuple[str, int]) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener."""
         self._listeners.pop(key, None)
 
     def connect(
         self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
     ) -> MemoryConnection:
-        """Open a connection, now or after a look-up that is slow; a failure ends it.
+        """Open a connection, now or after a slow look-up; a failure closes it.
 
-        Buffers have no bounds here.
+        Buffer sizes have no effect here.
         """
         held = HeldCarry(self.timers.call_soon)
         ours = MemoryConnection(self.timers, f"{host}:{port}", carry=held)
@@ -397,5 +397,5 @@ class MemoryNetwork:
         self.timers.call_at(self.timers.clock.monotonic_ms() + fault.delay_ms, end)
 
     def address_of(self, host: str) -> str | None:
-        """Return a host's address, None for one that is not found."""
+        """Return a host's address, or None if it is not found."""
         return self.addresses.get(host, host)

@@ -1,8 +1,8 @@
-"""Addresses of hosts by name, looked up on a thread each: a name server may take seconds.
+"""Look-ups of host names, each on a thread of its own: a name server may take seconds.
 
-A look-up that is under way serves everybody who asks for the same name meanwhile, so there are
-never more threads than names. They are no part of a pool: one that hangs must not hold up the
-others, nor the end of the process.
+A look-up in progress serves all callers that ask for the same name, so there are never more threads
+than names. The threads belong to no pool: one that hangs must not delay other look-ups or the exit
+of the process.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 class HostAddress(NamedTuple):
-    """A numeric address, and the family of sockets that reach it."""
+    """A numeric address and the socket family that reaches it."""
 
     family: socket.AddressFamily
     address: str
 
 
 class LookupFailed(NamedTuple):
-    """Why a name has no address."""
+    """The reason why a name has no address."""
 
     reason: str
 
 
 Found: TypeAlias = "list[HostAddress] | LookupFailed"
 
-#: Asks the system's resolver, and waits: `socket.getaddrinfo`, but for tests.
+#: Calls the system's resolver, and blocks: `socket.getaddrinfo`, except in tests.
 Resolve: TypeAlias = Callable[[str], list[HostAddress]]
 
 
 def numeric_address(host: str) -> HostAddress | None:
-    """Return the address that a host is written as, None for a name."""
+    """Return a host that is written as a numeric address, None for a name."""
     for family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError, ValueError):
             socket.inet_pton(family, host)
@@ -46,16 +46,16 @@ def numeric_address(host: str) -> HostAddress | None:
 
 
 def resolve(host: str) -> list[HostAddress]:
-    """Return the addresses of a host, in the system's order of preference; waits for them.
+    """Return the addresses of a host, in the system's order of preference; blocks.
 
-    Raises OSError, or ValueError for what can be no name (an empty or too long label).
+    Raises OSError, or ValueError for an invalid name (an empty or too long label).
     """
     rows = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [HostAddress(family, str(address[0])) for family, _, _, _, address in rows]
 
 
 def lookup(host: str, ask: Resolve = resolve) -> Found:
-    """Return the addresses of a host, or why there are none; waits."""
+    """Return the addresses of a host, or the reason why there are none; blocks."""
     numeric = numeric_address(host)
     if numeric is not None:
         return [numeric]
@@ -66,14 +66,14 @@ def lookup(host: str, ask: Resolve = resolve) -> Found:
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """Return why a look-up failed; a ValueError is of what can be no name."""
+    """Return why a look-up failed; a ValueError means an invalid name."""
     if isinstance(error, OSError):
         return f"unknown host: {error.strerror or error}"
     return f"not the name of a host: {getattr(error, 'reason', None) or error}"
 
 
 class NameLookups:
-    """The look-ups of one process that are under way."""
+    """The look-ups in progress of one process."""
 
     def __init__(self, loop: EventLoop, ask: Resolve = resolve) -> None:
         self._loop = loop
@@ -92,13 +92,13 @@ class NameLookups:
         try:
             thread.start()
         except RuntimeError as error:
-            # A machine that has no thread to give; the next one who asks tries again.
+            # The machine has no thread left; the next caller tries again.
             failed = LookupFailed(f"unknown host: {error}")
             self._loop.call_soon(lambda: self._end(host, failed))
 
     def _run(self, host: str) -> None:
         found = lookup(host, self._ask)
-        # A loop that has ended meanwhile takes nothing more.
+        # A loop that has ended meanwhile accepts no more calls.
         with suppress(RuntimeError):
             self._loop.call_from_thread(lambda: self._end(host, found))
 

@@ -1,4 +1,4 @@
-"""A gate that lets everyone in, for listeners without settings of their own."""
+"""A gate without limits, for listeners that have no settings of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class OpenGate:
-    """Lets everyone in at once; see `engine.host.ports.ConnectionGate`."""
+    """Admits every connection at once; see `engine.host.ports.ConnectionGate`."""
 
     __slots__ = ("on_room",)
 
@@ -14,16 +14,16 @@ class OpenGate:
         self.on_room: Callable[[], None] = lambda: None
 
     def arrive(self, _address: str, _now_ms: int) -> int:
-        """Hold nobody back."""
+        """Return 0: no arrival is throttled."""
         return 0
 
     def obstacle(self) -> str | None:
-        """Return None: one more can always come in."""
+        """Return None: one more connection is always allowed."""
         return None
 
     def enter(self, _address: str) -> str | None:
-        """Return None: nobody is turned away."""
+        """Return None: no connection is turned away."""
         return None
 
     def leave(self, _address: str) -> None:
-        """Count nobody."""
+        """Do nothing: connections are not counted."""

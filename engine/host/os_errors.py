@@ -1,4 +1,4 @@
-"""What an `OSError` means to the engine: the one table behind every implementation of Files.
+"""The mapping of `OSError` to the engine's errors, shared by every implementation of Files.
 
 ```
 ENOENT                                    FileMissing    nothing there
@@ -33,7 +33,7 @@ _REFUSED = frozenset(
 
 
 def storage_error(code: int, path: str, operation: str) -> StorageError:
-    """Return the engine's error for an errno that `operation` on `path` met."""
+    """Return the engine's error for an errno raised by `operation` on `path`."""
     if code == errno.ENOENT:
         return FileMissing(path)
     reason = os.strerror(code)

@@ -1,4 +1,4 @@
-"""A connection that this process opens: from a name to frames.
+"""A connection opened by this process: look-up, connecting, frames.
 
 ```
 name ── look-up on a thread ──> addresses ── each in turn ──> connected ──> frames
@@ -6,8 +6,8 @@ name ── look-up on a thread ──> addresses ── each in turn ──> co
           └───────────────────────────────────┴──> on_close, on a later turn
 ```
 
-What is sent before it is connected leaves then. A name may have addresses of both families, of
-which one is not reachable (`localhost` is often ::1 and 127.0.0.1).
+Frames sent before it is connected are queued. A name may have addresses of both families, one of
+which is unreachable (`localhost` is often ::1 and 127.0.0.1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.host.real_connection import ConnectionOrigin, RealConnection, Switch
 
 
 class OutgoingConnection(RealConnection):
-    """One connection to a host and port; `prepare` sets what every socket has."""
+    """A connection to a host and port; `prepare` sets the options common to all sockets."""
 
     __slots__ = ("_addresses", "_is_connecting", "_port", "_prepare", "_receive_buffer_bytes")
 
@@ -44,11 +44,11 @@ class OutgoingConnection(RealConnection):
         self._port = port
         self._receive_buffer_bytes = receive_buffer_bytes
         self._addresses: deque[HostAddress] = deque()
-        # Whether there is a socket whose connecting is watched.
+        # Whether a socket is being connected, and watched for that.
         self._is_connecting = False
 
     def on_found(self, found: Found) -> None:
-        """Connect to the addresses of a host, or end with the reason why there are none."""
+        """Connect to the addresses of a host, or close with the reason why there are none."""
         if self.is_closed:
             return
         if isinstance(found, LookupFailed):
@@ -58,7 +58,7 @@ class OutgoingConnection(RealConnection):
             self._try_next("no address")
 
     def _try_next(self, reason: str) -> None:
-        """Begin to connect to the next address, or end with what was wrong with the last one."""
+        """Start connecting to the next address, or close with the last address's failure."""
         while self._addresses:
             family, address = self._addresses.popleft()
             try:
@@ -69,7 +69,7 @@ class OutgoingConnection(RealConnection):
             try:
                 self._prepare(sock)
                 if self._receive_buffer_bytes >= 0:
-                    # Before it connects: the window is agreed on then.
+                    # Set before connecting, when the TCP window is negotiated.
                     size = self._receive_buffer_bytes
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
                 code = sock.connect_ex((address, self._port))
@@ -88,11 +88,11 @@ class OutgoingConnection(RealConnection):
         self._close_soon(reason)
 
     def _close_soon(self, reason: str) -> None:
-        # The caller has not said yet who is to hear of the end.
+        # The caller has not set `on_close` yet.
         self._network.loop.call_soon(lambda: self.close(reason))
 
     def _connected(self) -> None:
-        """Take frames, or try the next address."""
+        """Start taking frames, or try the next address."""
         self._end_connecting()
         code = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -108,7 +108,7 @@ class OutgoingConnection(RealConnection):
         self._network.loop.unwatch_writable(self._descriptor)
 
     def flush(self) -> None:
-        """Write what is queued, once it is connected."""
+        """Write the queue, once the connection is established."""
         if self._pauses & PauseReason.CONNECTING:
             self._is_dirty = False
             return
@@ -118,6 +118,6 @@ class OutgoingConnection(RealConnection):
         if self._is_connecting:
             self._end_connecting()
         elif self._pauses & PauseReason.CONNECTING:
-            # There is no socket: the look-up is under way, or no address is left.
+            # There is no socket: the look-up is in progress, or no address is left.
             return
         super()._close_socket()

@@ -1,4 +1,4 @@
-"""Works that may be done at the same time: a broker opens its log directories so."""
+"""Runners for tasks that may run concurrently, such as opening a broker's log directories."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import TypeAlias
 
-#: Runs all works, in any order or at the same time, and returns when the last has ended.
+#: Runs all tasks, in any order or concurrently, and returns when the last has ended.
 RunAll: TypeAlias = Callable[[Sequence[Callable[[], None]]], None]
 
 
 def run_in_order(works: Sequence[Callable[[], None]]) -> None:
-    """Run works one after the other; the same run each time, for simulations and tests."""
+    """Run tasks one after the other, so that simulations and tests are deterministic."""
     for work in works:
         work()
 
 
 def run_in_threads(works: Sequence[Callable[[], None]]) -> None:
-    """Run works on a thread each and wait for all; one alone needs none. They raise nothing."""
+    """Run each task on a thread and wait for all; a single task runs here. Tasks raise nothing."""
     if len(works) == 1:
         works[0]()
         return

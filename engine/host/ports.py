@@ -1,7 +1,7 @@
-"""What the engine asks of its host: clock, files, network and randomness.
+"""The host's interfaces that the engine uses: clock, files, network, randomness, processes.
 
-Everything outside the process goes through these protocols, so that a test or a simulator can
-stand on the other side. `real.py` is the machine, `memory.py` the twin for tests.
+Everything outside the process is reached through these protocols, so that a test or a simulator
+can take the host's place. `real.py` is the machine, `memory.py` the twin for tests.
 
 Source: D2.
 """
@@ -23,7 +23,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class FileMissing(StorageError):
-    """A file or directory that was asked for is not there."""
+    """A requested file or directory does not exist."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: no such file or directory")
@@ -31,7 +31,7 @@ class FileMissing(StorageError):
 
 
 class FileRefused(StorageError):
-    """The host refused an operation on one path (permissions, a folder where a file should be)."""
+    """The host refused an operation on one path (permissions, a directory in place of a file)."""
 
     def __init__(self, path: str, operation: str, reason: str, errno: int) -> None:
         super().__init__(f"{path}: cannot {operation}: {reason}")
@@ -42,7 +42,7 @@ class FileRefused(StorageError):
 
 
 class LogDirOffline(StorageError):
-    """An I/O error that says the whole directory can no longer be trusted (D20)."""
+    """An I/O error after which the whole directory can no longer be trusted (D20)."""
 
     def __init__(self, path: str, operation: str, reason: str, errno: int) -> None:
         super().__init__(f"{path}: cannot {operation}: {reason}")
@@ -53,7 +53,7 @@ class LogDirOffline(StorageError):
 
 
 class SideProcessGone(EngineError):
-    """A process that was to do something has ended."""
+    """A side process ended before it responded."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(f"process {pid} has ended")
@@ -98,13 +98,13 @@ class File(Protocol):
         ...
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or zero-extend the file to `size_bytes`."""
+        """Truncate or zero-extend the file to `size_bytes`."""
         ...
 
     def reserve(self, size_bytes: int) -> None:
-        """Take room on the disk up to a size, without changing the file's own.
+        """Reserve disk space up to a size, without changing the size of the file.
 
-        `truncate` gives back what is not used.
+        `truncate` releases the unused part.
         """
         ...
 
@@ -122,7 +122,7 @@ class File(Protocol):
 
 
 class DiskSpace(NamedTuple):
-    """How large the file system behind a path is, and how much of it this process may still use."""
+    """The size of a path's file system, and how much of it this process may still use."""
 
     total_bytes: int
     usable_bytes: int
@@ -168,7 +168,7 @@ class Files(Protocol):
         ...
 
     def absolute_path(self, path: str) -> str:
-        """Return the path from the root, without `.`, `..` and links looked at."""
+        """Return the path from the root, with `.` and `..` resolved and links kept."""
         ...
 
     def disk_space(self, path: str) -> DiskSpace:
@@ -215,8 +215,8 @@ class Entropy(Protocol):
 class FileRegion(NamedTuple):
     """Bytes of an open file that are sent without being read into memory.
 
-    The descriptor must stay open until `Connection.send` has let go of the region: `on_sent`
-    tells that to the one who closes files.
+    The descriptor must stay open until `Connection.send` has sent the region: `on_sent`
+    notifies its owner.
     """
 
     descriptor: int
@@ -228,30 +228,31 @@ SendPart: TypeAlias = bytes | bytearray | memoryview | FileRegion
 
 
 class PauseReason(IntEnum):
-    """Why a connection takes no frames, one bit each: it does when no reason is left."""
+    """Reasons for a connection to take no frames, one bit each; it takes frames if none is set."""
 
-    #: Too many of its requests have no response yet.
+    #: Too many requests of the connection have no response yet.
     SLOTS = 1
-    #: Its client has used up a quota, until that is free again.
+    #: Its client exceeded a quota and is muted for the throttle time.
     QUOTA = 2
-    #: Unfinished frames take all the room they may.
+    #: Unfinished frames use up their memory bound.
     MEMORY = 4
-    #: Its encryption is not agreed on yet.
+    #: The TLS handshake is not over yet.
     TLS = 8
-    #: It ends behind the responses that are owed.
+    #: The connection closes after the responses that are due.
     CLOSING = 16
-    #: Nobody is served yet.
+    #: The broker serves no connection yet.
     OPENING = 32
-    #: Its host is looked up, or has not answered yet.
+    #: The host's look-up or the TCP connect is in progress.
     CONNECTING = 64
-    #: One of its requests is served in several turns of the loop, and has not had all of them.
+    #: One of its requests is served in several turns of the loop, and is not done.
     TURNS = 128
 
 
 class Connection(Protocol):
-    """One connection, seen as frames: the length prefix never crosses the port.
+    """A connection that carries frames; their length prefix is not visible here.
 
-    A frame is writable, and valid during `on_frame` only. `on_close` is called once, with why.
+    A frame is writable, and valid only during `on_frame`. `on_close` is called once, with the
+    reason.
     """
 
     peer: str
@@ -259,28 +260,28 @@ class Connection(Protocol):
     on_close: Callable[[str], None]
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Queue one frame; its parts follow each other behind their common length."""
+        """Queue one frame: its parts in order, after their common length."""
         ...
 
     def pause(self, reason: PauseReason) -> None:
-        """Take no more frames until every reason is gone; what is in flight may still arrive."""
+        """Stop taking frames until every reason is gone; frames in flight may still arrive."""
         ...
 
     def resume(self, reason: PauseReason) -> None:
-        """Give up one reason; without others frames are taken, at once those that have arrived."""
+        """Remove one reason; if none is left, frames are taken, received ones first."""
         ...
 
     def close(self, reason: str) -> None:
-        """Close now, dropping what cannot be sent at once."""
+        """Close now, dropping unsent frames that the socket does not take at once."""
         ...
 
 
 class ConnectionLimits(NamedTuple):
-    """Bounds of each connection; `idle_ms` 0 never closes an idle one.
+    """Limits of each connection; with `idle_ms` 0 an idle one is never closed.
 
-    The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
-    Beyond `unsent_bytes_max` a connection may have one response in memory; file regions count
-    nothing.
+    The buffer sizes are those of the kernel for accepted connections; a negative size leaves
+    the choice to the kernel. Above `unsent_bytes_max` a connection may have one more response
+    in memory; file regions are not counted.
     """
 
     frame_bytes_max: int = FRAME_BYTES_MAX
@@ -291,38 +292,39 @@ class ConnectionLimits(NamedTuple):
 
 
 class ConnectionGate(Protocol):
-    """Decides who comes in at a listener, and when. Addresses are numeric, without a port.
+    """Admission of connections at a listener. Addresses are numeric, without a port.
 
-    For each arrival: `arrive`, the delay, then as long as there is an `obstacle` the wait for
-    `on_room`, then `enter`; `leave` at the end of each connection that has entered.
+    Per arrival: `arrive`, its delay, a wait for `on_room` while there is an `obstacle`, then
+    `enter`; `leave` at the end of each connection that has entered.
     """
 
-    #: Set by the listener: tries again after something was changed or has left.
+    #: Set by the listener: retries after a limit was changed or a connection has left.
     on_room: Callable[[], None]
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Note an arrival; returns for how many ms it is throttled."""
+        """Record an arrival; returns its throttle time in ms."""
         ...
 
     def obstacle(self) -> str | None:
-        """Return why nobody can come in now, None if one more can."""
+        """Return why no connection can be admitted now, None if one more can."""
         ...
 
     def enter(self, address: str) -> str | None:
-        """Count a connection; returns why it is turned away instead, None if it is not."""
+        """Count a connection; returns the reason if it is turned away, else None."""
         ...
 
     def leave(self, address: str) -> None:
-        """Take note of the end of a connection that has entered."""
+        """Record the end of a connection that has entered."""
         ...
 
 
 class ListenOptions(NamedTuple):
-    """How a listener takes connections.
+    """Options of a listener.
 
-    `on_refused` is told of a connection that is cut for what its peer does, `on_kept_out` of one
-    that is turned away or has to wait; each by the peer and why. `room` is what unfinished frames
-    may take, None for that of the network. `layer` makes what lies between bytes and frames.
+    `on_refused` is called for a connection that is cut because of its peer's behaviour,
+    `on_kept_out` for one that is turned away or delayed; both with the peer and the reason.
+    `room` bounds unfinished frames, None shares the bound of the network. `layer` creates the
+    layer between bytes and frames.
     """
 
     gate: ConnectionGate
@@ -335,88 +337,89 @@ class ListenOptions(NamedTuple):
 
 
 class Listener(Protocol):
-    """An address that connections are accepted on.
+    """An address that accepts connections.
 
-    `limits` may be exchanged: the others hold at once, but the kernel's buffers for new ones.
+    `limits` may be replaced: they apply at once, except kernel buffers, which apply to new
+    connections.
     """
 
     limits: ConnectionLimits
 
     @property
     def port(self) -> int:
-        """Return the port, chosen by the host when 0 was asked."""
+        """Return the port; the host chooses it if 0 was requested."""
         ...
 
     def close_least_recently_used(self, reason: str) -> bool:
-        """Close the connection that was silent for longest; False if there is none."""
+        """Close the connection that has been idle longest; False if there is none."""
         ...
 
     def close(self) -> None:
-        """Accept no more; connections that are there stay. Closing twice is allowed."""
+        """Accept no more; open connections stay. Closing twice is allowed."""
         ...
 
 
 class Network(Protocol):
-    """Listening and connecting by host and port."""
+    """Listening and connecting, by host and port."""
 
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> Listener:
-        """Accept connections; the errors are StorageError.
+        """Accept connections; raises StorageError.
 
-        Up to `options.backlog` wait until they are accepted; the system has a bound of its own.
+        Up to `options.backlog` connections wait for acceptance; the system has a bound of its own.
         """
         ...
 
     def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
         """Open a connection; frames may be sent at once.
 
-        Every failure arrives by `on_close` on a later turn, that of the look-up of its name too,
-        which nobody waits for.
-        `receive_buffer_bytes` is the kernel's buffer for what arrives, −1 its own size.
+        Every failure, including that of the name look-up, is reported by `on_close` on a later
+        turn; the call never blocks.
+        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default.
         """
         ...
 
     def address_of(self, host: str) -> str | None:
-        """Return the numeric address of a host, None for one that is not found. May wait."""
+        """Return the numeric address of a host, or None if it is not found. May block."""
         ...
 
 
 class Timers(Protocol):
-    """Work for later, on the one thread that runs the engine."""
+    """Callbacks for later, on the one engine thread."""
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run once at that time or soon after it; returns what cancels it."""
+        """Call back once at or soon after a time; returns a function that cancels it."""
         ...
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run after everything that is due now."""
+        """Call back after everything that is due now."""
         ...
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same, from any thread."""
+        """Do the same as `call_soon`, from any thread."""
         ...
 
 
 class Workers(Protocol):
-    """Threads on a worker thread, for what would hold it up."""
+    """Worker threads, for work that would block the loop."""
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` on a worker thread, some time; it raises nothing. The name is for people."""
+        """Run `work` later on a worker thread; it raises nothing. The name is for diagnostics."""
         ...
 
     def stop(self) -> None:
-        """Wait until all that was submitted has run, and end the threads."""
+        """Wait until all submitted work has run, and end the threads."""
         ...
 
 
 class SideProcess(Protocol):
-    """A process beside this one that does what it is asked, and ends with this one."""
+    """A child process that responds to messages, and ends with this process."""
 
     def ask(self, message: bytes) -> bytes:
-        """Send a message and wait for its answer. Raises SideProcessGone."""
+        """Send a message and wait for the response. Raises SideProcessGone."""
         ...
 
     def close(self) -> None:
-        """Let it end, and wait for that. Closing twice is allowed."""
+        """End the process and wait for it. Closing twice is allowed."""
         ...

@@ -1,4 +1,4 @@
-"""The process that an operator can look for: its number, its machine, its user."""
+"""Identification of a process for an operator: pid, host and user."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 
 class ProcessIdentity(NamedTuple):
-    """A process of some machine."""
+    """A process of a machine."""
 
     pid: int
     host: str
     user: str
 
     def __str__(self) -> str:
-        """Return the process as an operator looks for it."""
+        """Return the process as text for an operator."""
         return f"process {self.pid} on {self.host} ({self.user})"
 
 
 def this_process() -> ProcessIdentity:
-    """Return this process; the user by number where it has no name."""
+    """Return this process; the user's number if it has no name."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""Other processes of this machine: started so that they outlive this one, asked, told to stop."""
+"""Processes of this machine: detached start, readiness, signals, state."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from engine.errors import StorageError
 from engine.host.os_errors import storage_error
 
 _LOG_MODE = 0o644
-#: Tells a started process that its descriptor 3 is for saying that it is ready. Without it that
-#: descriptor may be any file of its own.
+#: Marks in a started process that its descriptor 3 is the ready descriptor. Without the mark that
+#: descriptor may be any of its own files.
 _READY_VARIABLE = "KCTL_SAYS_READY"
 _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
 _LOOK_S = 0.01
-#: Asks a cluster's process to look for a request, and a broker's to stop with the whole cluster.
+#: Makes a cluster's process read its requests, and a broker stop together with the cluster.
 LOOK_SIGNAL = signal.SIGUSR1
 STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
 
 
 class Started:
-    """A process that was started, and what it says on its ready descriptor."""
+    """A process that was started, with its ready descriptor."""
 
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid = pid
@@ -31,9 +31,9 @@ class Started:
         self._said = b""
 
     def said(self) -> bytes | None:
-        """Return what it says once it is ready, b"" if it ended before, None until then.
+        """Return the ready message, b"" if the process ended before, None while neither is so.
 
-        Not to be asked again once there is an answer.
+        Do not call it again after a result other than None.
         """
         from select import select
 
@@ -47,7 +47,7 @@ class Started:
         return self._said if chunk else b""
 
     def wait_until_ready(self, timeout_s: float) -> bytes | None:
-        """Return what it says once it is ready, b"" if it ended before, None after the time."""
+        """Return the ready message, b"" if the process ended before, None after the time-out."""
         from select import select
 
         said = b""
@@ -65,7 +65,7 @@ class Started:
             os.close(self._descriptor)
 
     def wait_until_ended(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; returns whether it has by then."""
+        """Wait until the process has ended; returns False after the time-out."""
         from select import select
 
         for _ in range(round(timeout_s / _LOOK_S)):
@@ -76,9 +76,9 @@ class Started:
 
 
 def start_detached(arguments: Sequence[str], log_path: str) -> Started:
-    """Start a process of its own session, its output appended to a file.
+    """Start a process in a session of its own, with its output appended to a file.
 
-    It may call `say_ready`. Raises StorageError if the file cannot be opened.
+    The process may call `say_ready`. Raises StorageError if the file cannot be opened.
     """
     ready, ready_for_child = os.pipe()
     try:
@@ -88,7 +88,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
         os.close(ready_for_child)
         raise storage_error(error.errno or 0, log_path, "open") from error
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    # The pipe came first, so that neither of the others has the ready descriptor's number.
+    # The pipe was opened first, so neither other file has the number of the ready descriptor.
     actions = [
         (os.POSIX_SPAWN_DUP2, ready_for_child, _READY_DESCRIPTOR),
         (os.POSIX_SPAWN_DUP2, nothing, 0),
@@ -102,7 +102,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
             {**os.environ, _READY_VARIABLE: "1"},
             file_actions=actions,
             setsid=True,
-            # Whatever this process holds back for a moment.
+            # Signals that this process blocks for a moment are not blocked in the child.
             setsigmask=(),
         )
     except OSError as error:
@@ -118,16 +118,16 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
 def python_command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs a Python module with arguments.
 
-    Modules are never looked for in the working directory (-P): what somebody has there, such as
-    a folder named like ours, is not run.
+    With -P, modules are not searched in the working directory: a folder there that is named
+    like this package is not run.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def start_beside(module: str) -> int:
-    """Start a Python module that says nothing and reads nothing; returns its pid.
+    """Start a Python module without standard streams; returns its pid.
 
-    It gets the signals of this terminal as this process does. Raises StorageError.
+    It receives signals of this terminal like this process. Raises StorageError.
     """
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -144,7 +144,7 @@ def start_beside(module: str) -> int:
 
 
 def say_ready(text: str) -> None:
-    """Tell the parent of this process that it is ready; nothing happens if nobody listens."""
+    """Send the ready message to the parent; does nothing without a ready descriptor."""
     if os.environ.pop(_READY_VARIABLE, None) is None:
         return
     try:
@@ -155,7 +155,7 @@ def say_ready(text: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process is there; one that ended and was not waited for is not."""
+    """Return whether a process exists and is no zombie."""
     try:
         ended_pid, _ = os.waitpid(pid, os.WNOHANG)
         if ended_pid == pid:
@@ -172,35 +172,35 @@ def is_running(pid: int) -> bool:
 
 
 def ask_to_stop(pid: int) -> bool:
-    """Send SIGTERM; returns whether the process was there to get it."""
+    """Send SIGTERM; returns whether the process exists."""
     return _send(pid, signal.SIGTERM)
 
 
 def ask_to_look(pid: int) -> bool:
-    """Have a cluster's process look for a request; returns whether it was there."""
+    """Make a cluster's process read its requests; returns whether it exists."""
     return _send(pid, LOOK_SIGNAL)
 
 
 def ask_to_stop_with_all(pid: int) -> bool:
-    """Have a broker's process stop with all others, paused or not; returns whether it was there."""
+    """Stop a broker's process together with all others, even if paused; returns if it exists."""
     return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 
 def pause(pid: int) -> bool:
-    """Send SIGSTOP; returns whether the process was there to get it."""
+    """Send SIGSTOP; returns whether the process exists."""
     return _send(pid, signal.SIGSTOP)
 
 
 def resume(pid: int) -> bool:
-    """Send SIGCONT; returns whether the process was there to get it."""
+    """Send SIGCONT; returns whether the process exists."""
     return _send(pid, signal.SIGCONT)
 
 
 def is_paused(pid: int) -> bool:
-    """Return whether a process is there and stands still after SIGSTOP."""
+    """Return whether a process exists and is stopped by SIGSTOP."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name in brackets may have any bytes.
+            # The name in brackets may contain any bytes.
             state = file.read().rpartition(b")")[2].split()[0]
     except FileNotFoundError:
         state = _state_by_ps(pid)
@@ -208,7 +208,7 @@ def is_paused(pid: int) -> bool:
 
 
 def _state_by_ps(pid: int) -> bytes:
-    """Return a process's state where there is no /proc; empty if nobody knows."""
+    """Return a process's state on systems without /proc; empty if unknown."""
     from subprocess import run
 
     try:
@@ -220,7 +220,7 @@ def _state_by_ps(pid: int) -> bytes:
 
 
 def kill(pid: int) -> bool:
-    """Send SIGKILL; returns whether the process was there to get it."""
+    """Send SIGKILL; returns whether the process exists."""
     return _send(pid, signal.SIGKILL)
 
 

@@ -1,13 +1,13 @@
-"""What is there later: a value, or an error in its place.
+"""Promises: a value, or an error, that is available later.
 
-What may take a while is returned as a `Promise`; the caller looks (`is_kept`), watches, goes on
-with `then`, or awaits it in a coroutine of `drive`. A deadline is not its business: what waits for
-one lies in a purgatory.
+Operations that may take a while return a `Promise`. The caller polls `is_kept`, watches it, chains
+with `then`, or awaits it in a coroutine of `drive`. Promises have no deadline: operations with one
+wait in a purgatory.
 
-A caller that does not want it any more abandons it, and so what it comes from:
+A caller that no longer needs the value abandons the promise, and with it the underlying operation:
 
 ```
- abandon ─> following (then) ─> promise ─> operation in a purgatory ─> over; what it held is free
+ abandon ─> chained (then) ─> promise ─> operation in a purgatory ─> completed; resources released
 ```
 """
 
@@ -26,15 +26,15 @@ U = TypeVar("U")
 
 
 class Abandonable(Protocol):
-    """Work that may be given up when nobody wants its value."""
+    """Work that can be abandoned when its value is no longer needed."""
 
     def abandon(self) -> object:
-        """Give it up; without effect once it is done."""
+        """Abandon the work; without effect once it is done."""
         ...
 
 
 class StepFailed(ApiError):
-    """What was to make a promised value has a fault; it is told to the one who took the step."""
+    """A step that should compute a promised value has a fault, which is raised to its caller."""
 
     def __init__(self, fault: Exception) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, f"a step failed: {fault!r}")
@@ -42,31 +42,31 @@ class StepFailed(ApiError):
 
 
 class Promise(Generic[T]):
-    """A value, or an error, that is there later; kept exactly once.
+    """A value, or an error, that is available later; kept exactly once.
 
-    Watchers run in the order they came, during the work of the one who keeps it: what they raise is
-    a fault of the code and goes there, once all have run.
+    Watchers run in the order they were added, inside the call that keeps the promise. What they
+    raise is a fault of the code, and is raised from that call once all have run.
 
     Source: D23.
     """
 
-    # On the class: one is made for each request that waits, and few attributes are ever set.
+    # Class attributes: each waiting request has a promise, and few attributes are ever set.
     is_kept = False
-    #: What it failed with, None before and for a value.
+    #: The error of a failed promise, else None.
     error: EngineError | None = None
-    #: Nobody wants it any more.
+    #: The value is no longer needed.
     is_abandoned = False
-    #: Kept when the work behind it has had its turns of the loop: what comes behind it in order
-    #: begins then. None where it has none to come.
+    #: Kept when the work has had its turns of the loop: the next request in order may start then.
+    #: None if the work needs no further turn.
     turns: Promise[None] | None = None
-    #: The work that keeps it, None where that needs no waiter. It holds nothing once it has.
+    #: The work that keeps the promise, None if it needs no waiter or the promise is kept.
     source: Abandonable | None = None
     _value: Any = None
     _watchers: list[Callable[[], None]] | None = None
 
     @staticmethod
     def of(value: U) -> Promise[U]:
-        """Return a promise that is kept already."""
+        """Return a promise that is already kept."""
         promise: Promise[U] = Promise()
         promise.is_kept = True
         promise._value = value
@@ -74,23 +74,23 @@ class Promise(Generic[T]):
 
     @staticmethod
     def failed(error: EngineError) -> Promise[Any]:
-        """Return a promise that has failed already."""
+        """Return a promise that has already failed."""
         promise: Promise[Any] = Promise()
         promise.is_kept = True
         promise.error = error
         return promise
 
     def keep(self, value: T) -> None:
-        """Give the value, and run those that wait."""
+        """Set the value, and run the watchers."""
         assert not self.is_kept, "a promise is kept once"
         self._value = value
         self._settle()
 
     def keep_with(self, make: Callable[[], T]) -> None:
-        """Give what is made now; an EngineError of that fails the promise.
+        """Keep the promise with the result of `make`; an EngineError fails the promise.
 
-        A fault fails it with StepFailed, so that nobody waits for ever, and is raised here.
-        Nothing goes on after an assertion that failed.
+        A fault fails it with StepFailed, so that no watcher waits for ever, and is raised here.
+        After an AssertionError no watcher runs.
         """
         try:
             value = make()
@@ -105,7 +105,7 @@ class Promise(Generic[T]):
         self.keep(value)
 
     def fail(self, error: EngineError) -> None:
-        """Give an error in place of a value: it is raised where the promise is awaited."""
+        """Set an error in place of a value: it is raised where the promise is awaited."""
         assert not self.is_kept, "a promise is kept once"
         self.error = error
         self._settle()
@@ -121,7 +121,7 @@ class Promise(Generic[T]):
                 do_each(watchers, _run)
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Run when the promise is kept or has failed, at once if it is."""
+        """Call back when the promise is kept or has failed; at once if it already is."""
         if self.is_kept:
             watcher()
         elif self._watchers is None:
@@ -130,9 +130,9 @@ class Promise(Generic[T]):
             self._watchers.append(watcher)
 
     def then(self, step: Callable[[T], U]) -> Promise[U]:
-        """Return the promise of what a step makes of the value; an EngineError of it fails that.
+        """Return a promise of `step` applied to the value; an EngineError of the step fails it.
 
-        A fault of it does, too, and goes to the one who keeps this promise.
+        A fault of the step fails it too, and is raised to the caller that keeps this promise.
         """
         following: Promise[U] = Promise()
         following.source = self
@@ -147,9 +147,9 @@ class Promise(Generic[T]):
         return following
 
     def abandon(self) -> None:
-        """Give up the work behind it: nobody wants the value. It may never be kept then.
+        """Abandon the underlying work, because the value is not needed. It may never be kept then.
 
-        Work that changes something goes on, and keeps it for nobody.
+        Work that changes state runs to its end, and keeps the promise.
         """
         if self.is_kept:
             return

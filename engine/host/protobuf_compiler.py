@@ -1,6 +1,6 @@
-"""Google's protobuf compiler as a process: texts in, descriptors out.
+"""Google's protobuf compiler as a process: source texts in, descriptors out.
 
-It reads and writes files alone, so that it gets a folder of its own for the moment.
+It reads and writes only files, so each call uses a temporary folder.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _OUT = ".descriptors"
 
 
 class NotProtobuf(EngineError):
-    """The compiler does not take a text."""
+    """The compiler rejected a source text."""
 
 
 def compile_protobuf(texts: Mapping[str, str], name: str) -> bytes:
-    """Return a serialised FileDescriptorSet of the file `name` and of all that it imports.
+    """Return a serialised FileDescriptorSet of the file `name` and of its imports.
 
-    `texts` are files by the names they import each other by. Raises NotProtobuf.
+    `texts` are the sources by import name. Raises NotProtobuf.
     """
     import grpc_tools
 

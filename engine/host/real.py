@@ -1,7 +1,7 @@
 """The machine itself: its clocks, its file system, its randomness.
 
-Imported only where a process is wired together; everything else sees `ports.py`.
-Every `OSError` ends here (`os_errors.py` says as what).
+Imported only by code that wires a process together; all other code uses `ports.py`.
+Every `OSError` is converted here, by `os_errors.py`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RealEntropy:
         bits = (bound - 1).bit_length()
         length = (bits + 7) // 8
         while True:
-            # Drawing again beats a modulo, which would favour the small numbers.
+            # Redraw instead of using a modulo, which would favour small numbers.
             drawn = int.from_bytes(os.urandom(length), "big") >> (length * 8 - bits)
             if drawn < bound:
                 return drawn
@@ -56,7 +56,8 @@ class RealEntropy:
 class RealFile:
     """An open file of this machine, by its descriptor.
 
-    The end of a file opened for writing is counted here and not asked for: one process writes.
+    The end of a file opened for writing is tracked here without a system call: this process is
+    its only writer.
     """
 
     __slots__ = ("_descriptor", "_end_bytes", "_sync_error", "path")
@@ -78,7 +79,7 @@ class RealFile:
         """Return up to `length` bytes from `position`; fewer only at the end of the file."""
         assert position >= 0
         if length > UNCHECKED_READ_BYTES_MAX:
-            # os.pread takes memory for the whole length before it looks at the file.
+            # os.pread allocates the whole length before it reads.
             length = min(length, self.size_bytes() - position)
         if length <= 0:
             return b""
@@ -116,7 +117,7 @@ class RealFile:
         position = start
         try:
             if len(buffers) == 1:
-                # As nearly always. What a short write left is written by the longer way.
+                # The common case. The rest of a short write takes the general path.
                 content = memoryview(buffers[0])
                 position += os.pwrite(self._descriptor, content, start)
                 if position - start == content.nbytes:
@@ -140,7 +141,7 @@ class RealFile:
         self._end_bytes = max(self._end_bytes, end)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or zero-extend the file to `size_bytes`."""
+        """Truncate or zero-extend the file to `size_bytes`."""
         try:
             os.ftruncate(self._descriptor, size_bytes)
         except OSError as error:
@@ -148,17 +149,17 @@ class RealFile:
         self._end_bytes = size_bytes
 
     def reserve(self, size_bytes: int) -> None:
-        """Take room on the disk up to a size; where the system has no call for it, nothing."""
+        """Reserve disk space up to a size; does nothing on systems without that call."""
         code = reserve_blocks(self._descriptor, size_bytes)
         if code:
-            # A disk that is too small is full now: what was taken of it goes back.
+            # The disk is full: release the space that was reserved.
             self.truncate(self._end_bytes)
             raise self._failure(OSError(code, os.strerror(code)), "reserve room")
 
     def sync(self) -> None:
-        """Make all written bytes durable; after one failure it only ever fails (L9).
+        """Make all written bytes durable; after one failure every call fails (L9).
 
-        A second fsync after a failed one can succeed with the data lost: the kernel has
+        A second fsync after a failed one can succeed although the data is lost: the kernel has
         marked the pages clean.
         """
         if self._sync_error is not None:
@@ -207,10 +208,10 @@ class RealFiles:
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file, read-only unless `write`; raises FileMissing unless `create`.
 
-        Refuses what is not a regular file: a pipe or device would block or never end. For writing
-        it refuses links, too: what lies behind one may be somebody else's.
+        Only regular files are opened: a pipe or device would block or never end. For writing, links
+        are refused too: the target may belong to another owner.
         """
-        # Without O_NONBLOCK the open of a pipe waits for its writer; files ignore it.
+        # Without O_NONBLOCK, opening a pipe blocks until it has a writer; files ignore the flag.
         flags = os.O_NONBLOCK | (os.O_RDWR if write else os.O_RDONLY)
         if write:
             flags |= os.O_NOFOLLOW
@@ -276,7 +277,7 @@ class RealFiles:
             raise _failure(error, path, "list") from error
 
     def absolute_path(self, path: str) -> str:
-        """Return the path from the root, without `.`, `..` and links looked at."""
+        """Return the path from the root, with `.` and `..` resolved and links kept."""
         return os.path.abspath(path)
 
     def disk_space(self, path: str) -> DiskSpace:
@@ -285,7 +286,7 @@ class RealFiles:
             volume = os.statvfs(path)
         except OSError as error:
             raise _failure(error, path, "stat") from error
-        # What only the superuser may take does not count as usable.
+        # Space reserved for the superuser does not count as usable.
         return DiskSpace(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
 
     def make_dir(self, path: str) -> None:

@@ -2,25 +2,25 @@
 
 Receiving, per turn and connection:
 
-1. Read into one buffer that all connections share; frames that are whole in it are handed on in
+1. Read into one buffer shared by all connections; complete frames are passed to `on_frame` in
    place, without a copy.
-2. What is left of an unfinished frame is copied into a buffer of the connection. The rest of the
-   frame is received right behind it, and what follows the frame into the shared buffer again: each
-   byte is copied once at most. That buffer doubles when it is full: a length alone reserves
-   nothing.
-3. A frame above the limit, or below 0, closes the connection before anything is read for it.
+2. The start of an unfinished frame is copied into a buffer of the connection. The rest of the
+   frame is received directly after it, and bytes after the frame go to the shared buffer again:
+   each byte is copied at most once. The connection's buffer doubles when it is full: a frame
+   length alone reserves no memory.
+3. A frame length above the limit, or below 0, closes the connection before the frame is read.
 
-One connection has a share of each turn, in frames and milliseconds. Frames beyond it wait in the
-connection's buffer for the next turn, behind all that are readable then, and nothing is read
-meanwhile: however much one peer sends, the others wait for its share alone.
+Each connection has a share of a turn, in frames and milliseconds. Frames beyond it stay in the
+connection's buffer for the next turn, after all other readable connections, and nothing is read
+meanwhile: however much one peer sends, others wait only for its share.
 
 All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
 
-Sending: parts are queued per connection. The responses to what one read brought leave together
-right behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
+Sending: parts are queued per connection. Responses to the requests of one read are written directly
+after it, later ones at the end of the loop's turn; file regions are sent with sendfile.
 
-What waits in memory has a bound (`unsent_bytes_max`): beyond it one response may be, and the next
-cuts the connection. File regions take no memory and count nothing.
+Queued bytes in memory have a bound (`unsent_bytes_max`): one response may exceed it, and the next
+one closes the connection. File regions use no memory and are not counted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _length_at = _LENGTH.unpack_from
 _length_bytes = _LENGTH.pack
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _NOTHING = memoryview(b"")
-# MSG_MORE: hold a short head back until the file behind it follows.
+# MSG_MORE: delay a short head until the file region that follows it.
 _MORE = getattr(socket, "MSG_MORE", 0)
 
 
@@ -62,18 +62,18 @@ _MEMORY = int(PauseReason.MEMORY)
 
 
 class ConnectionOrigin(Protocol):
-    """Where a connection comes from: a listener, or the network for those that go out."""
+    """The owner of a connection: a listener, or the network for outgoing connections."""
 
     limits: ConnectionLimits
     buffers: ReceiveBuffers
     on_refused: Callable[[str, str], None]
 
     def forget(self, connection: RealConnection) -> None:
-        """Let go of a closed connection."""
+        """Remove a closed connection."""
 
 
 class Switchboard(Protocol):
-    """What all connections of a process share: `real_network.RealNetwork`."""
+    """State shared by all connections of a process: `real_network.RealNetwork`."""
 
     loop: EventLoop
     clock: Clock
@@ -82,7 +82,7 @@ class Switchboard(Protocol):
         """Flush a connection at the end of the loop's turn."""
 
     def forget(self, connection: RealConnection) -> None:
-        """Let go of a closed connection."""
+        """Remove a closed connection."""
 
 
 def _drop_frame(_frame: memoryview) -> None:
@@ -128,7 +128,7 @@ class RealConnection:
     def __init__(
         self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket | None, peer: str
     ) -> None:
-        """Take a socket; without one `attach` is called before anything is read or written."""
+        """Take a socket; without one, call `attach` before anything is read or written."""
         self.peer = peer
         self.on_frame: Callable[[memoryview], None] = _drop_frame
         self.on_close: Callable[[str], None] = _drop_reason
@@ -136,24 +136,24 @@ class RealConnection:
         self._origin = origin
         if sock is not None:
             self.attach(sock)
-        # The bytes of an unfinished frame, or those kept by a pause: `_own[:_have]`.
+        # The bytes of an unfinished frame, or those received before a pause: `_own[:_have]`.
         self._own = _NOTHING
         self._have = 0
         self._queue: deque[SendPart] = deque()
         self._region_count = 0
         self._region_bytes = 0
-        # Counted from the start of the connection; the difference is what is queued.
+        # Totals since the start of the connection; their difference is the queue's size.
         self._queued_bytes = 0
         self._sent_bytes = 0
         self._unsent_bytes_max = origin.limits.unsent_bytes_max
-        # The response that may be unsent beyond that: its bytes in memory, and its end.
+        # The response that exceeded the bound: its bytes in memory, and its end.
         self._passed_bytes = 0
         self._passed_end = 0
-        # Who is told when so many bytes have been sent.
+        # Callbacks by the number of bytes that must have been sent.
         self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_dirty = False
         self._waits_to_write = False
-        # Whether the frames in the own buffer have their turn soon.
+        # Whether a turn for the frames in the own buffer is scheduled.
         self._is_in_line = False
         # The bits of the reasons for which nothing is read.
         self._pauses = 0
@@ -164,25 +164,25 @@ class RealConnection:
         self._unsent_since_ms = 0
 
     def attach(self, sock: socket.socket) -> None:
-        """Use a socket from now on."""
+        """Use this socket from now on."""
         self._sock = sock
         self._descriptor = sock.fileno()
 
     @property
     def kernel_buffer_bytes(self) -> tuple[int, int]:
-        """Return the sizes of the kernel's buffers, for sending and for receiving."""
+        """Return the sizes of the kernel's send and receive buffer."""
         return (
             self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
             self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         )
 
     def start(self) -> None:
-        """Begin to take frames, unless the one told of the connection has paused it."""
+        """Start taking frames, unless `on_connect` has paused the connection."""
         if not self._pauses:
             self._watch()
 
     def _readable(self) -> None:
-        """Read once, and answer what can be answered with one write, without another turn."""
+        """Read once, and write all immediate responses with one call, in the same turn."""
         if self._is_in_line:
             return
         was_dirty, self._is_dirty = self._is_dirty, True
@@ -205,19 +205,19 @@ class RealConnection:
             self.flush()
 
     def _take(self, shared: memoryview, size: int) -> None:
-        """Hand on the frames in the shared buffer, and keep what is left."""
+        """Pass on the frames in the shared buffer, and keep the rest."""
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
-            # The shared buffer is another connection's in a moment.
+            # The shared buffer is reused by another connection at once.
             rest = size - position
             own = self._own = self._origin.buffers.take(rest)
             own[:rest] = shared[position:size]
             self._have = rest
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
-        """Return the bytes read; 0 for nothing yet, −1 when the connection is gone.
+        """Return the number of bytes read; 0 for none yet, −1 if the connection is closed.
 
-        What the buffer has no room for goes into the one behind it.
+        Bytes beyond `buffer` go into `behind`.
         """
         try:
             if behind is None:
@@ -236,9 +236,9 @@ class RealConnection:
         return size
 
     def _frames(self, buffer: memoryview, size: int, began_ms: int) -> int:
-        """Hand on the whole frames in the buffer, up to the share of a turn that began then.
+        """Pass on the complete frames in the buffer, up to the share of a turn begun at `began_ms`.
 
-        Returns where the first one starts that was not handed on.
+        Returns the start of the first frame that was not passed on.
         """
         position = 0
         start = 4
@@ -264,17 +264,17 @@ class RealConnection:
         return position
 
     def _stand_in_line(self) -> None:
-        """Go on with the own buffer on the loop's next turn; nothing is read until then."""
+        """Continue with the own buffer on the loop's next turn; nothing is read until then."""
         if not self._is_in_line:
             self._is_in_line = True
             self._network.loop.call_soon(self._have_turn)
 
     def _have_turn(self) -> None:
-        """Hand on frames that were received before, and answer them with one write."""
+        """Pass on frames received earlier, and write their responses with one call."""
         self._is_in_line = False
         if self._pauses or self.is_closed:
             return
-        # The time that they were kept waiting is not the peer's.
+        # The wait for the turn is not counted against the peer's deadline.
         self._reading_since_ms = self._network.clock.monotonic_ms()
         was_dirty, self._is_dirty = self._is_dirty, True
         try:
@@ -287,11 +287,11 @@ class RealConnection:
             self.flush()
 
     def _fail(self) -> None:
-        """End at a fault of the owner: the frames that it was given must not come a second time."""
+        """Close after a fault of the owner: its frames must not be passed on again."""
         self.close("a request broke a rule of the broker")
 
     def _read_on(self) -> None:
-        """Go on with an unfinished frame in the connection's own buffer."""
+        """Continue with an unfinished frame in the connection's own buffer."""
         have = self._have
         if have < 4:
             size = self._receive(self._own[have:])
@@ -302,7 +302,7 @@ class RealConnection:
         (length,) = _length_at(self._own)
         wanted = 4 + length
         if have >= wanted:
-            # A pause held it back, and has ended in this turn.
+            # A pause delayed the frame, and ended in this turn.
             self._take_own()
             return
         buffers = self._origin.buffers
@@ -324,18 +324,18 @@ class RealConnection:
                 self._take_behind(shared, behind)
 
     def _take_behind(self, shared: memoryview, size: int) -> None:
-        """Take what came behind a frame of the own buffer."""
+        """Take the bytes received after a frame of the own buffer."""
         have = self._have
         if not have:
             self._take(shared, size)
             return
-        # That frame is still there: the connection was paused.
+        # The connection was paused, so that frame is still in the buffer.
         own = self._room_for(have + size)
         own[have : have + size] = shared[:size]
         self._have = have + size
 
     def _room_for(self, size: int) -> memoryview:
-        """Return the own buffer, or a larger one with its bytes that has room for so many."""
+        """Return the own buffer, or a larger copy of it with room for `size` bytes."""
         own = self._own
         if len(own) < size:
             self._own = self._origin.buffers.take(size)
@@ -344,7 +344,7 @@ class RealConnection:
         return self._own
 
     def _take_own(self) -> None:
-        """Hand on the frames in the own buffer, and let it go when nothing is left."""
+        """Pass on the frames in the own buffer, and release it if nothing is left."""
         own, have = self._own, self._have
         if not have:
             return
@@ -363,14 +363,14 @@ class RealConnection:
         self._origin.buffers.end_turn(self)
 
     def go_on(self) -> bool:
-        """Read again after a wait for room; False if the connection is gone."""
+        """Read again after a wait for buffer room; False if the connection is closed."""
         if self.is_closed:
             return False
         self.resume(PauseReason.MEMORY)
         return True
 
     def pause(self, reason: PauseReason) -> None:
-        """Take no more frames until every reason is gone."""
+        """Stop taking frames until every reason is gone."""
         if self.is_closed:
             return
         if not self._pauses:
@@ -378,12 +378,12 @@ class RealConnection:
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """Give up one reason; without others frames are taken, at once those that have arrived."""
+        """Remove one reason; if none is left, frames are taken, received ones first."""
         if not self._pauses & reason or self.is_closed:
             return
         self._pauses &= ~reason
         if not self._pauses:
-            # The time that it was kept waiting is not its own.
+            # The pause is not counted against the peer's deadline.
             self._reading_since_ms = self._network.clock.monotonic_ms()
             self._watch()
             self._stand_in_line()
@@ -392,12 +392,12 @@ class RealConnection:
         self._network.loop.watch_readable(self._descriptor, self._readable)
 
     def refuse(self, reason: str) -> None:
-        """Cut the connection of a peer that breaks a limit, and say so."""
+        """Close the connection of a peer that broke a limit, and report that."""
         self._origin.on_refused(self.peer, reason)
         self.close(reason)
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Queue one frame behind its length; it leaves behind this read, or this turn."""
+        """Queue one frame after its length; it is sent after this read, or at the turn's end."""
         if self.is_closed:
             if on_sent is not None:
                 on_sent()
@@ -405,7 +405,7 @@ class RealConnection:
         queue = self._queue
         first = parts[0]
         if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
-            # As most responses are, or begin.
+            # The common case: the response is one part, or starts with it.
             size = len(first)
             if len(parts) == 1:
                 queue.append(_length_bytes(size) + first)
@@ -428,9 +428,9 @@ class RealConnection:
             self._network.flush_later(self)
 
     def _passes(self, end: int, parts: Sequence[SendPart]) -> bool:
-        """Return whether a response may be unsent: what waits in memory, all but one, is bounded.
+        """Return whether a response may be queued: all but one of the responses are bounded.
 
-        That one is the response that passed the bound first; it is known until it has been sent.
+        The exception is the first response that exceeded the bound, until it has been sent.
         """
         in_regions = self._region_bytes - self._region_count * REGION_COST_BYTES
         unsent_bytes = end - self._sent_bytes - in_regions
@@ -442,7 +442,7 @@ class RealConnection:
         return unsent_bytes - self._passed_bytes <= self._unsent_bytes_max
 
     def _count(self, parts: Sequence[SendPart]) -> int:
-        """Return the bytes of parts that are queued, and count their regions."""
+        """Return the size of the queued parts, and count their file regions."""
         size = 0
         for part in parts:
             if type(part) is FileRegion:
@@ -454,7 +454,7 @@ class RealConnection:
         return size
 
     def flush(self) -> None:
-        """Write what is queued as far as the socket takes it."""
+        """Write the queue as far as the socket accepts it."""
         self._is_dirty = False
         while self._queue and not self.is_closed:
             try:
@@ -466,7 +466,7 @@ class RealConnection:
                     self.close(error.strerror or "connection lost")
                 return
             if sent == 0:
-                # It was truncated meanwhile; what is promised cannot be sent any more.
+                # The file was truncated meanwhile; the announced bytes cannot be sent any more.
                 self.close("a file ended before its region did")
                 return
             self._drop_sent(sent)
@@ -475,7 +475,7 @@ class RealConnection:
             self._network.loop.unwatch_writable(self._descriptor)
 
     def _write_some(self) -> int:
-        """Write from the queue's front; returns the bytes that the socket took."""
+        """Write from the front of the queue; returns the bytes that the socket accepted."""
         queue = self._queue
         if self._region_count:
             return self._write_with_regions()
@@ -486,7 +486,7 @@ class RealConnection:
         return self._sock.sendmsg(tuple(islice(queue, IOV_BUFFERS_MAX)))  # type: ignore[arg-type]
 
     def _write_with_regions(self) -> int:
-        """Write parts one by one for as long as each is taken whole."""
+        """Write parts one by one while the socket accepts each whole."""
         queue = self._queue
         taken = 0
         left = len(queue)
@@ -509,7 +509,7 @@ class RealConnection:
         return taken
 
     def _drop_sent(self, sent: int) -> None:
-        """Take what has been sent off the queue, and tell who waits for that."""
+        """Remove sent bytes from the queue, and call the callbacks that are due."""
         queue = self._queue
         self._sent_bytes += sent
         if self._sent_bytes == self._queued_bytes:
@@ -558,9 +558,9 @@ class RealConnection:
         return "idle" if 0 < idle_ms < now_ms - self.last_active_ms else None
 
     def close(self, reason: str) -> None:
-        """Close now, dropping what the socket does not take; `on_close` is called once."""
+        """Close now, dropping bytes that the socket does not accept; `on_close` is called once."""
         if self._is_dirty and not self.is_closed:
-            # Responses that wait for the turn's end are of requests before the one at fault.
+            # Responses queued for the turn's end belong to requests before the faulty one.
             self.flush()
         if self.is_closed:
             return

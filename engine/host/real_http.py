@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from urllib.request import OpenerDirector, Request
 
 _SCHEMES = {"http": 80, "https": 443}
-#: What says nothing of who asks: the one header that another origin gets, too.
+#: The one header that says nothing about the client, and is sent to other origins too.
 _FOR_ALL = "accept"
 
 
 class HttpOrigin(NamedTuple):
-    """What one server is: credentials are given for it alone (RFC 6454)."""
+    """The origin of a URL: credentials are sent to it alone (RFC 6454)."""
 
     scheme: str
     host: str | None
@@ -26,20 +26,20 @@ class HttpOrigin(NamedTuple):
 
 
 def origin_of(url: str) -> HttpOrigin:
-    """Return the origin of an address; raises ValueError for a port that is none."""
+    """Return the origin of a URL; raises ValueError for an invalid port."""
     parts = urlsplit(url)
     return HttpOrigin(parts.scheme, parts.hostname, parts.port or _SCHEMES.get(parts.scheme))
 
 
 class RealHttp:
-    """Asks servers of the network; certificates are checked against those of the system.
+    """Sends requests; certificates are checked against the system's trust store.
 
-    A redirection to another origin (scheme, host, port) is followed with `Accept` alone: neither
-    credentials nor any other header leave the server that they were given for.
+    A redirect to another origin (scheme, host, port) is followed with `Accept` alone: neither
+    credentials nor any other header are sent to another server.
     """
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        """Return the response of any status; raises HttpUnreachable without one."""
+        """Return the response, whatever its status; raises HttpUnreachable if there is none."""
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
         from urllib.request import Request
@@ -61,14 +61,14 @@ class RealHttp:
 
 
 def _opener() -> OpenerDirector:
-    """Return what opens addresses and follows redirections."""
+    """Return an opener that follows redirects within the rules of `RealHttp`."""
     from urllib.error import URLError
     from urllib.request import HTTPRedirectHandler, build_opener
 
     class Redirections(HTTPRedirectHandler):
-        """Redirections that give another origin nothing of the request but what it accepts."""
+        """Redirects that pass only the `Accept` header to another origin."""
 
-        # The names and the order are those of the standard library.
+        # The parameters' names and order are those of the standard library.
         def redirect_request(
             self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:

@@ -1,7 +1,7 @@
-"""A listening socket: takes connections off its backlog, past its gate.
+"""A listening socket: accepts connections from its backlog, through its gate.
 
-Without a free descriptor nobody can be accepted. What stands in the backlog is then looked at again
-after a pause; the connections that are there are served meanwhile.
+Without a free descriptor no connection can be accepted. The backlog is retried after a pause; open
+connections are served meanwhile.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _MAPPED = "::ffff:"
 
 
 class ListenerNetwork(Switchboard, Protocol):
-    """What a listener asks of the network that it belongs to."""
+    """What a listener needs from its network."""
 
     buffers: ReceiveBuffers
-    #: Descriptors from this number on are kept for files.
+    #: Descriptors from this number on are reserved for files.
     connections_below: int
 
     def too_many_descriptors(self) -> str:
-        """Return what is said to a connection for which there is no descriptor."""
+        """Return the message for a connection refused for lack of descriptors."""
 
     def prepare(self, sock: socket.socket) -> None:
-        """Set what every connection's socket has."""
+        """Set the options common to all sockets of connections."""
 
     def adopt(self, connection: RealConnection) -> None:
-        """Take a connection among those that are flushed, swept and closed."""
+        """Add a connection to those that are flushed, swept and closed."""
 
     def forget_listener(self, listener: RealListener) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener."""
 
 
 class RealListener:
-    """One address; see `engine.host.ports.Listener`."""
+    """An address that accepts connections; see `engine.host.ports.Listener`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RealListener:
         options: ListenOptions,
     ) -> None:
         self.limits: ConnectionLimits = options.limits
-        #: What unfinished frames are received into.
+        #: The buffers for unfinished frames.
         self.buffers = options.room or network.buffers
         self.on_refused = options.on_refused
         self._network = network
@@ -63,7 +63,7 @@ class RealListener:
         self._on_connect = on_connect
         self._options = options
         self._is_closed = False
-        # Who is connected, by the address that the gate knows.
+        # Open connections, with the address under which the gate counts them.
         self._addresses: dict[RealConnection, str] = {}
         loop, descriptor = network.loop, sock.fileno()
         self._acceptor: Acceptor[socket.socket] = Acceptor(
@@ -74,7 +74,7 @@ class RealListener:
                 self._take,
                 self._let_in,
                 _turn_away,
-                # Looked up when it is called: the acceptor is being made.
+                # A lambda, because `_readable` uses the acceptor that is under construction.
                 lambda: loop.watch_readable(descriptor, self._readable),
                 lambda: loop.unwatch_readable(descriptor),
             ),
@@ -133,20 +133,20 @@ class RealListener:
             connection.start()
 
     def forget(self, connection: RealConnection) -> None:
-        """Let go of a closed connection."""
+        """Remove a closed connection."""
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._options.gate.leave(address)
 
     def close_least_recently_used(self, reason: str) -> bool:
-        """Close the connection that was silent for longest; False if there is none."""
+        """Close the connection that has been idle longest; False if there is none."""
         victim = min(self._addresses, key=_last_active_ms, default=None)
         if victim is not None:
             victim.close(reason)
         return victim is not None
 
     def close(self) -> None:
-        """Accept no more; connections that are there stay."""
+        """Accept no more; open connections stay."""
         if not self._is_closed:
             self._is_closed = True
             self._acceptor.close()

@@ -1,8 +1,8 @@
 """TCP on this machine: listeners and connections of one process, on its event loop.
 
-What a connection does with bytes is in `real_connection.py`, how it is let in in
-`real_listener.py`, how it is opened in `outgoing_connection.py`. Here: what all of them share, and
-the sweep that finds connections which have waited too long.
+Connections handle bytes in `real_connection.py`, are accepted in `real_listener.py` and opened in
+`outgoing_connection.py`. This module has their shared state, and the sweep that closes connections
+whose deadline has passed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OUTGOING = ConnectionLimits(frame_bytes_max=ANSWER_FRAME_BYTES_MAX)
 
 
 def local_host_name() -> str:
-    """Return the name by which other hosts know this one, as far as it knows itself."""
+    """Return this host's name for other hosts, as far as this host knows it."""
     return socket.getfqdn()
 
 
@@ -51,8 +51,8 @@ class CannotListen(StorageError):
 class RealNetwork:
     """Listeners and connections of one process, on one loop.
 
-    As the origin of the connections that go out it has their limits. No connection that comes in
-    has a descriptor from `connections_below` on.
+    As the origin of outgoing connections it has their limits. No incoming connection has a
+    descriptor from `connections_below` on.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class RealNetwork:
         self.limits = limits
         self._descriptors_max = descriptors_max or descriptor_limit()
         self.connections_below = connections_below(self._descriptors_max)
-        #: What unfinished frames are received into where nobody has room of his own.
+        #: The buffers for unfinished frames of listeners without buffers of their own.
         self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
-        #: Peers that were connected to: the one who did that hears of the end.
+        #: Called for outgoing connections: they report their end by `on_close`, so it does nothing.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
         self._resolve = resolve
         self._lookups = NameLookups(loop, resolve)
@@ -83,7 +83,7 @@ class RealNetwork:
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> RealListener:
-        """Accept connections, up to `options.backlog` of them waiting; raises CannotListen."""
+        """Accept connections, with up to `options.backlog` waiting; raises CannotListen."""
         family, address = self._listening_address(host, port)
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)
@@ -103,7 +103,7 @@ class RealNetwork:
         return listener
 
     def _listening_address(self, host: str, port: int) -> HostAddress:
-        """Return where a listener of a host is bound: IPv4 before IPv6; raises CannotListen."""
+        """Return the address to bind for a host: IPv4 before IPv6; raises CannotListen."""
         if not host:
             return HostAddress(socket.AF_INET, host)
         found = lookup(host, self._resolve)
@@ -112,14 +112,14 @@ class RealNetwork:
         return min(found, key=lambda one: one.family != socket.AF_INET)
 
     def forget_listener(self, listener: RealListener) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener, and stop the sweep after the last one."""
         self._listeners.remove(listener)
         if not self._listeners and self._cancel_sweep is not None:
             self._cancel_sweep()
             self._cancel_sweep = None
 
     def too_many_descriptors(self) -> str:
-        """Return what is said to a connection for which there is no descriptor."""
+        """Return the message for a connection refused for lack of descriptors."""
         return (
             f"Too many open files: {self.connections_below} of {self._descriptors_max} "
             "descriptors are in use, and the others are kept for files"
@@ -127,16 +127,16 @@ class RealNetwork:
 
     @staticmethod
     def prepare(sock: socket.socket) -> None:
-        """Set what every connection's socket has."""
+        """Set the options common to all sockets of connections."""
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def adopt(self, connection: RealConnection) -> None:
-        """Take a connection among those that are flushed, swept and closed."""
+        """Add a connection to those that are flushed, swept and closed."""
         self._connections.add(connection)
 
     def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
-        """Open a connection; every failure arrives by `on_close`, on a later turn."""
+        """Open a connection; every failure is reported by `on_close`, on a later turn."""
         connection = OutgoingConnection(
             self, self, self.prepare, host, port, receive_buffer_bytes=receive_buffer_bytes
         )
@@ -149,7 +149,7 @@ class RealNetwork:
         return connection
 
     def address_of(self, host: str) -> str | None:
-        """Return the numeric address of a host, None for one that is not found. May wait."""
+        """Return the numeric address of a host, or None if it is not found. May block."""
         found = lookup(host, self._resolve)
         if isinstance(found, LookupFailed) or not found:
             return None
@@ -169,7 +169,7 @@ class RealNetwork:
                 connection.flush()
 
     def forget(self, connection: RealConnection) -> None:
-        """Let go of a closed connection."""
+        """Remove a closed connection."""
         self._connections.discard(connection)
 
     def _sweep_later(self) -> None:
@@ -186,7 +186,7 @@ class RealNetwork:
                 if reason is not None:
                     connection.refuse(reason)
         finally:
-            # A fault of one connection's owner ends no sweep of the others.
+            # A fault of one connection's owner does not stop the sweep of the others.
             if self._listeners:
                 self._sweep_later()
 

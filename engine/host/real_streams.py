@@ -1,8 +1,8 @@
-"""Streams on the sockets of this machine: non-blocking, waited for together.
+"""Streams on the sockets of this machine: non-blocking, waited for with one selector.
 
 A host name may have several addresses (`localhost` is often ::1 and 127.0.0.1): they are tried in
-turn, and only when the last one fails is the stream closed. A name is looked up on a thread of its
-own, whose end wakes the selector: a name server that hangs takes the time of its stream alone.
+turn, and the stream is closed only when the last one fails. Each name is looked up on a thread of
+its own that wakes the selector when done: a name server that hangs delays only its stream.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _READ = selectors.EVENT_READ
 _WRITE = selectors.EVENT_WRITE
 
 
-#: Addresses of a host, or why there are none.
+#: Addresses of a host, or the reason why there are none.
 _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 
 
 def _addresses_of(host: str, port: int) -> _Found:
-    """Return the addresses of a host; waits for the system's resolver."""
+    """Return the addresses of a host; blocks for the system's resolver."""
     try:
         return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, ValueError) as error:
@@ -41,26 +41,26 @@ def _addresses_of(host: str, port: int) -> _Found:
 
 
 class RealStream:
-    """One socket, from the first address tried to its close."""
+    """A socket, from the first address tried to its close."""
 
     def __init__(self, owner: RealStreams, host: str, port: int, tls: TlsSettings | None) -> None:
-        """Raises BadTlsFile."""
+        """Create a stream that is not started; raises BadTlsFile."""
         self.host = host
         self.port = port
         self._owner = owner
         self._tls = tls
         self._context = None if tls is None else tls_context(tls)
-        #: Set by the thread of the look-up, before it tells.
+        #: Set by the look-up's thread before it signals its end.
         self._found: _Found = "unknown host"
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._socket: socket.socket | None = None
         self._phase = "connecting"
         self._unsent: deque[memoryview] = deque()
 
-    # -- the port
+    # -- the port's methods
 
     def send(self, buffers: Sequence[Buffer]) -> None:
-        """Queue bytes; as much as the socket takes leaves at once."""
+        """Queue bytes; the part that the socket accepts is sent at once."""
         self._unsent.extend(memoryview(part) for part in buffers)
         if self._phase == "open":
             self._owner.attempt(self, self._flush)
@@ -91,7 +91,7 @@ class RealStream:
             self._found = f"unknown host: {error}"
 
     def _look_up(self, told: socket.socket) -> None:
-        """Look the name up, on a thread; closing the socket tells that it is done."""
+        """Look the name up, on a thread; closing the socket signals the end."""
         with told:
             self._found = _addresses_of(self.host, self.port)
 
@@ -163,7 +163,7 @@ class RealStream:
     # -- moving bytes
 
     def advance(self, ready: int) -> None:
-        """Do what the socket is ready for."""
+        """Perform the operations that the socket is ready for."""
         if self._phase == "look-up":
             self._take_addresses(self._found)
         elif self._phase == "connecting":
@@ -175,7 +175,7 @@ class RealStream:
             self._receive()
 
     def fail(self, error: OSError) -> None:
-        """End after an error; while connecting, the next address is tried."""
+        """Close after an error; while connecting, try the next address."""
         if self._phase == "connecting":
             self._try_next(error.strerror or str(error))
         elif self._phase != "closed":
@@ -186,7 +186,7 @@ class RealStream:
             self.end(failure)
 
     def end(self, failure: Failure) -> None:
-        """Close, and tell why."""
+        """Close, and report the reason."""
         self.close()
         self._owner.report_closed(self, failure.reason, failure.hint)
 
@@ -213,9 +213,9 @@ class RealStream:
         self._watch(_READ)
 
     def _unless_tls_waits(self, operate: Any, *arguments: Any) -> Any:
-        """Return what a socket call returns, None while it must wait (and what for is watched).
+        """Return the result of a socket call, None if it must wait (the socket is then watched).
 
-        A call that returns nothing gives True.
+        A call that returns None yields True.
         """
         try:
             done = operate(*arguments)
@@ -242,7 +242,7 @@ class RealStream:
 
 
 class RealStreams:
-    """All streams of one client, waited for with one selector."""
+    """All streams of one client, on one selector."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -255,7 +255,7 @@ class RealStreams:
         return stream
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
-        """Return what happened, after `timeout_ms` at the latest."""
+        """Return the events so far, after at most `timeout_ms`."""
         if not self._events:
             for key, ready in self._selector.select(max(timeout_ms, 0) / 1000):
                 self.attempt(key.data, lambda key=key, ready=ready: key.data.advance(ready))
@@ -278,15 +278,15 @@ class RealStreams:
             stream.fail(error)
 
     def report(self, event: StreamEvent) -> None:
-        """Keep an event for the next `wait`."""
+        """Queue an event for the next `wait`."""
         self._events.append(event)
 
     def report_closed(self, stream: RealStream, reason: str, hint: str | None = None) -> None:
-        """Keep the event of a stream's end."""
+        """Queue the event of a stream's end."""
         self.report(StreamEvent(stream, "closed", reason=reason, hint=hint))
 
     def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
-        """Wait for a socket from now on."""
+        """Watch a socket."""
         registration = self._selector.get_map().get(watched)
         if registration is None:
             self._selector.register(watched, wanted, stream)
@@ -294,6 +294,6 @@ class RealStreams:
             self._selector.modify(watched, wanted, stream)
 
     def forget(self, watched: socket.socket) -> None:
-        """Stop waiting for a socket."""
+        """Stop watching a socket."""
         if watched in self._selector.get_map():
             self._selector.unregister(watched)

@@ -1,4 +1,4 @@
-"""Threads of this process for work on a worker thread."""
+"""Worker threads of this process."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class ThreadWorkers:
-    """At most so many threads, started with the first work."""
+    """A pool of at most `thread_count` threads, started with the first work."""
 
     def __init__(self, thread_count: int) -> None:
         self._thread_count = thread_count
         self._threads: ThreadPoolExecutor | None = None
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` on a thread that is free, or on the first that becomes so."""
+        """Run `work` on a free thread, or on the first that becomes free."""
         if self._threads is None:
-            # Loaded with the first segment that is rolled, not with the broker.
+            # Imported when the first segment is rolled, not at the broker's start.
             from concurrent.futures import ThreadPoolExecutor
 
-            # What computes on a worker thread lets go of the interpreter before the loop is late.
+            # Shorter slices: computation on a worker thread must not delay the loop.
             sys.setswitchinterval(THREAD_SWITCH_S)
             self._threads = ThreadPoolExecutor(self._thread_count, f"kafka-scheduler-{name}")
         self._threads.submit(work)
 
     def stop(self) -> None:
-        """Wait until all that was submitted has run, and end the threads."""
+        """Wait until all submitted work has run, and end the threads."""
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None

@@ -1,6 +1,6 @@
-"""The four steps by which a small file is replaced, the same over every implementation of Files.
+"""Durable replacement of a small file in four steps, the same for every implementation of Files.
 
-What a crash leaves, by the last step that was done:
+State after a crash, by the last completed step:
 
 ```
 1 write path.tmp   the old file; a torn .tmp, which every loader ignores
@@ -16,7 +16,7 @@ import os.path
 
 from engine.host.ports import Files
 
-#: What the next version of a checkpoint is called until it is renamed.
+#: Suffix of the new version of a file until it is renamed.
 TEMPORARY_SUFFIX = ".tmp"
 
 
@@ -28,10 +28,10 @@ def replace_durably(files: Files, path: str, content: bytes) -> None:
     temporary = path + TEMPORARY_SUFFIX
     handle = files.open(temporary, write=True, create=True)
     try:
-        # 1. A .tmp that an earlier crash left may be longer than what is written now.
+        # 1. A .tmp left by an earlier crash may be longer than the new content.
         handle.truncate(0)
         handle.append((content,))
-        # 2. The data must be there before the name says so.
+        # 2. The data must be durable before the name refers to it.
         handle.sync()
     finally:
         handle.close()

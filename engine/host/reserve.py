@@ -1,7 +1,7 @@
-"""Room on a disk for a file that will grow, by Linux' fallocate.
+"""Reservation of disk space for a file that will grow, by Linux' fallocate.
 
-Python's own `posix_fallocate` makes the file longer as well: readers would meet zeroes behind its
-records. Loaded with the first file that asks for it.
+Python's own `posix_fallocate` also extends the file: readers would find zeroes after its records.
+Loaded with the first file that reserves space.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def reserve_blocks(descriptor: int, size_bytes: int) -> int:
-    """Reserve blocks up to a size; returns 0, or the error's number.
+    """Reserve blocks up to a size; returns 0, or the errno.
 
-    A system or file system without the call reserves nothing.
+    On systems and file systems without the call nothing is reserved.
     """
     import ctypes
 

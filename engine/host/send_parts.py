@@ -1,4 +1,4 @@
-"""Parts of what is sent, as bytes: for those who do not send them."""
+"""Conversion of a frame's parts to bytes, for connections without sendfile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.host.ports import FileRegion, SendPart
 
 
 class RegionUnreadable(StorageError):
-    """A region of a file is not there any more, or the disk does not give it."""
+    """A file region that no longer exists, or that the disk cannot read."""
 
     def __init__(self, region: FileRegion, reason: str) -> None:
         super().__init__(f"{region.length} bytes at {region.position} cannot be read: {reason}")
@@ -18,7 +18,7 @@ class RegionUnreadable(StorageError):
 
 
 def part_bytes(part: SendPart) -> bytes:
-    """Return a part as bytes; a region of a file is read. Raises RegionUnreadable."""
+    """Return a part as bytes; a file region is read. Raises RegionUnreadable."""
     if not isinstance(part, FileRegion):
         return bytes(part)
     try:

@@ -1,4 +1,4 @@
-"""A process of this interpreter beside a process: it does what it is asked, and ends with it.
+"""A child process of the same interpreter that responds to messages, and ends with its owner.
 
 ```
 owner                                      side
@@ -7,8 +7,9 @@ ask(message)    8 bytes of length │ body ──> its standard input
 close, or dies       end of the input    ──> it ends, after the work at hand
 ```
 
-One question at a time, and no answer without a question. What a side writes to files is its
-owner's: once that is gone it must touch none, for the next process has them (`FilesOfOwner`).
+One request at a time, with one response each. The files that a side process writes belong to the
+owner: once the owner is gone the side must not touch them, as the next process owns them
+(`FilesOfOwner`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _EXIT_ALONE = 3
 def _two_pipes(program: str) -> tuple[int, int, int, int]:
     """Return the ends of two pipes: to read and to write, twice. Raises StorageError.
 
-    Python's descriptors go to no other child: the end of this process is the end of a pipe.
+    Python's descriptors are not inherited, so closing this process's end ends the pipe.
     """
     ends: tuple[int, ...] = ()
     try:
@@ -47,10 +48,10 @@ def _two_pipes(program: str) -> tuple[int, int, int, int]:
 
 
 class PipedProcess:
-    """A side process as its owner has it; for one thread at a time."""
+    """A side process as seen by its owner; for one thread at a time."""
 
     def __init__(self, module: str) -> None:
-        """Start a Python module, which calls `serve`. Raises StorageError."""
+        """Start a Python module that calls `serve`. Raises StorageError."""
         command = python_command(module, str(os.getpid()))
         requested, ask, answers, answer = _two_pipes(command[0])
         try:
@@ -73,7 +74,7 @@ class PipedProcess:
         self._ask, self._answers = ask, answers
 
     def ask(self, message: bytes) -> bytes:
-        """Send a message and wait for its answer. Raises SideProcessGone."""
+        """Send a message and wait for the response. Raises SideProcessGone."""
         try:
             _write(self._ask, message)
             answer = _read(self._answers)
@@ -84,7 +85,7 @@ class PipedProcess:
         return answer
 
     def close(self) -> None:
-        """Let it end, and wait for that: soon, unless it works. Closing twice is allowed."""
+        """End the process and wait for it, after its current work. Closing twice is allowed."""
         if self._ask < 0:
             return
         os.close(self._ask)
@@ -95,14 +96,14 @@ class PipedProcess:
 
 
 class FilesOfOwner(RealFiles):
-    """The files of this machine, as long as the process that they belong to is there."""
+    """The files of this machine; a change ends this process if its owner is gone."""
 
     def __init__(self, owner_pid: int) -> None:
         self._owner_pid = owner_pid
 
     def _end_alone(self) -> None:
         if os.getppid() != self._owner_pid:
-            # Nothing is cleared away: the names may be those of the next owner's files.
+            # No clean-up: the names may be those of the next owner's files.
             os._exit(_EXIT_ALONE)
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
@@ -123,12 +124,12 @@ class FilesOfOwner(RealFiles):
 
 
 def serve(answer_to: Callable[[bytes], bytes]) -> None:
-    """Answer an owner's messages until it closes, or is gone."""
-    # Who stops the owner at its terminal means the owner, which ends this one in order.
+    """Respond to an owner's messages until it closes the pipe, or is gone."""
+    # Ctrl-C at the terminal is for the owner, which ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(SIDE_PRIORITY)
     answers = os.dup(1)
-    # What somebody prints by mistake is no answer.
+    # Accidental output to stdout must not be taken for a response.
     os.dup2(2, 1)
     with suppress(BrokenPipeError):
         while (message := _read(0)) is not None:
@@ -136,7 +137,7 @@ def serve(answer_to: Callable[[bytes], bytes]) -> None:
 
 
 def owner_pid() -> int:
-    """Return the process that started this one as its side."""
+    """Return the pid of the process that started this side process."""
     return int(sys.argv[1])
 
 
@@ -147,7 +148,7 @@ def _write(descriptor: int, message: bytes) -> None:
 
 
 def _read(descriptor: int) -> bytes | None:
-    """Return the next message, None at the end of all."""
+    """Return the next message, None at the end of the input."""
     head = _read_exactly(descriptor, _LENGTH_BYTES)
     return None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
 

@@ -1,17 +1,17 @@
-"""What may lie between a socket's bytes and the frames: encryption.
+"""The optional layer between a socket's bytes and the frames: encryption.
 
-A socket that is used as it is has no layer, and no call more than before. A layer has a socket's
-own calls for the bytes of one connection, and two of its own:
+A plain socket has no layer, and no extra call. A layer has the socket's own calls for the bytes of
+one connection, and these:
 
 | call | gives | nothing yet |
 |---|---|---|
-| handshake | None once both sides agree | WantsRead, WantsWrite |
-| recv_into | the bytes in the clear, 0 at their end | WantsRead, WantsWrite |
-| send | how many bytes were taken; the same bytes come again after nothing was | the same |
-| flush | sends what it has taken and still holds | WantsWrite |
-| has_more | whether bytes wait that were taken from the socket already | |
+| handshake | None once the handshake is over | WantsRead, WantsWrite |
+| recv_into | plaintext bytes, 0 at their end | WantsRead, WantsWrite |
+| send | how many bytes were taken; after an exception, send the same bytes again | the same |
+| flush | sends bytes that it has taken and still holds | WantsWrite |
+| has_more | whether bytes already read from the socket are buffered | |
 
-Any other OSError ends the connection, with what it says. What fails in a handshake is an OSError.
+Any other OSError closes the connection with its text. A failed handshake raises an OSError.
 
 Differs: Kafka's TransportLayer has the same place (PlaintextTransportLayer, SslTransportLayer).
 """
@@ -25,44 +25,44 @@ from typing import Protocol, TypeAlias
 
 
 class WantsRead(BlockingIOError):
-    """The layer goes on when its socket can be read."""
+    """The layer needs a readable socket to continue."""
 
     def __init__(self) -> None:
         super().__init__(errno.EAGAIN, "waits to read")
 
 
 class WantsWrite(BlockingIOError):
-    """The layer goes on when its socket can be written."""
+    """The layer needs a writable socket to continue."""
 
     def __init__(self) -> None:
         super().__init__(errno.EAGAIN, "waits to write")
 
 
 class StreamLayer(Protocol):
-    """The bytes of one connection, in the clear."""
+    """The plaintext bytes of one connection."""
 
     def handshake(self) -> None:
-        """Go on with agreeing; to be called until it returns."""
+        """Continue the handshake; call it until it returns."""
         ...
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Fill a buffer's front; returns the bytes, 0 when the peer has said its last."""
+        """Read into a buffer; returns the number of bytes, 0 after the peer's last."""
         ...
 
     def send(self, data: bytes | memoryview) -> int:
-        """Take the front of some bytes; returns how many."""
+        """Take the first bytes of `data`; returns how many."""
         ...
 
     def flush(self) -> None:
-        """Send what was taken and is still held."""
+        """Send the bytes that were taken and are still held."""
         ...
 
     def has_more(self) -> bool:
-        """Return whether `recv_into` would give bytes without the socket being read."""
+        """Return whether `recv_into` can return bytes without a read of the socket."""
         ...
 
     def close(self) -> None:
-        """Say the last word if the socket takes it, and close the socket."""
+        """Send the closing message if the socket accepts it, and close the socket."""
         ...
 
 

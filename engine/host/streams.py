@@ -1,7 +1,7 @@
-"""The port for outgoing connections as byte streams, for clients that wait instead of looping.
+"""The port for outgoing connections as byte streams, for clients that block instead of looping.
 
-A stream lives as: `connect` → one `opened` or `closed` event → any `received` → one `closed`.
-Events come only out of `wait`.
+Life of a stream: `connect` → one `opened` or `closed` event → any `received` → one `closed`.
+Events are returned by `wait` alone.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from engine.host.ports import Buffer
 
 
 class TlsSettings(NamedTuple):
-    """How a stream is encrypted; None leaves a choice to the system.
+    """TLS settings of a stream; None leaves a choice to the system.
 
-    `ca_pem` is the text of trusted certificates, the paths name PEM files.
+    `ca_pem` is the text of trusted certificates; the paths name PEM files.
     """
 
     ca_path: str | None = None
@@ -30,7 +30,7 @@ class Stream(Protocol):
     """One outgoing connection."""
 
     def send(self, buffers: Sequence[Buffer]) -> None:
-        """Queue bytes; they leave when the stream is open, at the latest during `wait`."""
+        """Queue bytes; they are sent once the stream is open, at the latest during `wait`."""
         ...
 
     def close(self) -> None:
@@ -39,9 +39,9 @@ class Stream(Protocol):
 
 
 class StreamEvent(NamedTuple):
-    """What happened to a stream: `data` of what was received, `reason` of why it closed.
+    """An event of a stream: `data` if it was received, `reason` if it was closed.
 
-    `hint` is what to do about it, where the reason alone says that.
+    `hint` is the remedy, if the reason alone determines it.
     """
 
     stream: Stream
@@ -52,15 +52,15 @@ class StreamEvent(NamedTuple):
 
 
 class Streams(Protocol):
-    """Opens streams and waits for what happens to them."""
+    """Opens streams and waits for their events."""
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
         """Start connecting; failures arrive as a `closed` event.
 
-        Raises BadTlsFile for files of the settings that cannot be used.
+        Raises BadTlsFile for a file of the settings that cannot be used.
         """
         ...
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
-        """Return what happened, after `timeout_ms` at the latest (then perhaps nothing)."""
+        """Return the events so far, after at most `timeout_ms` (possibly none)."""
         ...

@@ -1,11 +1,11 @@
-"""TLS of outgoing connections: its files, and what its failures mean.
+"""TLS of outgoing connections: its files, and the meaning of its failures.
 
-| what fails | said as |
+| failure | reported as |
 |---|---|
 | a file: missing, no PEM, Java's own format, another password | BadTlsFile, before connecting |
 | the name in the broker's certificate, its dates, who signed it | a sentence for each |
-| no TLS on the other side: it closes, or answers in other bytes | that |
-| an alert of the broker's, as for a certificate that it wants | that |
+| no TLS on the other side: it closes, or responds with other bytes | that |
+| an alert of the broker, as for a certificate that it requires | that |
 
 Source: OpenSSL's verification codes (x509_vfy.h) and TLS's alerts (RFC 8446 §6).
 """
@@ -31,7 +31,7 @@ _PEM_MARK = b"-----BEGIN "
 
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _OTHER_HOST, _OTHER_ADDRESS = 62, 64
-#: Reasons of OpenSSL's that come of a peer that does not speak TLS.
+#: OpenSSL's reasons for a peer that does not speak TLS.
 _NO_TLS = frozenset(
     (
         "UNEXPECTED_EOF_WHILE_READING",
@@ -42,7 +42,7 @@ _NO_TLS = frozenset(
     )
 )
 _NO_COMMON = frozenset(("SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV1_ALERT_PROTOCOL_VERSION"))
-#: Alerts by which a broker refuses us for our certificate, or for having none.
+#: Alerts by which a broker rejects our certificate, or the lack of one.
 _ABOUT_OUR_CERTIFICATE = (
     "CERTIFICATE_REQUIRED",
     "ALERT_BAD_CERTIFICATE",
@@ -53,7 +53,7 @@ _ABOUT_OUR_CERTIFICATE = (
 
 
 class BadTlsFile(StorageError):
-    """A file that TLS needs cannot be used."""
+    """A file needed for TLS cannot be used."""
 
     exit_code = _USAGE_EXIT
     hint = "correct it in the file that --command-config names"
@@ -67,14 +67,14 @@ class BadTlsFile(StorageError):
 
 
 class Failure(NamedTuple):
-    """Why a connection failed, and what to do about it."""
+    """The reason for a failed connection, and its remedy."""
 
     reason: str
     hint: str | None = None
 
 
 def tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the TLS context of settings; raises BadTlsFile."""
+    """Return the TLS context for settings; raises BadTlsFile."""
     import ssl
 
     for path in (tls.ca_path, tls.certificate_path, tls.key_path):
@@ -93,7 +93,7 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _check_pem(path: str) -> None:
-    """Raise BadTlsFile for what is no PEM file: OpenSSL does not say which file, nor what it is."""
+    """Raise BadTlsFile unless a file is PEM: OpenSSL names neither the file nor its format."""
     if os.path.isdir(path):
         raise BadTlsFile(path, "is a directory, and must be a PEM file")
     try:
@@ -121,7 +121,7 @@ def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
     assert tls.certificate_path is not None
     key_path = tls.key_path or tls.certificate_path
     try:
-        # Without a password OpenSSL would ask for a missing one on the terminal.
+        # Without a password OpenSSL would ask for it on the terminal.
         context.load_cert_chain(tls.certificate_path, tls.key_path, tls.key_password or "")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
@@ -141,7 +141,7 @@ def _wrong_with_key(path: str, password: str | None) -> str:
 
 
 def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) -> Failure:
-    """Return what an error on a connection means."""
+    """Return the meaning of an error on a connection."""
     code = getattr(error, "verify_code", None)
     if code:
         return _certificate_failure(code, str(getattr(error, "verify_message", "")))

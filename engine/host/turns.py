@@ -1,12 +1,12 @@
-"""Work that takes long, in shares of the loop's turns: others who wait are served in between.
+"""Long work split over turns of the loop, so that other requests are served in between.
 
 ```
 begin ── work ── is_over? ── await next ── work ── is_over? …
-                   after SHARE_MS_MAX: behind all that is due on the loop, and those who wait for
-                   their share before; one share in each turn of the loop, however many wait
+                   after SHARE_MS_MAX: after all that is due on the loop, and after earlier
+                   waiters; one share in each turn of the loop, however many wait
 ```
 
-A simulation, whose clock stands still within a callback, ends shares by chance (`ends_early`).
+In a simulation the clock does not move within a callback, so shares end at random (`ends_early`).
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ T = TypeVar("T")
 
 
 def never() -> bool:
-    """Return False: shares end by the clock alone."""
+    """Return False: only the clock ends a share."""
     return False
 
 
 class LoopTurns:
-    """Gives shares of the loop's turns to those who wait, one after the other."""
+    """Gives shares of the loop's turns to waiting work, in order."""
 
     def __init__(
         self, timers: Timers, clock: Clock, ends_early: Callable[[], bool] = never
     ) -> None:
         self._timers = timers
         self.clock = clock
-        #: Whether a share is over before its time.
+        #: Whether a share ends before its time.
         self.ends_early = ends_early
         self._waiting: deque[Promise[None]] = deque()
         self._is_due = False
 
     def begin(self) -> Share:
-        """Return a share that begins now."""
+        """Return a share that starts now."""
         return Share(self)
 
     async def each(self, items: Iterable[T], do: Callable[[T], object]) -> None:
-        """Do something with each item, in as many turns as it takes.
+        """Call `do` with each item, in as many turns as needed.
 
-        What makes the items goes on in turns too: it looks after each whether it still holds.
+        The iterable is advanced across turns too: it must check after each item that it is still
+        valid.
         """
         share = self.begin()
         for item in items:
@@ -57,15 +58,15 @@ class LoopTurns:
                 await share.next()
 
     def apart(self) -> LoopTurns:
-        """Return turns for work that does not wait for those who wait here."""
+        """Return turns for work that does not wait for the work queued here."""
         return LoopTurns(self._timers, self.clock, self.ends_early)
 
     def line(self) -> Line:
-        """Return a line in which each begins in a turn of its own."""
+        """Return a line whose entries start in turns of their own."""
         return Line(self._timers)
 
     def await_turn(self) -> Promise[None]:
-        """Return what is kept when it is the caller's turn."""
+        """Return a promise that is kept when the caller's turn starts."""
         had_turn: Promise[None] = Promise()
         self._waiting.append(had_turn)
         self._come_soon()
@@ -80,31 +81,31 @@ class LoopTurns:
         self._is_due = False
         had_turn = self._waiting.popleft()
         if self._waiting:
-            # Before the work: it may fail.
+            # Scheduled before the work, which may raise.
             self._come_soon()
         had_turn.keep(None)
 
 
 class Share:
-    """The share of a turn that is used now."""
+    """The share of the turn that is in use."""
 
     def __init__(self, turns: LoopTurns) -> None:
         self._turns = turns
         self._began_ms = turns.clock.monotonic_ms()
 
     def is_over(self) -> bool:
-        """Return whether others are to have their turn first."""
+        """Return whether others must have their turn first."""
         turns = self._turns
         return turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX or turns.ends_early()
 
     async def next(self) -> None:
-        """Wait for the next turn, with a new share."""
+        """Wait for the next turn, and start a new share."""
         await self._turns.await_turn()
         self._began_ms = self._turns.clock.monotonic_ms()
 
 
 class Line:
-    """Lets work that takes several turns be done one after the other, in the order it came."""
+    """Runs work of several turns one after the other, in order of arrival."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
@@ -112,11 +113,11 @@ class Line:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether somebody is at work, or waits to be."""
+        """Return whether work is running or waiting."""
         return self._last is not None
 
     async def enter(self) -> Promise[None]:
-        """Wait for all who came before; returns what `leave` is given."""
+        """Wait for all earlier work; returns the token for `leave`."""
         before, mine = self._last, Promise[None]()
         self._last = mine
         if before is not None:
@@ -124,7 +125,7 @@ class Line:
         return mine
 
     def leave(self, mine: Promise[None]) -> None:
-        """Let the next one begin, in a turn of its own: its faults are not those of who leaves."""
+        """Start the next entry, in a turn of its own: its faults are not those of the caller."""
         if self._last is mine:
             self._last = None
         else:

@@ -1,7 +1,7 @@
-"""Links to somebody else's files, beside which new logs have a length and take no room.
+"""Links to another owner's files, with new logs that have a length and use no disk space.
 
-For what is done as always, and whose result is only to be measured: a cleaning of a log. Its new
-segments grow by holes. Their readers find zeros.
+For operations whose result is only measured, such as a trial cleaning of a log: its new segments
+grow by holes, and their readers find zeros.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.host.ports import Buffer, File
 
 
 class UnwrittenFile:
-    """An open file that grows by what is appended, and keeps none of it."""
+    """An open file that grows by appended bytes, and stores none of them."""
 
     __slots__ = ("_file", "path")
 
@@ -40,20 +40,20 @@ class UnwrittenFile:
         return position
 
     def write_at(self, position: int, buffer: Buffer) -> None:
-        """Grow the file if needed."""
+        """Extend the file if needed."""
         end = position + memoryview(buffer).nbytes
         if end > self._file.size_bytes():
             self._file.truncate(end)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or grow the file to `size_bytes`."""
+        """Truncate or zero-extend the file to `size_bytes`."""
         self._file.truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Take no room."""
+        """Reserve nothing."""
 
     def sync(self) -> None:
-        """Make nothing durable: there is nothing."""
+        """Do nothing: there is no content."""
 
     def fileno(self) -> int | None:
         """Return None: there is nothing to send."""
@@ -65,10 +65,10 @@ class UnwrittenFile:
 
 
 class UnwrittenFiles(CopyOnWriteFiles):
-    """The file system of this machine: links are read, files of one kind of name stay empty."""
+    """The file system of this machine: links are read, files with one suffix are not written."""
 
     def __init__(self, unwritten_end: str) -> None:
-        """Files whose path ends so are measured and not written."""
+        """Do not store content of files whose path ends with `unwritten_end`."""
         super().__init__()
         self._unwritten_end = unwritten_end
 

@@ -1,12 +1,12 @@
-"""Work on many items in processes of their own, which end with the one that began them.
+"""Worker processes for many items of work; they end with the process that started them.
 
 ```
 parent ── item ──> worker ── result or what it raised ──> parent ── next item …
 ```
 
-Ctrl-C of a terminal goes to all processes of a command. Workers never hear it: it is blocked
-while they start, which they inherit. The parent kills them, for they hold nothing that has to be
-put in order. A worker whose parent is gone reads the end of its pipe, and ends.
+Ctrl-C at a terminal is sent to all processes of a command. Workers do not receive it: they inherit
+a mask that blocks it. The parent kills them, as they hold nothing that must be put in order. A
+worker whose parent is gone reads the end of its pipe, and ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class WorkerDied(EngineError):
-    """A worker ended in the midst of its work: it was killed, or ran out of memory."""
+    """A worker ended during its work: it was killed, or ran out of memory."""
 
     hint = "fewer workers need less memory; `dmesg` tells of processes that the kernel killed"
 
@@ -33,14 +33,14 @@ class WorkerDied(EngineError):
 
 
 class _Failed:
-    """What a worker's work has raised."""
+    """The exception raised by a worker's work."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
 def _serve(pipe: Any, work: Callable[[Any], Any]) -> None:
-    """Do what the parent sends, one item after the other, until it is gone."""
+    """Process the parent's items, one after the other, until the pipe is closed."""
     # A worker has nothing to put in order: SIGTERM ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -60,9 +60,9 @@ def _serve(pipe: Any, work: Callable[[Any], Any]) -> None:
 
 
 class WorkerProcesses(Generic[Item, Result]):
-    """So many processes that do one kind of work; for the main thread, in a `with` block.
+    """A number of processes that do one kind of work; for the main thread, in a `with` block.
 
-    `work` and its items and results are pickled.
+    `work`, its items and its results are pickled.
     """
 
     def __init__(self, work: Callable[[Item], Result], count: int) -> None:
@@ -75,7 +75,7 @@ class WorkerProcesses(Generic[Item, Result]):
         from multiprocessing import get_context, resource_tracker
 
         context = get_context("spawn")
-        # The first start begins the tracker, and with it lets the signals come again.
+        # The first start launches the resource tracker, which unblocks the signals.
         resource_tracker.ensure_running()
         try:
             with signals_blocked():
@@ -86,7 +86,7 @@ class WorkerProcesses(Generic[Item, Result]):
                     theirs.close()
                     self._workers[ours] = worker
         except BaseException:
-            # Also for a signal that came meanwhile, and is raised as the block ends.
+            # Also for a signal that arrived meanwhile, and is raised at the end of the block.
             self.__exit__()
             raise
         return self
@@ -106,9 +106,9 @@ class WorkerProcesses(Generic[Item, Result]):
         self._workers.clear()
 
     def run(self, items: Iterable[Item]) -> Iterator[Result]:
-        """Yield the result of each item as it comes; an item is taken when a worker is free.
+        """Yield each item's result as it arrives; an item is taken when a worker is free.
 
-        What the work of an item raises is raised here. Errors: WorkerDied.
+        An exception of an item's work is raised here. Errors: WorkerDied.
         """
         from multiprocessing.connection import wait
 
