@@ -1,9 +1,9 @@
-"""The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan that lies there.
+"""The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan in that directory.
 
-`python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it, for process PID: the
-metadata store listens at STORE, and the broker listened on PORT last, 0 for any.
+`python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it for process PID: the
+metadata store listens at STORE, and PORT is the broker's last port, 0 for any.
 
-`kctl cluster start` starts this and not itself again, which would load the command line once more.
+`kctl cluster start` starts this module and not itself, which would load the command line again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def main(path: str, *member: str) -> int:
 
     Returns the exit code.
     """
-    # Hundreds of modules are loaded and none is let go: looking for garbage meanwhile costs a tenth
-    # of the start. The process looks again once it serves.
+    # Hundreds of modules are loaded and none is freed: garbage collection would cost a tenth of the
+    # start. The process enables it once it serves.
     gc.disable()
     from engine.cluster.data_directory import DataDirectory
     from engine.cluster.run import Member, log_to_stderr, run_cluster, run_member

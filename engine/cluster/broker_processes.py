@@ -1,14 +1,14 @@
-"""The brokers of a cluster as they are seen from outside: their states, and signals to them.
+"""The brokers of a cluster seen from outside: their states, and signals to them.
 
 | lock | broker-<id>.json | the process | state |
 |---|---|---|---|
-| held | an address | stands still (SIGSTOP) | paused |
+| held | an address | stopped by SIGSTOP | paused |
 | held | an address | | running |
 | held | no address, or no file | | starting, or stopping |
-| free | there | | crashed: it was killed, or gave up |
+| free | there | | crashed: it was killed, or halted |
 | free | no | | stopped |
 
-Brokers that share one process are as that is; running.json lacks one that was stopped alone.
+Brokers that share one process have its state; running.json omits one that was stopped alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POLL_MS = 5
 
 
 class BrokerState(Enum):
-    """What the files, the lock and the process of a broker say of it."""
+    """The state of a broker, derived from its files, lock and process."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -40,21 +40,21 @@ class BrokerState(Enum):
 
 
 class BrokerStatus(NamedTuple):
-    """What is known of a broker of an embedded cluster from outside."""
+    """The status of a broker of an embedded cluster, seen from outside."""
 
     broker_id: int
     state: BrokerState
     pid: int | None
     rack: str | None
     address: str | None
-    #: The last lines of the log of one that crashed.
+    #: The last log lines of a broker that crashed.
     log_end: tuple[str, ...] = ()
-    #: Why the last life of one that does not run was halted.
+    #: The reason for the last halt of a broker that does not run.
     halt: Halt | None = None
 
 
 class NoSuchBroker(EngineError):
-    """A cluster has no broker of an id."""
+    """A cluster has no broker with this id."""
 
     def __init__(self, path: str, broker_id: int, ids: list[int]) -> None:
         names = ", ".join(map(str, ids))
@@ -73,7 +73,7 @@ class BrokerInUse(EngineError):
 
 
 class BrokersShareProcess(EngineError):
-    """One broker is to be killed or paused, and shares its process with all others."""
+    """A broker cannot be killed or paused alone, because it shares its process with all others."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         super().__init__(
@@ -88,7 +88,7 @@ class BrokersShareProcess(EngineError):
 
 
 class BrokerNotRunning(EngineError):
-    """A broker is to be stopped, killed, paused or resumed that does not run."""
+    """A broker that should be stopped, killed, paused or resumed does not run."""
 
     def __init__(self, path: str, broker_id: int, state: BrokerState) -> None:
         super().__init__(f"broker {broker_id} does not run, it is {state.value}")
@@ -99,7 +99,7 @@ class BrokerNotRunning(EngineError):
 def broker_statuses(
     data: DataDirectory, plan: ClusterPlan, state: ClusterState
 ) -> list[BrokerStatus]:
-    """Return what is known of each broker of a plan, whose cluster is in this state."""
+    """Return the status of each broker of a plan whose cluster is in this state."""
     if plan.is_in_processes:
         return [_of_process(data, plan, broker_id) for broker_id in plan.broker_ids()]
     running = None
@@ -135,7 +135,7 @@ def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> Broke
 
 
 def process_state(data: DataDirectory, broker_id: int) -> tuple[BrokerState, RunningBroker | None]:
-    """Return the state of a broker with a process of its own, and the process if there is one."""
+    """Return the state of a broker with a process of its own, and that process if it exists."""
     running = data.running_broker(broker_id)
     if not is_held(data.broker_lock_path(broker_id)):
         return (BrokerState.STOPPED if running is None else BrokerState.CRASHED), None
@@ -147,7 +147,7 @@ def process_state(data: DataDirectory, broker_id: int) -> tuple[BrokerState, Run
 
 
 def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None:
-    """Raise NoSuchBroker where a plan has no such broker."""
+    """Raise NoSuchBroker if the plan does not have the broker."""
     if broker_id not in plan.broker_ids():
         raise NoSuchBroker(data.path, broker_id, plan.broker_ids())
 
@@ -155,7 +155,7 @@ def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None
 def _own_process(
     data: DataDirectory, plan: ClusterPlan, broker_id: int
 ) -> tuple[BrokerState, RunningBroker]:
-    """Return the process of a broker that has one.
+    """Return the state and process of a broker that runs in its own process.
 
     Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
     """
@@ -187,23 +187,23 @@ def kill_broker(
 
 
 def pause_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Have the process of a broker stand still, and return its pid; errors as `kill_broker`."""
+    """Pause the process of a broker, and return its pid; errors as `kill_broker`."""
     _, running = _own_process(data, plan, broker_id)
     processes.pause(running.pid)
     return running.pid
 
 
 def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Have the process of a broker go on, and return its pid; errors as `kill_broker`."""
+    """Resume the process of a broker, and return its pid; errors as `kill_broker`."""
     _, running = _own_process(data, plan, broker_id)
     processes.resume(running.pid)
     return running.pid
 
 
 def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
-    """Return the processes of brokers that are there, whatever runs the cluster.
+    """Return the processes of brokers that exist, with or without the cluster's process.
 
-    Those that the plan does not know count too: it may have been written again.
+    Brokers that the plan does not have count too: the plan may have been rewritten.
     """
     found = {}
     planned = plan.broker_ids() if plan.is_in_processes else ()
@@ -221,7 +221,7 @@ def stop_left_processes(
     deadline_ms: int,
     pause: Callable[[int], None],
 ) -> dict[int, RunningBroker]:
-    """Stop brokers whose cluster's process is gone; returns those that are left at the deadline."""
+    """Stop brokers whose cluster's process is gone; returns those still alive at the deadline."""
     left = running_processes(data, plan)
     for running in left.values():
         processes.ask_to_stop_with_all(running.pid)

@@ -1,9 +1,9 @@
 """Brokers and their metadata store in this process (D8, D9).
 
-The store is a SQLite file beside the brokers' log directories. It listens as a ZooKeeper server, so
-that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of
-clients in an earlier process are ended at the start: its brokers are gone, for the file is locked
-by this one. Clients in other processes go on with their sessions as soon as this one listens.
+The store is a SQLite file next to the brokers' log directories. It also serves ZooKeeper's protocol
+to other processes: tools, brokers of their own, Kafka's brokers (D10). At the start, sessions of
+clients inside an earlier process are closed: those brokers are gone, as this process holds the
+lock. Clients in other processes continue their sessions as soon as the store listens.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _LOOK_SESSION_MS = 60_000
 
 
 class MetadataStore:
-    """The store of this process, and the sessions of its brokers and of others."""
+    """The metadata store of this process, and the sessions of local and remote clients."""
 
     def __init__(self, path: str, clock: Clock, timers: Timers) -> None:
-        """Open or make the file; raises ZnodeStoreFailed."""
+        """Open or create the file; raises ZnodeStoreFailed."""
         self._clock = clock
         self._timers = timers
         self._store = ZnodeStore(SqliteJournal(path), clock)
-        # The clients of this process that are not closed, each with what ends its heartbeats.
+        # Open clients of this process, each with the function that stops its heartbeats.
         self._cancels: dict[EmbeddedZnodeClient, Callable[[], None]] = {}
         self._cancel_expiry: Callable[[], None] = lambda: None
         self._server: ZookeeperServer | None = None
         self._store.end_local_sessions()
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
-        """Return a client whose session lives as long as this process's loop turns."""
+        """Return a client whose session lives as long as this process's loop runs."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms)
         client.on_closed = lambda: self._forget(client)
         self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
@@ -63,17 +63,17 @@ class MetadataStore:
             cancel()
 
     def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
-        """Serve ZooKeeper's clients there, too; returns the port. The errors are the network's."""
+        """Serve ZooKeeper clients at an address; returns the port. Errors are the network's."""
         if self._server is None:
             self._server = ZookeeperServer(self._store, entropy)
             self._expire_later()
         return self._server.listen(network, host, port).port
 
     async def end_session_of(self, path: str) -> bool:
-        """End the session that an ephemeral node belongs to; returns whether there was one.
+        """Close the session that owns an ephemeral node; returns whether there was one.
 
-        For who knows that its client is gone: whoever waits for the node would wait for the
-        session's timeout.
+        Call it when the client is known to be gone: clients that wait for the node would otherwise
+        wait for the session's timeout.
         """
         client = self.client(_LOOK_SESSION_MS)
         await client.connect()
@@ -98,7 +98,7 @@ class MetadataStore:
         self._cancels[client] = self._timers.call_at(due_ms, beat)
 
     def _expire_later(self) -> None:
-        """Look for silent sessions when the next may be one, and every tick: new ones come."""
+        """Check for expired sessions at the next expiry, and every tick for new sessions."""
         due_ms = self._clock.monotonic_ms() + ZOOKEEPER_TICK_MS
         next_ms = self._store.next_expiry_ms()
         due_ms = due_ms if next_ms is None else min(next_ms, due_ms)
@@ -106,7 +106,7 @@ class MetadataStore:
 
     def _expire(self, due_ms: int) -> None:
         if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
-            # The process stood still: what its clients said meanwhile is to be read first.
+            # The process was paused: first read the heartbeats received meanwhile.
             self._timers.call_soon(self._expire_now)
         else:
             self._expire_now()
@@ -122,12 +122,12 @@ class MetadataStore:
             _log.error("sessions cannot expire: %s", error)
             is_usable = False
         finally:
-            # A fault of one session's owner keeps no other session alive for ever.
+            # A fault of one session's owner must not keep other sessions alive for ever.
             if is_usable:
                 self._expire_later()
 
     def close(self) -> None:
-        """Listen no more, and let go of the file."""
+        """Stop listening, and close the file."""
         if self._server is not None:
             self._server.close()
         self._cancel_expiry()
@@ -137,7 +137,7 @@ class MetadataStore:
 
 
 class Sessions(Protocol):
-    """Where brokers get their sessions with a metadata store."""
+    """Creates sessions of brokers with a metadata store."""
 
     def client(self, session_timeout_ms: int) -> ZnodeClient:
         """Return a client that is not connected yet."""
@@ -157,12 +157,12 @@ class Cluster:
         is_whole: bool = True,
         ports: Mapping[int, int] | None = None,
     ) -> None:
-        """`settings_of` is asked with a broker's id and where it listened last.
+        """`settings_of` is called with a broker's id and its last port.
 
-        Where it `is_whole` nobody is left to lead once it closes. `on_fatal` is told when a broker
-        cannot go on.
+        If the cluster `is_whole`, no other broker can lead after it closes. `on_fatal` is called
+        when a broker cannot continue.
         """
-        #: Those that are open, as they were opened.
+        #: Open brokers, in the order of opening.
         self.brokers: list[Broker] = []
         self._store = store
         self._host = host
@@ -183,7 +183,7 @@ class Cluster:
         return self
 
     async def start(self, broker_id: int) -> Broker:
-        """Open one broker, where it listened last if others do not by now."""
+        """Open one broker, on its last port unless another process listens there now."""
         port = self._ports.get(broker_id)
         try:
             broker = await self._open(self._settings_of(broker_id, port))
@@ -203,35 +203,35 @@ class Cluster:
         return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
 
     def _linked(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
-        """Return a client over the broker's link to the store; sockets have theirs elsewhere."""
+        """Return a client over the broker's link to the store; sockets have links of their own."""
         links, broker_id = self._host.links, settings.value("broker.id")
         if links is None or not isinstance(znodes, EmbeddedZnodeClient):
             return znodes
         return LinkedZnodeClient(znodes, links, str(broker_id), STORE)
 
     def addresses(self) -> dict[int, str]:
-        """Return where clients reach the brokers, by id."""
+        """Return the address for clients of each broker, by id."""
         return {broker.broker_id: broker.address_for_clients() for broker in self.brokers}
 
     async def start_again(self, broker_id: int) -> None:
-        """Open one broker, and return once it knows the cluster. Errors: as `Broker.open`."""
+        """Open one broker, and return once it has cluster metadata. Errors: as `Broker.open`."""
         broker, informed = await self.start(broker_id), Promise[None]()
         when_informed([broker], partial(informed.keep, None))
         await informed
 
     async def stop(self, broker_id: int) -> None:
-        """Stop one broker, whose leaders move to others; those go on."""
+        """Stop one broker after moving its leaderships; other brokers keep running."""
         broker = next(broker for broker in self.brokers if broker.broker_id == broker_id)
         await broker.stop()
         self.brokers.remove(broker)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
-        """Have all brokers do what is wanted of all; returns what each says of its logs."""
+        """Execute a request on all brokers; returns the state of each broker's logs."""
         brokers = list(self.brokers)
         return {broker.broker_id: await carry_out(broker, request) for broker in brokers}
 
     def stop_with_all(self) -> None:
-        """Wait for no leaders to move: the cluster of these brokers stops as a whole."""
+        """Move no leaderships on a stop: the cluster of these brokers stops as a whole."""
         self._is_whole = True
         for broker in self.brokers:
             broker.stop_waiting()
@@ -239,12 +239,12 @@ class Cluster:
     async def close(self) -> None:
         """Close all brokers, the last opened first.
 
-        Where nobody is left to lead nothing is moved: the controllers end before the brokers do,
-        and what stands in the store of leaders and in-sync sets is what the next start begins with.
+        If no other broker can lead, no leadership is moved. Controllers stop before brokers; the
+        next start begins with the leaders and ISRs that the store has now.
         """
         if self._is_whole:
             if self._host.links is not None:
-                # What ends as a whole waits for no network.
+                # A complete stop must not wait for delayed links.
                 self._host.links.set(LinkFaults())
             await _close(self.brokers)
             return

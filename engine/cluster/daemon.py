@@ -1,7 +1,7 @@
-"""A cluster that runs as a process of its own: started, asked, stopped, removed.
+"""A cluster that runs in a process of its own: start, status, stop, removal.
 
-Who starts it returns when clients can connect: the process says so once its brokers know each
-other. Who stops it returns when the process has ended, and its files are in order.
+`start` returns when clients can connect: the process reports that once its brokers have each
+other's metadata. `stop` returns when the process has ended and its files are in order.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ from engine.log.directory.meta_properties import FILE_NAME as META_FILE
 from engine.log.directory.meta_properties import read_meta_properties
 
 _POLL_MS = 5
-#: How long a start that is interrupted waits for what it has started to end.
+#: How long an interrupted start waits for its child process to end.
 _GIVEN_UP_S = 1.5
-#: How long a process that runs may take until it sees that a connection has ended.
+#: How long a running process may take to close a probing connection.
 PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
-#: What a later start may change, beside settings.
+#: Changes that a later start may make, in addition to settings.
 _CHANGEABLE = ("port", "zookeeper_port", "racks", "is_in_processes", "log_dir_count")
 
 
 class ClusterStatus(NamedTuple):
-    """What is known of a cluster from outside; no servers and no pids unless it runs."""
+    """The status of a cluster seen from outside; no addresses and no pids unless it runs."""
 
     state: ClusterState
     bootstrap_servers: str | None
     pids: list[int]
     data: str
     brokers: list[BrokerStatus]
-    #: Where ZooKeeper's clients reach the metadata store.
+    #: The address of the metadata store for ZooKeeper clients.
     zookeeper: str | None
-    #: What a start sets, without the values of passwords.
+    #: The settings of the plan, without the values of passwords.
     settings: dict[str, str]
 
 
-#: What commands exit with when a process does not do in time what it should.
+#: Exit code of commands whose process exceeds its time-out.
 _TIMED_OUT_EXIT = 3
 
 
 class ClusterDidNotStart(EngineError):
-    """The process of a cluster ended, or said nothing in time."""
+    """The process of a cluster ended, or was not ready in time."""
 
     def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"the cluster in {path} did not start: {reason}")
@@ -84,7 +84,7 @@ class ClusterDidNotStart(EngineError):
 
 
 class ClusterNotReadyInTime(ClusterDidNotStart):
-    """The process of a cluster said nothing in time, and was asked to stop."""
+    """The process of a cluster was not ready in time, and was asked to stop."""
 
     exit_code = _TIMED_OUT_EXIT
 
@@ -94,7 +94,7 @@ class ClusterNotReadyInTime(ClusterDidNotStart):
 
 
 class ClusterDidNotStop(EngineError):
-    """The process of a cluster is still there after its time to stop."""
+    """The process of a cluster still exists after its time to stop."""
 
     exit_code = _TIMED_OUT_EXIT
 
@@ -106,7 +106,7 @@ class ClusterDidNotStop(EngineError):
 
 
 class ClusterBusy(EngineError):
-    """Somebody else starts, repairs or removes the cluster, and takes long."""
+    """Another command starts, repairs or removes the cluster, and takes long."""
 
     hint = "wait for it, or allow more time with --timeout SECONDS"
 
@@ -116,7 +116,7 @@ class ClusterBusy(EngineError):
 
 
 class RunsOtherwise(EngineError):
-    """A cluster runs already, and in another way than is asked for."""
+    """A cluster runs already, with a configuration other than the requested one."""
 
     def __init__(self, path: str, differences: Collection[str]) -> None:
         what = ", ".join(differences)
@@ -138,7 +138,7 @@ class NoClusterThere(EngineError):
 
 
 class NotSet(EngineError):
-    """A setting is to be given up that nobody has made."""
+    """A setting that should be removed is not in the plan."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(f"the cluster in {path} does not set {name}")
@@ -147,7 +147,7 @@ class NotSet(EngineError):
 
 
 class OtherPlan(EngineError):
-    """A cluster is there already, and was made in another way than is asked for."""
+    """A cluster exists with a configuration that the requested one cannot change."""
 
     def __init__(self, path: str, what: str, made: object, requested: object) -> None:
         super().__init__(f"the cluster in {path} was made with {what} {made}, not {requested}")
@@ -156,9 +156,9 @@ class OtherPlan(EngineError):
 
 
 def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> ClusterStatus:
-    """Return what is known of a cluster; not to be asked by who runs it.
+    """Return the status of a cluster; do not call it in the process that runs the cluster.
 
-    One that does not take part in a connection within the timeout is hung.
+    A cluster that does not close a probing connection within the timeout is hung.
     """
     state = data.state()
     running = data.running() if state is ClusterState.RUNNING else None
@@ -171,7 +171,7 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
-    """Return what is known of a cluster that is in this state."""
+    """Return the status of a cluster that is in this state."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
     plan = data.plan() or ClusterPlan()
@@ -193,7 +193,7 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
 
 
 def _shown(plan: ClusterPlan) -> dict[str, str]:
-    """Return the settings of a plan as they may be shown."""
+    """Return the settings of a plan, with secrets masked."""
     keys = broker_keys()
     return {
         name: HIDDEN if name in keys and keys[name].is_sensitive else text
@@ -211,9 +211,10 @@ def turn(
     *,
     lock_path: str | None = None,
 ) -> Iterator[None]:
-    """Have commands that start, repair or remove a cluster come one after the other.
+    """Serialise commands that start, repair or remove a cluster.
 
-    Those that take another lock do so among themselves. Makes the directory. Raises ClusterBusy.
+    Commands with another lock are serialised among themselves. Creates the directory. Raises
+    ClusterBusy.
     """
     files.make_dir(data.path)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
@@ -232,7 +233,7 @@ def turn(
 
 
 def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
-    """Have a cluster that runs be what a start asks for; raises RunsOtherwise."""
+    """Check that a running cluster is the one that a start requests; raises RunsOtherwise."""
     kept = data.plan() or ClusterPlan()
     differences = []
     if plan.port != kept.port:
@@ -260,10 +261,10 @@ def _listed(words: Collection[str]) -> str:
 
 
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
-    """Start the cluster of a plan, which is kept, and return when that is ready.
+    """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
-    For who has the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime, those of
-    `check_start`; the plan is not kept then.
+    The caller holds the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime,
+    those of `check_start`; the plan is not stored then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
@@ -279,7 +280,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             if said:
                 started()
         except BaseException:
-            # Ctrl-C: nobody wants it any more, and nobody would know of it.
+            # Ctrl-C: no command would wait for the process, or know of it.
             with signals_blocked():
                 if process is not None:
                     _give_up(data, plan, process.pid)
@@ -294,9 +295,9 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
 
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
-    """Have a process that starts a cluster end, and those of its brokers that have started."""
+    """Stop a process that is starting a cluster, and its brokers that have started."""
     processes.ask_to_stop(pid)
-    # Whatever of its brokers has started by itself already.
+    # Brokers that already have started in processes of their own.
     for running in running_processes(data, plan).values():
         processes.ask_to_stop_with_all(running.pid)
 
@@ -308,11 +309,11 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
     """
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     if not is_held(data.lock_path):
-        # Whatever a file says that was left behind.
+        # running.json may be left from a process that was killed.
         return _stop_left(data, clock, deadline_ms, pause)
     running = data.running()
     while running is None and is_held(data.lock_path):
-        # It starts: who it is, it says once it is ready.
+        # It is starting: its pid is known only once it is ready.
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterBusy(data.path)
         pause(_POLL_MS)
@@ -347,11 +348,11 @@ def plan_for(
     given: frozenset[str],
     unset: Collection[str] = (),
 ) -> ClusterPlan:
-    """Return the plan to start with: what is kept, changed by what was `given`.
+    """Return the plan for a start: the stored one, changed by the options that were `given`.
 
-    The number of brokers of a cluster stays as it was made, and log directories are not taken from
-    them, for there may be replicas in them (OtherPlan). Settings that are given
-    are added to those that are kept, without those that are `unset` (NotSet if one is not kept).
+    The number of brokers is fixed, and log directories cannot be removed, because they may contain
+    replicas (OtherPlan). Given settings are added to the stored ones; `unset` ones are removed
+    (NotSet if one is not stored).
     """
     kept = data.plan()
     settings = {} if kept is None else dict(kept.settings)
@@ -369,9 +370,9 @@ def plan_for(
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:
-    """Return the log directories that the settings name: `destroy` removes only its own.
+    """Return the log directories that the settings name; `destroy` removes only its own.
 
-    None are known where the plan is damaged.
+    Empty if the plan is damaged.
     """
     plan = _readable_plan(data) or ClusterPlan()
     own = data.own_log_dirs(plan)
@@ -381,10 +382,10 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 def destroy(data: DataDirectory, files: Files) -> list[str]:
     """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse, BrokersOutlive.
 
-    Returns the paths in its directory that were left, because no cluster made them. What lies in
-    `directories_that_stay` is left too.
+    Returns the paths in its directory that remain, because no cluster created them. The
+    contents of `directories_that_stay` remain too.
     """
-    # Repairs know the metadata store and batches; who only asks for a status needs neither.
+    # Imported here: repairs load the metadata store and batches, which a status does not need.
     from engine.cluster.served_logs import remove_links
 
     state = data.state()
@@ -402,7 +403,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     else:
         log_dirs = list(data.own_log_dirs(plan))
     remove_links(data, files)
-    # The plan goes last: as long as it is there, an interrupted removal can be begun again.
+    # The plan is removed last, so that an interrupted removal can be repeated.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
     plan = plan or ClusterPlan()
     ids = sorted({*plan.broker_ids(), *data.broker_lock_ids()})
@@ -416,7 +417,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
 
 
 def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
-    """Return the id of a cluster as its log directories have it, None before its first start."""
+    """Return the cluster id in the log directories, None before the first start."""
     for path in data.log_dirs(_readable_plan(data) or ClusterPlan()):
         try:
             return read_meta_properties(files, f"{path}/{META_FILE}").cluster_id

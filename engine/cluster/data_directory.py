@@ -1,23 +1,23 @@
-"""What lies in a cluster's data directory.
+"""The files of a cluster's data directory.
 
 ```
-cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…},
+cluster.json     the plan of the cluster: {"brokers": 1, "host": …, "port": 9092, "settings": {…},
                  "zookeeper_port": 0, "racks": ["a", …], "processes": false, "removed": [2, …],
                  "log_dirs": 1}             the last five may be missing in older files
 cluster.lock     locked by the process that runs it
-cluster.start    locked by whoever starts or removes it, for so long
+cluster.start    locked by a command while it starts or removes the cluster
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
                  "znode_address": "host:port"}      the last is missing in older files
-zookeeper.port   where the metadata store listened last, and will again: {"port": …}, and for each
+zookeeper.port   the last port of the metadata store, reused at a start: {"port": …}, and for each
                  broker in a process of its own {"brokers": {"1": port}}
-cluster.log      what it has to say
-served.json      whose log directories are served, where they are not the cluster's own
+cluster.log      the log of that process
+served.json      the sources, if log directories of another owner are served
 znodes.sqlite    the metadata store
-request.json     what a command wants of the process, and its answer: see `requests.py`
+request.json     a command's request to the process, and the response: see `requests.py`
 response.json
-network.json     what is wrong with the network between brokers and store, while anything is, and
-network.done     what says that it is so by now: see `network_faults.py`
-cluster.network  locked by whoever changes that, for so long
+network.json     the faults of the network between brokers and store, while there are any, and
+network.done     the number of the change in force: see `network_faults.py`
+cluster.network  locked by a command while it changes the faults
 broker-<id>/     the log directory of a broker, its first one
 broker-<id>-2/   the second one, and so on
 ```
@@ -27,22 +27,22 @@ A broker that is a process of its own has more:
 ```
 broker-<id>.lock     locked by its process
 broker-<id>.json     that process: {"pid": …, "address": "host:port", "zookeeper": "host:port"}
-                     there is no address yet while it starts
-broker-<id>.log      what it has to say
-broker-<id>.request  what the cluster's process wants of it, and its answer: see `requests.py`
+                     without an address while it starts
+broker-<id>.log      the log of that process
+broker-<id>.request  a request of the cluster's process, and the response: see `requests.py`
 broker-<id>.response
-broker-<id>.network  which change of network.json it has made
+broker-<id>.network  the number of the change of network.json in force
 ```
 
 | lock | running.json | cluster.json | state |
 |---|---|---|---|
-| held | there | | running; hung if it does not answer |
+| held | there | | running; hung if it does not respond |
 | held | no | | starting, or stopping |
 | free | there | | crashed: it was killed, the next start recovers |
 | free | no | there | stopped |
 | free | no | no | absent |
 
-The states of a broker's process are the same, of its files (`broker_processes.py`).
+The states of a broker's process derive from its own files in the same way (`broker_processes.py`).
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _BROKER_LOCK = re.compile(r"broker-([0-9]{1,10})\.lock")
 
 
 class ClusterState(Enum):
-    """What a data directory says of its cluster."""
+    """The state of a cluster, derived from its data directory."""
 
     RUNNING = "running"
-    #: Its process is there and does not answer: `daemon.status_of` finds that out.
+    #: The process exists and does not respond; only `daemon.status_of` detects it.
     HUNG = "hung"
     STARTING = "starting"
     CRASHED = "crashed"
@@ -79,7 +79,7 @@ class ClusterState(Enum):
 
 
 class BadClusterFile(StorageError):
-    """A file of a data directory is not what it should be."""
+    """A file of a data directory is malformed."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -90,7 +90,7 @@ class BadClusterFile(StorageError):
 
 
 class BadRunningFile(BadClusterFile):
-    """The file that says which process runs the cluster is damaged, and one runs it."""
+    """running.json is damaged, and a process holds the cluster's lock."""
 
     def __init__(self, path: str, reason: str, lock_path: str) -> None:
         super().__init__(path, reason)
@@ -113,7 +113,7 @@ class ClusterInUse(EngineError):
 
 
 class BrokersOutlive(EngineError):
-    """Processes of brokers are there whose cluster's process is gone."""
+    """Brokers' processes outlived the process of their cluster."""
 
     def __init__(self, path: str, broker_ids: list[int]) -> None:
         named = ", ".join(map(str, broker_ids))
@@ -124,20 +124,20 @@ class BrokersOutlive(EngineError):
 
 
 class RunningCluster(NamedTuple):
-    """The process that runs a cluster; addresses of brokers by id."""
+    """The process that runs a cluster, with the brokers' addresses by id."""
 
     pid: int
     bootstrap_servers: str
     brokers: dict[str, str]
-    #: Where the metadata store listens as a ZooKeeper server.
+    #: The address of the metadata store for ZooKeeper clients.
     znode_address: str | None = None
 
 
 class RunningBroker(NamedTuple):
-    """The process that runs a broker, and the metadata store that it is connected to."""
+    """The process that runs a broker, and the metadata store it is connected to."""
 
     pid: int
-    #: None while it starts.
+    #: None while the broker starts.
     address: str | None
     zookeeper: str
 
@@ -167,12 +167,12 @@ class DataDirectory:
         return f"{self.path}/broker-{broker_id}"
 
     def broker_paths(self, broker_id: int, count: int) -> list[str]:
-        """Return the log directories of a broker that has so many."""
+        """Return all log directories of a broker, by their count."""
         first = self.broker_path(broker_id)
         return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
 
     def own_log_dirs(self, plan: ClusterPlan) -> dict[str, int]:
-        """Return the log directories of our own for a plan's brokers, and whose each is."""
+        """Return the log directories inside the data directory, with the broker id of each."""
         return {
             path: broker_id
             for broker_id in plan.broker_ids()
@@ -180,7 +180,7 @@ class DataDirectory:
         }
 
     def broker_lock_path(self, broker_id: int) -> str:
-        """Return what the process of a broker locks."""
+        """Return the lock file of a broker's process."""
         return f"{self.broker_path(broker_id)}.lock"
 
     def broker_lock_ids(self) -> list[int]:
@@ -190,30 +190,30 @@ class DataDirectory:
         return sorted(int(match[1]) for match in found if match is not None)
 
     def held_broker_ids(self) -> list[int]:
-        """Return the ids of brokers whose process is there, whatever the plan says."""
+        """Return the ids of brokers whose process exists, in the plan or not."""
         return [id_ for id_ in self.broker_lock_ids() if is_held(self.broker_lock_path(id_))]
 
     def broker_log_path(self, broker_id: int) -> str:
-        """Return where the process of a broker says what it has to."""
+        """Return the log file of a broker's process."""
         return f"{self.broker_path(broker_id)}.log"
 
     def _broker_running_path(self, broker_id: int) -> str:
         return f"{self.broker_path(broker_id)}.json"
 
     def member_request_path(self, broker_id: int) -> str:
-        """Return where the process of a broker is told what is wanted of it."""
+        """Return the request file of a broker's process."""
         return f"{self.broker_path(broker_id)}.request"
 
     def member_response_path(self, broker_id: int) -> str:
-        """Return where the process of a broker answers."""
+        """Return the response file of a broker's process."""
         return f"{self.broker_path(broker_id)}.response"
 
     def member_network_path(self, broker_id: int) -> str:
-        """Return where the process of a broker says which change of the network it has made."""
+        """Return the file in which a broker's process acknowledges a change of the network."""
         return f"{self.broker_path(broker_id)}.network"
 
     def broker_files(self, broker_id: int) -> list[str]:
-        """Return the files beside the log directory of a broker, whether they are there or not."""
+        """Return the files next to a broker's log directory, whether they exist or not."""
         replaced = [
             self._broker_running_path(broker_id),
             self.member_request_path(broker_id),
@@ -228,7 +228,7 @@ class DataDirectory:
         ]
 
     def own_files(self) -> list[str]:
-        """Return the files beside the brokers' directories, the plan last."""
+        """Return the files next to the brokers' directories, the plan last."""
         replaced = [self._znode_port_path, self._running_path]
         replaced += [self.request_path, self.response_path]
         replaced += [self.network_path, self.network_done_path]
@@ -239,17 +239,17 @@ class DataDirectory:
         return [*own, self.plan_path]
 
     def store_files(self) -> list[str]:
-        """Return the files of the metadata store, whether they are there or not."""
+        """Return the files of the metadata store, whether they exist or not."""
         return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
 
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
-        """Return the log directories of a plan's brokers: those that it names, or our own."""
+        """Return the log directories of a plan's brokers: those in its settings, or our own."""
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
         return paths or list(self.own_log_dirs(plan))
 
     def state(self) -> ClusterState:
-        """Return what the files and the lock say; not to be asked by who holds the lock."""
+        """Return the state by files and lock; do not call it in the process that holds the lock."""
         is_known = self._files.exists(self._running_path)
         if is_held(self.lock_path):
             return ClusterState.RUNNING if is_known else ClusterState.STARTING
@@ -259,7 +259,7 @@ class DataDirectory:
         return ClusterState.STOPPED if has_plan else ClusterState.ABSENT
 
     def plan(self) -> ClusterPlan | None:
-        """Return how the cluster was made, None if there is none; raises BadClusterFile."""
+        """Return the cluster's plan, None if there is none; raises BadClusterFile."""
         content = self._read(self.plan_path)
         if content is None:
             return None
@@ -279,7 +279,7 @@ class DataDirectory:
             raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
 
     def write_plan(self, plan: ClusterPlan) -> None:
-        """Keep how the cluster is made, for its next starts."""
+        """Store the cluster's plan for its next starts."""
         self._files.make_dir(self.path)
         content = {
             "brokers": plan.broker_count,
@@ -296,10 +296,10 @@ class DataDirectory:
 
     @contextmanager
     def trying(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
-        """Keep a plan while its cluster starts; yields what says that it has started.
+        """Store a plan while its cluster starts; yields the function that confirms the start.
 
-        If that is not said, what was kept before comes back: the next start would fail by the
-        plan again.
+        Without the confirmation the earlier plan is restored, as the next start would fail with
+        this one too.
         """
         kept = self.plan() or ClusterPlan(plan.broker_count)
         has_started = False
@@ -335,11 +335,11 @@ class DataDirectory:
             raise BadRunningFile(self._running_path, reason, self.lock_path) from error
 
     def write_running(self, running: RunningCluster) -> None:
-        """Say who runs the cluster."""
+        """Record the process that runs the cluster."""
         self._write(self._running_path, running._asdict())
 
     def remove_running(self) -> None:
-        """Say that nobody runs it any more."""
+        """Record that no process runs the cluster."""
         try:
             self._files.remove(self._running_path)
         except FileMissing:
@@ -359,15 +359,15 @@ class DataDirectory:
             raise BadRunningFile(path, f"not of a process: {error}", lock_path) from error
 
     def write_running_broker(self, broker_id: int, running: RunningBroker) -> None:
-        """Say which process runs a broker."""
+        """Record the process that runs a broker."""
         self._write(self._broker_running_path(broker_id), running._asdict())
 
     def broker_log_end(self, broker_id: int) -> tuple[str, ...]:
-        """Return the last lines that the process of a broker wrote."""
+        """Return the last log lines of a broker's process."""
         return log_end(self._files, self.broker_log_path(broker_id))
 
     def last_halt(self, broker_id: int | None = None) -> Halt | None:
-        """Return how the process of a broker was halted, or that of all brokers; None if not."""
+        """Return the last halt of a broker's process, or of the process of all brokers."""
         if broker_id is None:
             again = f"`kctl cluster start --data {self.path}`"
             return last_halt(self._files, self.log_path, self.path, again)
@@ -375,7 +375,7 @@ class DataDirectory:
         return last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
 
     def remove_running_broker(self, broker_id: int) -> None:
-        """Say that no process runs a broker any more."""
+        """Record that no process runs a broker."""
         try:
             self._files.remove(self._broker_running_path(broker_id))
         except FileMissing:
@@ -386,11 +386,11 @@ class DataDirectory:
         return self._read(path)
 
     def write_message(self, path: str, content: dict[str, Any]) -> None:
-        """Put a request or a response in the place of the last one."""
+        """Replace a request or a response."""
         self._write(path, content)
 
     def remove_network(self, broker_ids: Iterable[int]) -> None:
-        """Remove what says what is wrong with the network: nothing is."""
+        """Remove the files of network faults: the network has none."""
         members = map(self.member_network_path, broker_ids)
         for path in (self.network_path, self.network_done_path, *members):
             try:
@@ -399,9 +399,9 @@ class DataDirectory:
                 continue
 
     def znode_port(self, broker_id: int | None = None) -> int:
-        """Return where the metadata store listened last, 0 if nobody knows.
+        """Return the last port of the metadata store, 0 if unknown.
 
-        With a broker's id: where it did for that broker's process.
+        With a broker's id: its last port for that broker's process.
         """
         content = self._znode_ports()
         try:
@@ -413,7 +413,7 @@ class DataDirectory:
             return 0
 
     def note_znode_port(self, port: int, broker_id: int | None = None) -> None:
-        """Keep where the metadata store listens, for its next start."""
+        """Record the port of the metadata store for its next start."""
         if port == self.znode_port(broker_id):
             return
         content = self._znode_ports()

@@ -1,10 +1,10 @@
 """The metadata of a broker in a real ZooKeeper: `zookeeper.connect`.
 
-| setting | taken as |
+| setting | use |
 |---|---|
-| zookeeper.connect | `host:port,…/chroot`; the chroot is made if it is not there |
-| zookeeper.session.timeout.ms | asked for; the ensemble has bounds of its own |
-| zookeeper.connection.timeout.ms | how long a start waits; the session's timeout if it is not set |
+| zookeeper.connect | `host:port,…/chroot`; the chroot is created if it does not exist |
+| zookeeper.session.timeout.ms | requested; the ensemble applies its own bounds |
+| zookeeper.connection.timeout.ms | how long a start waits; default: the session's timeout |
 | zookeeper.set.acl, zookeeper.ssl.client.enable | refused when true |
 
 The library is loaded with the first client.
@@ -25,10 +25,10 @@ _REFUSED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
 
 
 class Ensemble:
-    """Gives a broker its session with the ensemble that its settings name."""
+    """Creates a broker's session with the ensemble that its settings name."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock, timers: Timers) -> None:
-        """Check what the settings ask for; raises ConfigError."""
+        """Check the settings; raises ConfigError."""
         for key in _REFUSED:
             if settings.value(key):
                 raise ConfigError(key, "true", "ACLs and TLS of ZooKeeper are not served")
@@ -39,7 +39,7 @@ class Ensemble:
         self._timers = timers
 
     def client(self, session_timeout_ms: int) -> ZnodeClient:
-        """Return a client that is not connected yet; raises ConfigError for a bad address."""
+        """Return a client that is not connected yet; raises ConfigError for an invalid address."""
         from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 
         client = KazooZnodeClient(

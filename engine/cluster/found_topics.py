@@ -1,15 +1,15 @@
-"""What a cluster's log directories say of its topics, without its metadata store.
+"""Topics of a cluster, reconstructed from its log directories without the metadata store.
 
-| of | from |
+| data | source |
 |---|---|
 | cluster and broker | meta.properties |
-| topics and their partitions | the names of partition directories; how many: the highest number |
-| topic id | partition.metadata; where directories differ, the id of most of them |
+| topics and their partitions | partition directory names; count: the highest number + 1 |
+| topic id | partition.metadata; where directories differ, the most frequent id |
 | leader epoch | the last one in leader-epoch-checkpoint |
 | producer ids in use | the snapshots |
 
-What waits for removal, is moved or is set aside counts for nothing. A file that cannot be read
-costs what it says alone, and `problems` names it.
+Directories that wait for deletion, are future replicas or are set aside are ignored. An unreadable
+file loses only its own data, and `problems` names it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_PRODUCER_ID = -1
 
 
 class FoundReplica(NamedTuple):
-    """One partition directory; the id and the epoch are None where no file says them."""
+    """One partition directory; id and epoch are None if no file contains them."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class FoundReplica(NamedTuple):
 
 
 class FoundTopic(NamedTuple):
-    """A topic by its replicas, those of a partition in the order of what they hold, most first."""
+    """A topic by its replicas; those of a partition by epoch and size, descending."""
 
     name: str
     topic_id: str | None
@@ -52,19 +52,19 @@ class FoundTopic(NamedTuple):
 
     @property
     def partition_count(self) -> int:
-        """Return how many partitions there are, those that nobody holds among them."""
+        """Return the number of partitions, including those without a replica."""
         return max(self.partitions) + 1
 
     @property
     def log_bytes(self) -> int:
-        """Return what one replica of each partition holds."""
+        """Return the total size of the first replica of each partition."""
         return sum(replicas[0].log_bytes for replicas in self.partitions.values())
 
 
 class FoundCluster(NamedTuple):
-    """All that the log directories say."""
+    """The data found in the log directories."""
 
-    #: In the order of how many directories say them.
+    #: The most frequent id first.
     cluster_ids: tuple[str, ...]
     topics: tuple[FoundTopic, ...]
     producer_id_max: int
@@ -72,7 +72,7 @@ class FoundCluster(NamedTuple):
 
 
 class _Reading:
-    """Collects what log directories say."""
+    """Collects the data of log directories."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -82,7 +82,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def read(self, broker_id: int, path: str) -> None:
-        """Take one log directory; the broker's id counts where meta.properties has none."""
+        """Read one log directory; `broker_id` is used if meta.properties has none."""
         log_dir = read_log_dir(self._files, path)
         self.problems += [str(problem) for problem in log_dir.state.problems]
         meta = log_dir.state.meta
@@ -138,7 +138,7 @@ class _Reading:
 
 
 def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundCluster:
-    """Return what log directories say; each comes with the id of the broker it is thought of."""
+    """Return the data of log directories, each given with its presumed broker id."""
     reading = _Reading(files)
     for broker_id, path in log_dirs:
         if files.is_dir(path):
@@ -149,7 +149,7 @@ def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundClus
 
 
 def topics_of(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[FoundTopic, ...]:
-    """Return the topics by name; replicas of another topic id are left out, and named."""
+    """Return the topics by name; replicas with another topic id are omitted and reported."""
     by_topic: dict[str, list[FoundReplica]] = {}
     for replica in replicas:
         by_topic.setdefault(replica.topic, []).append(replica)

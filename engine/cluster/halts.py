@@ -1,9 +1,9 @@
-"""Why brokers that do not run any more ended: the FATAL line of their last life, and what to do.
+"""Why brokers that no longer run ended: the FATAL line of their last life, and its remedy.
 
-A life begins with the line on descriptors (`LIFE_BEGINS`). A broker halts on what it cannot go on
-with: all its log directories are offline (a full disk, no descriptor left, a failed device), or a
-rule of its own is broken. The ERROR line before it says why its last directory failed. Where the
-log lies on the full disk these lines may be missing: the disk itself says it then.
+The log of a life begins with the line about descriptors (`LIFE_BEGINS`). A broker halts if all its
+log directories are offline (a full disk, no free descriptor, a failed device), or if one of its own
+invariants is broken. The ERROR line before it has the reason of the last directory's failure. If
+the log is on the full disk these lines may be missing: the disk's free space shows it then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import StorageError
 from engine.host.ports import Files
 from engine.limits import DISK_FULL_BYTES, HALT_TAIL_BYTES
 
-#: In the first line of the log of each life; a process formats it with two counts.
+#: Part of the first log line of each life; a process formats it with two counts.
 LIFE_BEGINS: Final = "descriptors, of which connections have those below"
 _FATAL: Final = re.compile(r"^(\[[^]]*\] )?FATAL ")
 _DIRECTORY: Final = re.compile(r"ERROR Stopping serving replicas in dir .*? of them: (?P<why>.*)$")
@@ -27,9 +27,9 @@ _NO_DESCRIPTORS: Final = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
 
 
 class Halt(NamedTuple):
-    """How the last life of a broker ended: its FATAL line, why, and what to do next.
+    """How the last life of a broker ended: its FATAL line, the cause, and the next step.
 
-    The line is None where the log does not have it, the cause where it says no more than the line.
+    The line is None if the log lacks it, the cause if it adds nothing to the line.
     """
 
     line: str | None
@@ -38,16 +38,16 @@ class Halt(NamedTuple):
 
 
 def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
-    """Return how the last life that a log tells of was halted, None if it ended otherwise.
+    """Return how the last life in a log was halted, None if it ended otherwise.
 
-    `folder` is where the cluster's files are, `again` the command that starts it again.
+    `folder` has the cluster's files; `again` is the command that starts it again.
     """
     lines = _last_life(files, log_path)
     fatal = [number for number, line in enumerate(lines) if _FATAL.match(line)]
     if fatal:
         causes = [found["why"] for line in lines if (found := _DIRECTORY.search(line))]
         cause = _LOGGER.sub("", causes[-1]) if causes else None
-        # A broken rule is followed by what is believed: the first line is the reason.
+        # A broken invariant is followed by its details: the first line is the reason.
         line = lines[fatal[0]]
         return Halt(line, cause, _hint(f"{line} {cause}", again))
     usable_bytes = _usable_bytes(files, folder)
@@ -58,7 +58,7 @@ def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | No
 
 
 def _last_life(files: Files, path: str) -> list[str]:
-    """Return the lines of a log since its process started last, as far as its tail holds them."""
+    """Return the lines of a log since the last start, as far as its tail contains them."""
     try:
         file = files.open(path)
     except StorageError:
@@ -76,7 +76,7 @@ def _last_life(files: Files, path: str) -> list[str]:
 
 
 def _ended_badly(lines: list[str]) -> bool:
-    """Return whether a life did not end with a stop in order."""
+    """Return whether a life ended without an orderly stop."""
     return bool(lines) and not any(" INFO stopping" in line for line in lines)
 
 
