@@ -8,7 +8,7 @@
 | `run` | the programs of such a process: a cluster, one broker of it, a broker alone |
 | `member_processes` | brokers in processes of their own, managed by the process with the store |
 | `broker_processes` | the same processes seen from outside: states, signals |
-| `requests`, `keeper` | what commands want of the process, and who carries it out |
+| `requests`, `request_handler` | what commands want of the process, and who carries it out |
 | `plan` | the configuration of a cluster |
 | `data_directory` | the files of a cluster |
 | `__main__` | that process as a program |

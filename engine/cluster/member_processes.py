@@ -63,7 +63,7 @@ class BrokerDidNotStart(EngineError):
 
 
 class MemberProcesses:
-    """Starts, stops and watches the processes of brokers; see `keeper.Members`."""
+    """Starts, stops and watches the processes of brokers; see `request_handler.Members`."""
 
     def __init__(
         self,

@@ -172,7 +172,8 @@ def problems(case: Case, how: str, ending: Ending, whole: dict[str, int]) -> lis
     the signal came.
     """
     if ending.was_over:
-        return []
+        failed = ending.code not in (0, *case.codes)
+        return [f"failed before the signal came: {ending.told}"] if failed else []
     found = []
     _, codes = HOWS[how]
     # A command may have been at its end: its interpreter then dies of the signal, as any does.
@@ -216,6 +217,12 @@ def with_logs(shell: Shell) -> None:
     shutil.copytree(data / "broker-1", shell.home / "logs")
 
 
+def with_cluster_and_logs(shell: Shell) -> None:
+    """Have a cluster that runs, and copies of the log directories of one of its brokers."""
+    with_logs(shell)
+    shell.ok("cluster", "start")
+
+
 CASES = (
     Case(
         "cluster start",
@@ -243,7 +250,12 @@ CASES = (
     Case("consume group", ("consume", "t", "-o", "json", "-n", "19000"), with_cluster, ("data",)),
     Case("produce", ("produce", "t"), with_cluster, ("data",), stdin=b"line\n" * 1000),
     Case("check --wait", ("check", "--wait"), with_cluster, ("data",)),
-    Case("replay", ("replay", "logs", "--topic", "t", "--to", "t"), with_logs, ("data",)),
+    Case(
+        "replay",
+        ("replay", "logs", "--topic", "t", "--to", "t", "--speed", "0.01x"),
+        with_cluster_and_logs,
+        ("data",),
+    ),
     Case(
         "reassign rehearse",
         ("reassign", "rehearse", "plan.json"),
@@ -268,7 +280,7 @@ CASES = (
     Case("logs repair", ("logs", "repair", "logs", "-y"), with_logs),
     Case("dump-log", ("dump-log", "--print-data-log", "logs/t-0"), with_logs),
     Case("spark-export", ("spark-export", "logs", "--out", "out"), with_logs),
-    Case("spark-sql", ("spark-sql", "logs", "-e", "select count(*) from records"), with_logs),
+    Case("spark-sql", ("spark-sql", "select count(*) from records", "logs"), with_logs),
     Case("cluster logs -f", ("cluster", "logs", "-f"), with_cluster, ("data",)),
     Case("cluster restart", ("cluster", "restart", "2"), with_cluster, ("data",)),
     Case("sim run", ("sim", "run", "--seeds", "100", "--jobs", "2"), _nothing),
