@@ -65,11 +65,13 @@ class EpochRules:
     def leader_began(self, partition: Partition, *, led_before: bool) -> None:
         """Take note of a leader as its epoch begins for it.
 
-        One that led the epoch before goes on with what it knows of its followers.
+        One that led the epoch before goes on with what it knows of its followers. One that lost
+        writes with the power may lead the same epoch again, from where its log ends now.
         Source: Replica.resetReplicaState.
         """
         key = partition.topic_partition, partition.log.topic_id, partition.leader_epoch
-        self._starts.setdefault(key, partition.log.log_end_offset)
+        end = partition.log.log_end_offset
+        self._starts[key] = min(self._starts.get(key, end), end)
         if not led_before:
             self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
 

@@ -236,7 +236,7 @@ MUTANTS = (
     Mutant(excused.tombstones_go_before_their_values, "deletes that come back", "L7"),
     Mutant(disks.failed_syncs_pass, "a sync that fails as the power goes", "L2"),
     Mutant(disks.requests_delete_all_that_is_committed, "DeleteRecords takes more", "L6"),
-    Mutant(transport.stopped_brokers_stay_owed, "a broker that stops beside others", "LIVE"),
+    Mutant(transport.given_records_count_as_committed, "calls between brokers", "HW-6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 
