@@ -168,11 +168,10 @@ class Invariants:
     def is_unseen(self, partition: TopicPartition) -> bool:
         """Return whether nobody looks at a partition's leader: it is not up, or is said to be none.
 
-        A broker serves a little before it is up, and may lead then. What it commits shows later.
+        A broker serves a little before it is up, and may lead then; its directory may fail in the
+        callback in which it commits. What it commits shows later.
         """
-        state = self.history(partition).state
-        node = None if state is None else self._nodes.get(state.leader)
-        return node is None or node.broker is None
+        return self.leading_log(partition) is None
 
     def leading_log(self, partition: TopicPartition) -> LocalLog | None:
         """Return the log of a partition's leader, None if nobody leads."""
