@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 
-from engine.replication.parked_fetch import LocalParkedFetch
+from engine.replication.follower_encoders import LocalEncoder
 
 
 def given_records_count_as_committed(patch: pytest.MonkeyPatch) -> None:
     """Tell a follower of the same process that all it is given is committed."""
-    hand_on = LocalParkedFetch._hand_on
+    send = LocalEncoder.send
 
-    def committed(self: LocalParkedFetch, partition: Any, spec: Any, records: Any) -> bool:
+    def committed(
+        self: LocalEncoder, fetch: Any, partition: Any, position: Any, records: Any
+    ) -> bool:
         watermark = partition.high_watermark
         partition.high_watermark = partition.log.log_end_offset
         try:
-            return hand_on(self, partition, spec, records)
+            return send(self, fetch, partition, position, records)
         finally:
             partition.high_watermark = watermark
 
-    patch.setattr(LocalParkedFetch, "_hand_on", committed)
+    patch.setattr(LocalEncoder, "send", committed)
