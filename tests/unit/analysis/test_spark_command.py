@@ -8,8 +8,6 @@ import pytest
 
 from engine.analysis import spark_session
 
-pytest.importorskip("pyspark")
-
 
 def _java(folder: Path, says: str) -> str:
     """Return a program that names a version as Java does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import time
@@ -21,7 +22,7 @@ SIGNAL = signal.SIGUSR2
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventLoop]:
     kinds: dict[str, Callable[[], Any]] = {"asyncio": asyncio.SelectorEventLoop}
     if request.param == "uvloop":
-        kinds["uvloop"] = pytest.importorskip("uvloop").new_event_loop
+        kinds["uvloop"] = importlib.import_module("uvloop").new_event_loop
     monkeypatch.setattr(event_loop, "_new_loop", kinds[request.param])
     loop = EventLoop()
     yield loop
