@@ -303,6 +303,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="commands whose name has this")
     parser.add_argument("--longest", type=float, default=6.0, help="seconds of a command's life")
     options = parser.parse_args()
+    # A shell that starts the sweep in the background has it ignore SIGINT, and so its commands.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = 0
     for case in CASES:
         if options.only not in case.name:
