@@ -259,10 +259,25 @@ def test_a_watermark_is_a_look_at_its_partition_alone(monkeypatch: pytest.Monkey
     assert COUNT == looks
 
 
+def is_view_of(value: bytes, view: object) -> bool:
+    """Tell whether an object is a view of a batch of this value.
+
+    The content decides: other tests leave views of the same size behind, some of them released.
+    """
+    try:
+        return (
+            type(view) is memoryview
+            and len(value) <= len(view) < 2 * len(value)
+            and value in bytes(view)
+        )
+    except ValueError:
+        return False
+
+
 def test_records_that_were_appended_are_not_kept_while_followers_are_waited_for() -> None:
     stage = Stage((1, 2))
-    size = 64 << 10
-    request = produce_request({"t": [(n, sent(value=b"v" * size)) for n in range(COUNT)]})
+    value = b"kept while followers are waited for" * 2000
+    request = produce_request({"t": [(n, sent(value=value)) for n in range(COUNT)]})
     frame = message_codec("ProduceRequest", 11).encode(request)
     del request
     row = stage.table.row(0)
@@ -272,9 +287,7 @@ def test_records_that_were_appended_are_not_kept_while_followers_are_waited_for(
     stage.timers.run_until_idle()
     assert isinstance(handled, Promise)
     assert (False, 1) == (handled.is_kept, stage.manager.delayed_produce_count)
-    # Each batch is a little longer than its record; buffers of the process are much larger.
-    views = [each for each in gc.get_objects() if type(each) is memoryview]
-    assert [] == [len(view) for view in views if size <= len(view) < 2 * size]
+    assert 0 == sum(is_view_of(value, view) for view in gc.get_objects())
 
 
 def test_what_is_left_when_the_broker_stops_is_led_elsewhere() -> None:
