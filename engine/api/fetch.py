@@ -123,7 +123,7 @@ class Fetch:
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Answer a request of whatever kind, as `handle` does."""
+        """Answer a request of any size, as `handle` does."""
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedResponse(self._failed(request, exchange), None)

@@ -164,7 +164,7 @@ class Produce:
     def answer(
         self, request: ProduceRequest, exchange: Exchange
     ) -> bytes | Promise[bytes | None] | None:
-        """Answer a request of whatever kind, as `handle` does."""
+        """Answer a request of any size, as `handle` does."""
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
             return in_order(promised(self._in_turns(_copied(request), exchange, over)), over)

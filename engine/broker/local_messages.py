@@ -4,8 +4,8 @@ Some handlers know the form of their API: they take requests as they read them f
 return bytes or regions of files. Brokers of one process exchange messages; here they are what they
 would be at the other end of a connection.
 
-`encoded_serve` sends every message through its bytes, as a connection does: whatever the two ways
-make different shows up as a difference between two runs of the same thing.
+`encoded_serve` sends every message through its bytes, as a connection does. The same run with and
+without it shows where the two ways differ.
 
 Source: D12.
 """

@@ -182,7 +182,7 @@ class Peers:
         settings: LinkSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
-        """`local` are the brokers of this process, filled by whoever starts and stops them.
+        """`local` are the brokers of this process, filled by the code that starts and stops them.
 
         `links` has the faults between brokers; None: there are never any.
         """

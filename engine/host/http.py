@@ -32,5 +32,5 @@ class Http(Protocol):
     """Sends requests to servers."""
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        """Return the response, whatever its status; raises HttpUnreachable if there is none."""
+        """Return the response of any status; raises HttpUnreachable if there is none."""
         ...

@@ -39,7 +39,7 @@ class RealHttp:
     """
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        """Return the response, whatever its status; raises HttpUnreachable if there is none."""
+        """Return the response of any status; raises HttpUnreachable if there is none."""
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
         from urllib.request import Request

@@ -38,7 +38,7 @@ def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance
 
 
 def moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
-    """Return the fewest moves by which bytes become level, whatever becomes of counts.
+    """Return the fewest moves by which bytes become level; counts may become uneven.
 
     Each broker that holds too much gives its largest replicas away until it does no longer.
     """

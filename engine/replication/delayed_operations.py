@@ -24,7 +24,7 @@ from engine.replication.ports import ReplicaManagerConfig
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-#: A fetch that waits, of whatever kind.
+#: A fetch that waits, one type for each way of serving it.
 AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
 
 

@@ -7,8 +7,8 @@ add ─> asked ──── one request for all that are due ────> taken
         └── next round <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
-One round at a time: whoever drives it asks the leader what `requested` returns, and brings the
-answers to `taken`. An answer counts while the partition stands where it was asked for; any other is
+One round at a time: the fetcher sends the leader what `requested` returns, and brings the answers
+to `taken`. An answer counts while the partition stands where it was asked for; any other is
 passed over. A failure of one partition never holds up the others.
 
 Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.

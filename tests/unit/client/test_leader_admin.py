@@ -22,7 +22,7 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 
 
 class ElectingCluster(FakeCluster):
-    """Elects whatever it is asked for but t-1; broker 2 may be the controller by now."""
+    """Elects leaders of all partitions but t-1; broker 2 may be the controller by now."""
 
     def __init__(self, highest: int = 2) -> None:
         super().__init__({"ElectLeaders": (0, highest)})

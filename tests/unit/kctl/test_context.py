@@ -117,7 +117,7 @@ def test_a_flag_comes_before_a_file_that_before_the_environment_and_what_is_kept
     assert Choice("b:9092", None, "-b") == place.choose("b:9092")
 
 
-def test_a_file_without_addresses_says_how_to_talk_to_whatever_is_chosen(place: Place) -> None:
+def test_a_file_without_addresses_says_how_to_talk_to_the_chosen_cluster(place: Place) -> None:
     file = place.properties("client.id=me\n")
     place.keep("prod")
     assert Choice("prod:9092", file, "current context prod", "prod", "id") == place.choose(

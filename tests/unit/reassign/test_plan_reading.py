@@ -16,7 +16,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("replicas", [((1, 2), (2, 1)), ((2, 3), (2, 1)), ((2, 3), (3, 1))])
-def test_a_plan_is_current_whatever_part_of_it_is_done(
+def test_a_plan_is_current_if_any_part_of_it_is_done(
     replicas: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:
     now = {TopicPartition("t", number): ids for number, ids in enumerate(replicas)}
