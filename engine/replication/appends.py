@@ -95,12 +95,10 @@ class Appends:
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         appended = Appended({}, {}, required_acks, must_spare_internal)
         effects = self._append_some(entries.items(), appended, origin)
-        results, required = appended.results, appended.required
-        if not required:
+        if not appended.required:
             self._perform(effects)
-            return results
-        # Each has just been looked at, and nothing has happened since.
-        promise = self._await(results, required, self._clock.monotonic_ms() + timeout_ms)
+            return appended.results
+        promise = self._complete_or_await(appended, self._clock.monotonic_ms() + timeout_ms)
         self._perform(effects)
         return promise
 
@@ -135,10 +133,24 @@ class Appends:
             effects += moved
         return effects
 
+    def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
+        """Let a produce wait, unless all that it would wait for is over by now.
+
+        A later partition of the request may have failed with the directory of an earlier one.
+        """
+        produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
+        promise = produce.promise
+        if self._is_stopped or produce.can_complete():
+            produce.force_complete()
+            produce.keep()
+        else:
+            self._watch(produce, appended.required)
+        return promise
+
     def _await(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
-        """Let a produce wait that cannot complete yet."""
+        """Let a produce wait that has just been looked at, and nothing has happened since."""
         produce = DelayedProduce(deadline_ms, results, required, self._find)
         promise = produce.promise
         self._watch(produce, required)
@@ -217,15 +229,8 @@ class Appends:
         if not appended.required:
             return appended.results
         await share.next()
-        produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
-        promise = produce.promise
         # Between two turns followers may have fetched, and leaders have changed.
-        if self._is_stopped or produce.can_complete():
-            produce.force_complete()
-            produce.keep()
-        else:
-            self._watch(produce, appended.required)
-        return promise
+        return self._complete_or_await(appended, deadline_ms)
 
     def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete delayed operations that wait for records which have just been appended."""

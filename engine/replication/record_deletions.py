@@ -72,8 +72,12 @@ class RecordDeletions:
             return results
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         deletion = DelayedDeleteRecords(deadline_ms, results, required, self._find)
-        # Each has just been looked at here too.
         promise = deletion.promise
-        self._watch(deletion, required)
+        # A later partition may have failed with the directory of an earlier one.
+        if deletion.can_complete():
+            deletion.force_complete()
+            deletion.keep()
+        else:
+            self._watch(deletion, required)
         self._perform(effects)
         return promise

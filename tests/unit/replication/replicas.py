@@ -192,7 +192,7 @@ def when_there(answer: Any, take: Callable[[Any], object]) -> None:
 
 
 class Broker:
-    """A manager with one partition, and all it answered."""
+    """A manager with one partition in its only log directory, and all it answered."""
 
     def __init__(self, isr: tuple[int, ...] = (1,), **more: Any) -> None:
         self.clock = ManualClock()
@@ -209,12 +209,17 @@ class Broker:
             moving=self.moving,
             deadlines=self.deadlines,
             leader_quota=self.quota,
-        )
+        )._replace(on_log_dir_offline=self._directory_failed)
         self.manager = ReplicaManager(self.clock, ports)
         self.partition = leader_of(isr, self.clock, **more)
         self.manager.add(self.partition)
         self.produced: list[dict[TopicPartition, ProduceResult]] = []
         self.fetches: list[FetchResults] = []
+
+    def _directory_failed(self, _failure: LogDirOffline) -> None:
+        """Let all partitions go: they are in one directory."""
+        for key in tuple(self.manager.partitions):
+            self.manager.mark_offline(key)
 
     def produce(
         self,

@@ -52,6 +52,19 @@ def bases_of(results: FetchResults) -> list[int]:
     return found
 
 
+def broker_whose_second_log_fails(monkeypatch: pytest.MonkeyPatch, operation: str) -> Broker:
+    """Return a broker with OTHER too, whose log fails with the directory of both."""
+    broker = Broker((1, 2))
+    other = leader_of((1, 2), broker.clock, log=log_of(OTHER))
+    broker.manager.add(other)
+
+    def fail(*_arguments: object, **_named: object) -> None:
+        raise LogDirOffline("/data", "append", "no such device", 5)
+
+    monkeypatch.setattr(other.log, operation, fail)
+    return broker
+
+
 # One broker, end to end
 
 
@@ -172,6 +185,31 @@ def test_an_append_that_commits_nothing_is_news_for_fetches_alone() -> None:
     assert (1, False) == (len(broker.fetches), deletion.is_kept)
     broker.manager.perform(fetched(broker.partition, 3))
     assert deletion.is_kept
+
+
+def test_a_produce_waits_for_no_partition_whose_directory_fails_at_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker = broker_whose_second_log_fails(monkeypatch, "append_as_leader")
+    broker.produce(sent(), to=(PARTITION, OTHER))
+    assert [56, 56] == broker.codes()
+    assert 0 == broker.manager.delayed_produce_count
+
+
+def test_a_deletion_waits_for_no_partition_whose_directory_fails_at_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker = broker_whose_second_log_fails(monkeypatch, "maybe_increment_log_start_offset")
+    broker.produce(sent(2), 1, to=(PARTITION, OTHER))
+    for key in (PARTITION, OTHER):
+        broker.manager.perform(fetched(broker.manager.find(key), 2))
+    # Its start rises no more: no effect of the second deletion is a look at it.
+    broker.manager.delete_records({PARTITION: 1}, 1000)
+    deletion = broker.manager.delete_records({PARTITION: 1, OTHER: 1}, 1000)
+    results: DeleteRecordsResults = {}
+    when_there(deletion, results.update)
+    assert [56, 56] == [result.error.code for result in results.values() if result.error]
+    assert 0 == broker.manager.delayed_delete_count
 
 
 @pytest.mark.parametrize("acks", [-1, 0, 1])
