@@ -132,9 +132,10 @@ def _take(
     try:
         for batch in batches_in(data, allow_partial_tail=True, position=position):
             first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
+            # Before its offsets are looked at: what is damaged is fetched again.
+            batch.ensure_valid()
             if first < next_offset or batch.last_offset < first:
                 raise UnexpectedAppendOffset(first, batch.last_offset, next_offset)
-            batch.ensure_valid()
             next_offset = batch.last_offset + 1
             batches.append(
                 ReplicaBatch(

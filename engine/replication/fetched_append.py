@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.log.local_log import LocalLog
 from engine.log.log_types import AppendInfo, UnexpectedAppendOffset
+from engine.log.replica_chunks import replica_chunks
 
 
 def append_fetched(log: LocalLog, batches: memoryview, now_ms: int) -> AppendInfo:
@@ -17,8 +18,10 @@ def append_fetched(log: LocalLog, batches: memoryview, now_ms: int) -> AppendInf
     try:
         return log.append_as_follower(batches, now_ms)
     except UnexpectedAppendOffset as error:
-        start, end = log.log_start_offset, log.log_end_offset
-        if start != end or not error.first_offset < end <= error.last_offset:
+        first, start, end = error.first_offset, log.log_start_offset, log.log_end_offset
+        if start != end or not 0 <= first < end <= error.last_offset:
             raise
-        log.restart_at(error.first_offset, now_ms, start)
+        # All of it is looked at first: what is refused leaves the log as it is.
+        replica_chunks(batches, log_end_offset=first, segment_bytes=log.config.segment_bytes)
+        log.restart_at(first, now_ms, start)
     return log.append_as_follower(batches, now_ms)

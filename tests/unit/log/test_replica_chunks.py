@@ -78,6 +78,7 @@ def last_delta(data: bytes, delta: int) -> bytes:
         (old(2, 3) + old(3), UnexpectedAppendOffset),
         (last_delta(batch(0), -1), UnexpectedAppendOffset),
         (changed(batch(0), -1, 7), CorruptMessage),
+        (batch(4, 2) + changed(batch(5), -1, 7), CorruptMessage),
         (changed(batch(0), 16, 3), CorruptMessage),
         (changed(batch(0), 11, 5), CorruptMessage),
         (batch(0) + bytes(80), CorruptMessage),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.log.log_types import UnexpectedAppendOffset
+from engine.log.validation import CorruptMessage
 from engine.replication.fetched_append import append_fetched
 from tests.unit.log.writing import NOW_MS, fill, new_log, sent
 
@@ -23,6 +24,33 @@ def test_an_empty_log_takes_no_batch_that_ends_before_its_start(start: int) -> N
     with pytest.raises(UnexpectedAppendOffset):
         append_fetched(log, sent(3), NOW_MS)
     assert (start, start) == (log.log_start_offset, log.log_end_offset)
+
+
+def damaged(batch: memoryview) -> bytes:
+    """Return a batch with a wrong checksum."""
+    content = bytearray(batch)
+    content[-1] ^= 0xFF
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [damaged(sent(3)), bytes(sent(3)) + damaged(sent(1, base_offset=3))],
+    ids=["the batch itself", "the next one"],
+)
+def test_a_damaged_batch_leaves_an_empty_log_as_it_is(records: bytes) -> None:
+    log = new_log()
+    log.restart_at(2, NOW_MS)
+    with pytest.raises(CorruptMessage):
+        append_fetched(log, memoryview(records), NOW_MS)
+    assert (2, 2) == (log.log_start_offset, log.log_end_offset)
+
+
+def test_no_log_starts_again_below_the_first_offset() -> None:
+    log = new_log()
+    with pytest.raises(UnexpectedAppendOffset):
+        append_fetched(log, sent(3, base_offset=-1), NOW_MS)
+    assert (0, 0) == (log.log_start_offset, log.log_end_offset)
 
 
 def test_a_log_with_records_takes_no_batch_that_lies_across_its_end() -> None:
