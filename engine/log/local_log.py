@@ -471,6 +471,12 @@ class LocalLog:
         self._flush.note_new_names()
         return segment
 
+    def raise_end(self, offset: int, now_ms: int) -> None:
+        """Let the log end at a later offset, with nothing before it: a segment starts there."""
+        assert offset > self.log_end_offset
+        self.roll(now_ms, offset)
+        self.log_end_offset = offset
+
     def flush(self, now_ms: int) -> None:
         """Make all that was appended durable, now; the recovery point moves to the log's end."""
         self._truncation.settle()

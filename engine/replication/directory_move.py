@@ -5,7 +5,8 @@
    each step  1 it ends before the log begins ──────> begun again at the log's start
               2 it has parted from the log ─────────> cut where they part (REPL-4)
               3 it is longer, without epochs ───────> cut to the log's end
-              4 it is shorter ──────────────────────> what comes next is copied
+              4 it is shorter ──────────────────────> what comes next is copied; its end
+                                                      rises where no records come next
               5 it has all ─────────────────────────> takes the log's place; the old one goes
 ```
 
@@ -113,6 +114,11 @@ class DirectoryMove:
             content = records.read()
         finally:
             records.release()
+        if not content:
+            # They were cleaned away, and what superseded them was truncated.
+            future.raise_end(log.log_end_offset, now_ms)
+            future.epochs.take_over(log.epochs)
+            return 0
         append_fetched(future, memoryview(content), now_ms)
         self._close_gaps()
         start = log.log_start_offset

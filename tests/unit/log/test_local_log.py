@@ -424,6 +424,25 @@ def test_flush_messages_flushes_on_its_own() -> None:
     assert log.recovery_point == 5
 
 
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_an_end_that_rose_without_records_is_there_at_the_next_start(
+    count: int, is_clean: bool
+) -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files)
+    fill(log, [count] if count else [])
+    before = batches_of(log)
+    log.raise_end(10, NOW_MS)
+    assert (0, 10, 0) == (log.log_start_offset, log.log_end_offset, log.read(2, 99).size_bytes)
+    log.close(NOW_MS)
+    known = log.recovery_point
+    again, _ = open_log(files, was_stopped_cleanly=is_clean, recovery_point=known)
+    assert (0, 10, before) == (again.log_start_offset, again.log_end_offset, batches_of(again))
+    fill(again, [1])
+    assert (10, 11) == (batches_of(again)[-1][0], again.log_end_offset)
+
+
 def test_an_empty_active_segment_does_not_roll() -> None:
     log = new_log()
     fill(log, [1])

@@ -12,7 +12,7 @@ from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace
 from engine.replication.following.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
-from tests.unit.log.writing import batches_of, fill, new_log, sent, sent_by
+from tests.unit.log.writing import batches_of, fill, log_that_lost_its_end, new_log, sent, sent_by
 from tests.unit.replication.replicas import leader_of, state
 
 
@@ -146,9 +146,29 @@ def moved(partition: Partition) -> LocalLog:
     """Return the log that takes the place of a partition's."""
     future = new_log()
     move = DirectoryMove(partition, future)
-    while move.step(1 << 20, 0) is not None:
-        pass
-    return future
+    for _ in range(20):
+        if move.step(1 << 20, 0) is None:
+            return future
+    pytest.fail("the move has no end")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_log_that_ends_behind_offsets_without_records_is_moved_with_its_end(count: int) -> None:
+    partition = leader_of(log=log_that_lost_its_end(count, 10))
+    before = batches_of(partition.log)
+    partition.log = moved(partition)
+    assert (0, 10) == (partition.log.log_start_offset, partition.log.log_end_offset)
+    assert before == batches_of(partition.log)
+    assert 10 == partition.append(sent(), 1).info.first_offset
+    assert 0 < partition.log.read(count, 1 << 20).size_bytes
+
+
+def test_epochs_without_records_are_known_where_the_end_rises_behind_the_records() -> None:
+    partition = leader_of(log=log_that_lost_its_end(2, 10))
+    partition.log.epochs.assign(3, 5)
+    entries = partition.log.epochs.entries
+    partition.log = moved(partition)
+    assert (10, entries) == (partition.log.log_end_offset, partition.log.epochs.entries)
 
 
 def test_a_leader_all_of_whose_records_are_deleted_knows_its_epoch_after_the_move() -> None:
