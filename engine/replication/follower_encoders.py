@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from engine.errors import StorageError
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.follower_session import SessionPosition
@@ -155,10 +156,17 @@ class RemoteEncoder(FollowerEncoder):
         """Answer the request, if that tells all that is new."""
         moved = self._moved
         moved.discard(partition.topic_partition)
-        if moved or not self._respond(partition, records):
+        if moved:
             return False
+        # Before the response leaves: the connection may end with it.
         self.is_requested = False
-        return True
+        try:
+            is_sent = self._respond(partition, records)
+        except StorageError:
+            self.is_requested = True
+            raise
+        self.is_requested = not is_sent
+        return is_sent
 
     def drop(self) -> None:
         """Let go of the session."""

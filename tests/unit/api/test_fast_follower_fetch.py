@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.host.ports import Connection
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
@@ -126,6 +127,17 @@ def test_a_deadline_between_two_requests_reads_nothing(leading: Leading) -> None
     frames = list(leading.follower.frames)
     leading.stage.pass_time(500)
     assert (0, frames) == (leading.parked_count, leading.follower.frames)
+
+
+def test_a_connection_that_ends_as_it_is_sent_to_leaves_nothing_parked(
+    leading: Leading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(connection: Connection, *_response: object) -> None:
+        connection.close("too many unsent bytes")
+
+    monkeypatch.setattr(type(leading.follower.connection), "send", refusing)
+    leading.append(T0)
+    assert (0, 0) == (leading.parked_count, leading.stage.manager.delayed_fetch_count)
 
 
 def test_a_new_epoch_ends_it_with_the_error(leading: Leading) -> None:
