@@ -230,11 +230,21 @@ class Fetch:
         if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
         params = self._params(request, exchange)
+        topic_ids = {
+            key.topic: it.topic_id_text
+            for (key, _), it in zip(wanted.specs, wanted.interesting, strict=True)
+            if it.topic_id_text is not None
+        }
         large_fetches = self._replica_manager.fetches.large
         reading = large_fetches.begin()
         try:
             await large_fetches.fetch(
-                params, wanted.specs, reading, share, partial(over.keep, None)
+                params,
+                wanted.specs,
+                reading,
+                share,
+                partial(over.keep, None),
+                topic_ids=topic_ids,
             )
             return await self._response_in_turns(context, wanted, reading, exchange, share)
         finally:

@@ -11,6 +11,7 @@ from engine.errors import ApiError, CorruptRecord, StorageError
 from engine.kafka_errors import (
     CORRUPT_MESSAGE,
     FENCED_LEADER_EPOCH,
+    INCONSISTENT_TOPIC_ID,
     INVALID_REQUIRED_ACKS,
     INVALID_TOPIC_EXCEPTION,
     KAFKA_STORAGE_ERROR,
@@ -126,6 +127,19 @@ class ReplicaStorageFailed(ApiError):
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(KAFKA_STORAGE_ERROR, f"{topic_partition}: {reason}")
         self.topic_partition = topic_partition
+
+
+class InconsistentTopicId(ApiError):
+    """A log belongs to another topic of the same name. Source: REPL-10."""
+
+    def __init__(self, topic_partition: TopicPartition, logged: str, expected: str) -> None:
+        super().__init__(
+            INCONSISTENT_TOPIC_ID,
+            f"the log of {topic_partition} is of the topic {logged}, not of {expected}",
+        )
+        self.topic_partition = topic_partition
+        self.logged = logged
+        self.expected = expected
 
 
 class ReplicaRecordsCorrupt(ApiError):

@@ -16,7 +16,7 @@ while others append.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.host.ports import Clock
 from engine.host.turns import Share
@@ -170,14 +170,17 @@ class LargeFetches:
         reading: Reading,
         share: Share,
         on_read: Callable[[], None],
+        *,
+        topic_ids: Mapping[str, str],
     ) -> None:
         """Read partitions as `Fetches.fetch` does, and wait where that would.
 
+        `topic_ids` are those that topics are asked for by, none for a topic that goes by its name.
         `on_read` is told when nothing is left but the wait. The reading is over if the broker has
         stopped meanwhile, or nobody waits any more.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-        await self._read(params, specs, reading, share, is_noting=True)
+        await self._read(params, specs, reading, share, topic_ids, is_noting=True)
         if reading.is_over() or not _must_wait(params, reading.results):
             return
         await share.next()
@@ -192,7 +195,7 @@ class LargeFetches:
         await self._wait(deadline_ms, params, waiting, reading, share, on_read)
         if not reading.is_over():
             await share.next()
-            await self._read(params, specs, reading, share, is_noting=False)
+            await self._read(params, specs, reading, share, topic_ids, is_noting=False)
 
     async def _read(
         self,
@@ -200,10 +203,11 @@ class LargeFetches:
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         reading: Reading,
         share: Share,
+        topic_ids: Mapping[str, str],
         *,
         is_noting: bool,
     ) -> None:
-        left = WhatIsLeft(params)
+        left = WhatIsLeft(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
                 await share.next()

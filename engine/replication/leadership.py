@@ -20,12 +20,16 @@ from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError, FencedError, StorageError
 from engine.host.ports import Clock
-from engine.kafka_errors import INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH
+from engine.kafka_errors import STALE_CONTROLLER_EPOCH
 from engine.log.directory.log_directory import LogDirectory
 from engine.log.directory.log_manager import LogManager
 from engine.log.tasks import Steps, take_all
 from engine.model import TopicPartition
-from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed
+from engine.replication.errors import (
+    FencedLeaderEpoch,
+    InconsistentTopicId,
+    ReplicaStorageFailed,
+)
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
@@ -58,19 +62,6 @@ class StaleLeaderOrder(ApiError):
         self.topic_partition = topic_partition
         self.requested = requested
         self.current = current
-
-
-class InconsistentTopicId(ApiError):
-    """A log belongs to an earlier topic of the same name. Source: REPL-10."""
-
-    def __init__(self, topic_partition: TopicPartition, logged: str, expected: str) -> None:
-        super().__init__(
-            INCONSISTENT_TOPIC_ID,
-            f"the log of {topic_partition} is of the topic {logged}, not of {expected}",
-        )
-        self.topic_partition = topic_partition
-        self.logged = logged
-        self.expected = expected
 
 
 class StopOrder(NamedTuple):

@@ -22,6 +22,7 @@ from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.effects import Effect
+from engine.replication.errors import InconsistentTopicId
 from engine.replication.follower_session import SessionPosition, is_unchanged
 from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.nearest_replica import NearestReplica
@@ -33,9 +34,11 @@ from engine.replication.ports import ReplicaManagerPorts
 class WhatIsLeft:
     """What a fetch may read yet, of which some partitions have been read."""
 
-    __slots__ = ("at_least_one_batch", "left_bytes")
+    __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
-    def __init__(self, params: FetchParams) -> None:
+    def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
+        #: Those that topics are asked for by: another may take a name between two calls.
+        self.topic_ids = topic_ids
         self.left_bytes = params.max_bytes
         #: Nothing was there so far: the first batch may be above the limits.
         self.at_least_one_batch = not params.is_max_bytes_hard
@@ -75,7 +78,11 @@ class PartitionReader:
         results: FetchResults = []
         for topic_partition, spec in specs:
             try:
-                partition = self._partitions.get(topic_partition) or self._find(topic_partition)
+                partition = (
+                    self._partitions.get(topic_partition) or self._find(topic_partition)
+                    if left is None
+                    else self._find_of_topic(topic_partition, left.topic_ids)
+                )
                 if session is not None and _is_left_out(
                     partition, params.replica_id, session[topic_partition], effects
                 ):
@@ -113,6 +120,16 @@ class PartitionReader:
         if left is not None:
             left.left_bytes, left.at_least_one_batch = left_bytes, at_least_one_batch
         return results
+
+    def _find_of_topic(
+        self, topic_partition: TopicPartition, topic_ids: Mapping[str, str]
+    ) -> Partition:
+        """Return a partition; raises InconsistentTopicId where another topic has the name now."""
+        partition = self._find(topic_partition)
+        requested, logged = topic_ids.get(topic_partition.topic), partition.log.topic_id
+        if requested is not None and logged is not None and logged != requested:
+            raise InconsistentTopicId(topic_partition, logged, requested)
+        return partition
 
     def read_now(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]

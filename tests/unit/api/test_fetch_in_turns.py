@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from engine.kafka_errors import INCONSISTENT_TOPIC_ID, NOT_LEADER_OR_FOLLOWER
 from engine.limits import PARTITIONS_AT_ONCE_MAX, SENDFILE_BYTES_MIN
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
@@ -135,6 +137,30 @@ def test_no_deletion_between_two_turns_is_missed(number: int) -> None:
     stage.in_turn(number, lambda: stage.manager.remove(TopicPartition("t", COUNT - 1)))
     rows = _rows(stage.fetch_all(max_wait_ms=FOR_EVER_MS))
     assert [0] * (COUNT - 1) + [6] == [row.error_code for row in rows]
+
+
+@pytest.mark.parametrize("number", TURNS)
+@pytest.mark.parametrize("max_wait_ms", [0, 500])
+def test_nobody_is_sent_records_of_a_topic_that_took_the_name_between_two_turns(
+    number: int, max_wait_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, borrowed = Stage(), borrowed_segments(monkeypatch)
+
+    def make_again() -> None:
+        stage.manager.remove(TopicPartition("t", COUNT - 1))
+        stage.root = "/other"
+        stage.add("t", COUNT - 1).log.topic_id = uuid_text(bytes(16))
+        stage.append(COUNT - 1, LARGE)
+
+    stage.in_turn(number, make_again)
+    answer = stage.fetch_all(max_wait_ms=max_wait_ms)
+    if answer is None:
+        stage.pass_time(500)
+        answer = stage.answer("Fetch", VERSION)
+    rows = _rows(answer)
+    assert [] == [row.partition_index for row in rows if row.records]
+    assert {row.error_code for row in rows} <= {0, NOT_LEADER_OR_FOLLOWER, INCONSISTENT_TOPIC_ID}
+    assert [] == borrowed
 
 
 def test_bytes_of_several_partitions_are_enough_together() -> None:
