@@ -12,6 +12,7 @@ to `taken`. An answer counts while the partition stands where it was asked for; 
 passed over. A failure of one partition never holds up the others.
 
 Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
+Differs: a `replica.fetch.backoff.ms` of 0 is 1.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ class FollowedPartitions:
         self._is_holding_back = False
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
+        # Never none: what is due again in the same turn would be asked for before others go on.
+        self._backoff_ms = max(1, self.config.backoff_ms)
         self._states: dict[TopicPartition, FetchState] = {}
         # Those whose position is that of the request on its way, or of the last one.
         self._asked: set[TopicPartition] = set()
@@ -226,7 +229,7 @@ class FollowedPartitions:
             if state.delayed_until_ms is not None
         ]
         if self._is_holding_back:
-            due.append(self._clock.monotonic_ms() + self.config.backoff_ms)
+            due.append(self._clock.monotonic_ms() + self._backoff_ms)
         return min(due, default=None)
 
     # Taking
@@ -424,6 +427,6 @@ class FollowedPartitions:
             self._rest(topic_partition)
 
     def _rest(self, topic_partition: TopicPartition) -> None:
-        until_ms = self._clock.monotonic_ms() + self.config.backoff_ms
+        until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
         self._put(topic_partition, self._states[topic_partition].delayed(until_ms))

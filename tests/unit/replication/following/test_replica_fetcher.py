@@ -12,6 +12,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.log.local_log import LocalLog
 from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.leader_end_point import LeaderEndPoint
 from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.wire.structs import Struct
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
@@ -42,6 +43,18 @@ def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
     assert 1 <= len(told) <= 2
     state = fetcher.followed.states[T0]
     assert state.delayed_until_ms is not None
+
+
+def test_a_leader_that_is_not_known_for_a_while_is_found_again_without_a_back_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, _ = followed(is_one_process=True, replica_fetch_backoff_ms="0")
+    with monkeypatch.context() as patch:
+        patch.setattr(LeaderEndPoint, "reach", lambda _leader: False)
+        cluster.pass_time(1000)
+    cluster.pass_time(100)
+    assert 0 == cluster.produce(1, 3).code()
+    assert 3 == cluster.partition(2).log.log_end_offset
 
 
 def test_a_silent_leader_is_waited_for_as_long_as_the_setting_says(
