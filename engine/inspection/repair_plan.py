@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
-from engine.errors import CorruptFile, CorruptRecord
+from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.inspection.check_epochs import compare_epochs
 from engine.inspection.findings import Findings
@@ -48,7 +48,6 @@ from engine.inspection.segment_recovery import (
     SegmentRecovery,
     recover_segment,
 )
-from engine.log.batch_scan import scan_batches
 from engine.log.directory import leader_epoch_checkpoint
 from engine.log.directory.leader_epoch_checkpoint import (
     EpochStart,
@@ -60,7 +59,7 @@ from engine.log.directory.leader_epoch_checkpoint import (
 from engine.log.directory.log_dir import PartitionFolder
 from engine.log.offset_index import read_offset_index
 from engine.log.producer_snapshot import read_producer_snapshot
-from engine.log.recovery.swap_recovery import plan_swaps
+from engine.log.recovery.swap_recovery import end_of_log_file, plan_swaps
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import encode_txn_index, read_txn_index
 from engine.naming import FileKind, SegmentFileName, parse_segment_file
@@ -127,26 +126,16 @@ class _Planner:
     # 1 leftovers
 
     def _plan_leftovers(self) -> None:
-        swaps = plan_swaps(self._layout, self._end_of)
+        swaps = plan_swaps(
+            self._layout,
+            lambda name: end_of_log_file(self._files, self._layout.file_path(name)),
+        )
         for name, reason in swaps.removed:
             self._actions.append(RemoveFile(name, reason))
         for name, target in swaps.renamed:
             self._actions.append(RenameFile(name, target, "a finished cleaning"))
         self._logs = dict(swaps.logs)
         self._present = dict(swaps.present)
-
-    def _end_of(self, name: str) -> int:
-        """Return the offset behind the last batch of a .log, its base offset without one."""
-        end = parse_segment_file(name).base_offset
-        file = self._files.open(self._layout.file_path(name))
-        try:
-            for _, batch in scan_batches(file):
-                end = batch.next_offset
-        except CorruptRecord:
-            pass  # what is behind it is no batch, so the end is where it was
-        finally:
-            file.close()
-        return end
 
     # 2 and 3 logs and their indexes
 

@@ -27,7 +27,6 @@ no index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -54,7 +53,7 @@ from engine.log.recovery.segment_replay import (
     SegmentOffsetsDisordered,
     SegmentReplay,
 )
-from engine.log.recovery.swap_recovery import plan_swaps
+from engine.log.recovery.swap_recovery import end_of_log_file, plan_swaps
 from engine.log.segment import Segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
@@ -64,7 +63,7 @@ from engine.log.tasks import LogHooks
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import read_txn_index
 from engine.model import TopicPartition
-from engine.naming import FileKind, parse_segment_file
+from engine.naming import FileKind
 
 _INT64_MAX = (1 << 63) - 1
 
@@ -184,7 +183,9 @@ class _Loader:
     def _finish_changes(self) -> PartitionFiles:
         directory = self._request.directory
         partition = list_partition_files(self._files, directory)
-        plan = plan_swaps(partition, lambda name: self._end_of(f"{directory}/{name}"))
+        plan = plan_swaps(
+            partition, lambda name: end_of_log_file(self._files, f"{directory}/{name}")
+        )
         for name, reason in plan.removed:
             self._lines.removed(f"{directory}/{name}", reason)
             self._files.remove(f"{directory}/{name}")
@@ -195,18 +196,6 @@ class _Loader:
             return partition
         self._files.sync_dir(directory)
         return list_partition_files(self._files, directory)
-
-    def _end_of(self, path: str) -> int:
-        end = parse_segment_file(posixpath.basename(path)).base_offset
-        file = self._files.open(path)
-        try:
-            for _, batch in scan_batches(file):
-                end = batch.next_offset
-        except CorruptRecord:
-            pass  # what is behind it is no batch, so the end is where it was
-        finally:
-            file.close()
-        return end
 
     def _open(self, base_offset: int) -> Segment:
         request = self._request

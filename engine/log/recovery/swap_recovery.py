@@ -20,11 +20,15 @@ Source: Kafka's LogLoader.load and LocalLog.replaceSegments; L8.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from engine.errors import CorruptRecord
+from engine.host.ports import Files
+from engine.log.batch_scan import scan_batches
 from engine.log.segment_files import INDEX_KINDS, PartitionFiles
-from engine.naming import FileKind, FileState, SegmentFileName
+from engine.naming import FileKind, FileState, SegmentFileName, parse_segment_file
 
 
 class SwapPlan(NamedTuple):
@@ -72,6 +76,20 @@ def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapP
             if parsed.kind is FileKind.LOG
         },
     )
+
+
+def end_of_log_file(files: Files, path: str) -> int:
+    """Return the offset behind the last batch of a .log, its base offset without one."""
+    end = parse_segment_file(posixpath.basename(path)).base_offset
+    file = files.open(path)
+    try:
+        for _, batch in scan_batches(file):
+            end = batch.next_offset
+    except CorruptRecord:
+        pass  # what is behind it is no batch, so the end is where it was
+    finally:
+        file.close()
+    return end
 
 
 def _sorted_leftovers(
