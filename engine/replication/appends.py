@@ -20,19 +20,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
-from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.host.turns import Share
 from engine.limits import ROWS_PER_SHARE
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
-from engine.replication.delayed_operations import DelayedOperations
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
-from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved
 from engine.replication.errors import InvalidRequiredAcks, InvalidTopic, NotLeaderOrFollower
-from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
+from engine.replication.partition_access import PartitionAccess
 
 VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
@@ -52,14 +49,8 @@ class Appended(NamedTuple):
 class Appends:
     """Appends to one broker's partitions."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        hosted: HostedPartitions,
-        delayed: DelayedOperations,
-        performer: EffectPerformer,
-    ) -> None:
-        self._clock = clock
+    def __init__(self, access: PartitionAccess) -> None:
+        self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._refused = hosted.refused_to_clients

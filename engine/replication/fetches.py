@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import (
@@ -25,13 +24,11 @@ from engine.replication.delayed_fetch import (
     WaitingPartition,
     release_results,
 )
-from engine.replication.delayed_operations import DelayedOperations
-from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect
 from engine.replication.follower_session import SessionPosition
-from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.large_fetch import LargeFetches
 from engine.replication.parked_fetch import LeaderSide, Park, ParkedFetch
+from engine.replication.partition_access import PartitionAccess
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replication_quota import ReplicationQuota
@@ -43,15 +40,9 @@ class Fetches:
     """Fetches of one broker's partitions."""
 
     def __init__(
-        self,
-        clock: Clock,
-        hosted: HostedPartitions,
-        delayed: DelayedOperations,
-        performer: EffectPerformer,
-        reader: PartitionReader,
-        leader_quota: ReplicationQuota,
+        self, access: PartitionAccess, reader: PartitionReader, leader_quota: ReplicationQuota
     ) -> None:
-        self._clock = clock
+        self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find = hosted.find
         self._perform = performer.perform
@@ -64,7 +55,7 @@ class Fetches:
             self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
         )
         #: Fetches of very many partitions.
-        self.large = LargeFetches(clock, hosted, delayed, performer, reader)
+        self.large = LargeFetches(access, reader)
 
     def fetch(
         self,

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.host.ports import Clock
 from engine.host.turns import Share
 from engine.limits import ROWS_PER_SHARE
 from engine.model import TopicPartition
@@ -29,11 +28,9 @@ from engine.replication.delayed_fetch import (
     WaitingPartition,
     release_results,
 )
-from engine.replication.delayed_operations import DelayedOperations
-from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect
-from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.partition import Partition
+from engine.replication.partition_access import PartitionAccess
 from engine.replication.partition_reader import PartitionReader, WhatIsLeft
 from engine.replication.partition_types import FetchParams, FetchSpec
 
@@ -129,17 +126,9 @@ class Reading:
 class LargeFetches:
     """The fetches of very many partitions of one broker."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        hosted: HostedPartitions,
-        delayed: DelayedOperations,
-        performer: EffectPerformer,
-        reader: PartitionReader,
-    ) -> None:
-        self._clock = clock
+    def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
+        self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find
-        self._delayed = delayed
         self._perform = performer.perform
         self._reader = reader
         self._readings: dict[Reading, None] = {}

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.errors import ApiError, StorageError
-from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import (
@@ -21,24 +20,16 @@ from engine.replication.delayed_delete_records import (
     DeleteRecordsResult,
     DeleteRecordsResults,
 )
-from engine.replication.delayed_operations import DelayedOperations
-from engine.replication.effect_performer import EffectPerformer
 from engine.replication.effects import Effect
 from engine.replication.errors import InvalidTopic
-from engine.replication.hosted_partitions import HostedPartitions
+from engine.replication.partition_access import PartitionAccess
 
 
 class RecordDeletions:
     """Deletions of records from one broker's partitions."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        hosted: HostedPartitions,
-        delayed: DelayedOperations,
-        performer: EffectPerformer,
-    ) -> None:
-        self._clock = clock
+    def __init__(self, access: PartitionAccess) -> None:
+        self._clock, hosted, delayed, performer = access
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._refused = hosted.refused_to_clients
         self._watch = delayed.watch_delete

@@ -27,6 +27,7 @@ from engine.replication.effects import ProposeIsr
 from engine.replication.fetches import Fetches
 from engine.replication.hosted_partitions import HostedPartitions
 from engine.replication.partition import Partition
+from engine.replication.partition_access import PartitionAccess
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import IsrDecision
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
@@ -55,9 +56,10 @@ class ReplicaManager:
             ports.on_waiting,
         )
         performer = EffectPerformer(hosted.partitions, delayed, ports)
-        self.appends = Appends(clock, hosted, delayed, performer)
-        self.fetches = Fetches(clock, hosted, delayed, performer, reader, ports.leader_quota)
-        deletions = RecordDeletions(clock, hosted, delayed, performer)
+        access = PartitionAccess(clock, hosted, delayed, performer)
+        self.appends = Appends(access)
+        self.fetches = Fetches(access, reader, ports.leader_quota)
+        deletions = RecordDeletions(access)
         # What the parts do is asked of the manager, without a further call.
         self.is_offline, self.find, self.answer_to = (
             hosted.is_offline,
