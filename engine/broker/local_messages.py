@@ -40,8 +40,7 @@ def response_of(row: ApiRow, version: int, response: Any) -> Any:
         try:
             body = b"".join(part_bytes(part) for part in response.parts)
         finally:
-            if response.on_sent is not None:
-                response.on_sent()
+            let_go(response)
     elif isinstance(response, EncodedRows):
         body = b"".join(with_rows(row.name, version, *response))
     elif isinstance(response, bytes):
@@ -49,6 +48,12 @@ def response_of(row: ApiRow, version: int, response: Any) -> Any:
     else:
         return response
     return message_codec(f"{row.name}Response", version).decode(memoryview(body))
+
+
+def let_go(response: Any) -> None:
+    """Let go what a handler's response holds open that nobody takes."""
+    if isinstance(response, EncodedResponse) and response.on_sent is not None:
+        response.on_sent()
 
 
 def encoded_serve(

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from engine.broker.local_messages import let_go
 from engine.client.errors import Unreachable
 from engine.host.each import do_each
 from engine.host.promise import Promise
@@ -45,6 +46,8 @@ class LocalRequests:
 
         def came() -> None:
             if owed not in self._owed:
+                if response.error is None:
+                    let_go(response.result())
                 return
             del self._owed[owed]
             if response.error is not None:

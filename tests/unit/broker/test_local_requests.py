@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.api.exchange import EncodedResponse
 from engine.broker.local_requests import LocalRequests
 from engine.client.errors import Unreachable
 from engine.errors import ConfigError, InvariantBroken
@@ -48,6 +49,20 @@ def test_what_a_stopping_controller_had_begun_is_asked_of_the_next_one(
     cluster.pass_time(5000)
     assert requested.is_kept
     assert 0 == requested.result().error_code
+
+
+@pytest.mark.parametrize("end", ["abandoned", "stopped"])
+def test_a_response_that_comes_too_late_keeps_no_file_open(end: str) -> None:
+    local = LocalRequests(lambda: 4)
+    response: Promise[EncodedResponse] = Promise()
+    owed = local.owe(response)
+    if end == "abandoned":
+        owed.abandon()
+    else:
+        local.end()
+    sent: list[str] = []
+    response.keep(EncodedResponse([b""], lambda: sent.append("let go")))
+    assert ["let go"] == sent
 
 
 class Owing:
