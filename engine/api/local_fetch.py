@@ -62,12 +62,14 @@ class AnswerLocalFetch:
             self._deps.replica_manager.partitions,
             self._deps.metadata_cache,
         )
-        id_texts = {topic: uuid_text(topic_id) for topic, topic_id in request.topic_ids.items()}
+        topic_ids = request.topic_ids
+        texts = {topic_id: uuid_text(topic_id) for topic_id in frozenset(topic_ids.values())}
         refused = {}
         for topic_partition in request.specs:
-            topic, _ = topic_partition
+            topic_id = topic_ids.get(topic_partition)
+            text = None if topic_id is None else texts[topic_id]
             here = partitions.get(topic_partition)
-            code = fetch_refusal(topic_partition, id_texts.get(topic), metadata_cache, here)
+            code = fetch_refusal(topic_partition, text, metadata_cache, here)
             if code:
                 refused[topic_partition] = LeaderAnswer(code)
         return refused

@@ -94,7 +94,7 @@ class FetchSessionHandler:
         self,
         specs: Mapping[TopicPartition, FetchSpec],
         moved: Set[TopicPartition],
-        topic_ids: Mapping[str, bytes],
+        topic_ids: Mapping[TopicPartition, bytes],
         give: Give | None = None,
         fast: FastExchange | None = None,
     ) -> Call:
@@ -104,20 +104,18 @@ class FetchSessionHandler:
         local leader has of one partition while the round waits, `fast` the responses of a remote
         one with which the session continues on the fast path.
         """
-        # As they are now: a topic may be gone by the time the request is written.
-        ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
         # What is only forgotten goes by what it was asked by.
-        uses_ids = all(key.topic in ids for key in specs) if specs else self._uses_ids
+        uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(version, specs, moved, ids if uses_ids else None)
+            return self._message(version, specs, moved, topic_ids if uses_ids else None)
 
         return Call(
             "Fetch",
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            local=LocalFetch(self._local_params, specs, ids, self._local, give),
+            local=LocalFetch(self._local_params, specs, topic_ids, self._local, give),
             fast=fast,
         )
 
@@ -126,13 +124,13 @@ class FetchSessionHandler:
         version: int,
         specs: Mapping[TopicPartition, FetchSpec],
         moved: Set[TopicPartition],
-        topic_ids: Mapping[str, bytes] | None,
+        topic_ids: Mapping[TopicPartition, bytes] | None,
     ) -> messages.FetchRequest:
         uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
             self._uses_ids = uses_ids
-        requested = {key: None if topic_ids is None else topic_ids[key.topic] for key in specs}
+        requested = {key: None if topic_ids is None else topic_ids[key] for key in specs}
         sent, forgotten = specs, dict[TopicPartition, bytes | None]()
         if not self.is_first:
             held = self._held
@@ -266,13 +264,12 @@ def _topics(
     topic_ids: Mapping[TopicPartition, bytes | None],
     version: int,
 ) -> list[messages.FetchRequest.FetchTopic]:
-    topics: dict[str, messages.FetchRequest.FetchTopic] = {}
+    topics: dict[tuple[str, bytes | None], messages.FetchRequest.FetchTopic] = {}
     for key, spec in specs.items():
-        name, index = key
-        topic = topics.get(name)
+        (name, index), topic_id = key, topic_ids[key]
+        topic = topics.get((name, topic_id))
         if topic is None:
-            topic = topics[name] = messages.FetchRequest.FetchTopic()
-            topic_id = topic_ids[key]
+            topic = topics[name, topic_id] = messages.FetchRequest.FetchTopic()
             if version >= FIRST_WITH_TOPIC_IDS and topic_id is not None:
                 topic.topic_id = topic_id
             else:

@@ -26,6 +26,7 @@ from engine.host.ports import Clock
 from engine.kafka_errors import NONE, kafka_error
 from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
+from engine.naming import uuid_bytes
 from engine.replication.following.fetch_state import (
     AppendFetched,
     AskLeaderEnds,
@@ -144,10 +145,20 @@ class FollowedPartitions:
             self._asked.discard(topic_partition)
         self._states[topic_partition] = state
 
-    def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
-        """Return the ids that local logs have of their topics, by name; some may have none."""
-        ids = {key.topic: self._logs.topic_id(key) for key in topic_partitions}
-        return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+    def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
+        """Return the ids that local logs have of their topics; some may have none."""
+        ids = {}
+        # Many logs are of one topic.
+        bytes_of: dict[str, bytes] = {}
+        for key in topic_partitions:
+            text = self._logs.topic_id(key)
+            if text is None:
+                continue
+            topic_id = bytes_of.get(text)
+            if topic_id is None:
+                topic_id = bytes_of[text] = uuid_bytes(text)
+            ids[key] = topic_id
+        return ids
 
     # Asking
 

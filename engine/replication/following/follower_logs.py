@@ -47,10 +47,10 @@ class FollowerLogs:
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else _local_replica_log(partition)
 
-    def topic_id(self, topic_partition: TopicPartition) -> bytes | None:
+    def topic_id(self, topic_partition: TopicPartition) -> str | None:
         """Return the id of a log's topic, None if it has none or is not here."""
         partition = self._replicas.partitions.get(topic_partition)
-        return None if partition is None else partition.log.topic_uuid
+        return None if partition is None else partition.log.topic_id
 
     def epoch_gap(self, topic_partition: TopicPartition, leader_epoch: int) -> EpochGap | None:
         """Return an epoch of a follower's log whose start only the leader knows, None without."""

@@ -118,13 +118,19 @@ class LeaderEndPoint:
         call = self.session.call(specs, self._followed.moved, topic_ids, give, self._fast)
         return self._ask(call)
 
-    def _topic_ids(self, specs: Mapping[TopicPartition, FetchSpec]) -> Mapping[str, bytes]:
-        """Return the ids of topics; the order to follow comes before the metadata that tell it."""
+    def _topic_ids(
+        self, specs: Mapping[TopicPartition, FetchSpec]
+    ) -> Mapping[TopicPartition, bytes]:
+        """Return the ids that partitions are asked for by; some may have none.
+
+        That of the local log, for the metadata may be of an earlier or a later topic of the name.
+        """
+        own = self._followed.topic_ids(specs)
+        if len(own) == len(specs):
+            return own
         known = self._ports.metadata_cache.topic_ids
-        missing = [
-            topic_partition for topic_partition in specs if topic_partition.topic not in known
-        ]
-        return {**known, **self._followed.topic_ids(missing)} if missing else known
+        others = {key: known[key.topic] for key in specs if key.topic in known}
+        return others | own
 
     def log_ends(
         self, requested: Mapping[TopicPartition, int]

@@ -19,7 +19,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 
 
 class LocalFetch(NamedTuple):
-    """What a follower asks its leader; topics that have no id are left out of `topic_ids`.
+    """What a follower asks its leader; logs that know no id are left out of `topic_ids`.
 
     `session` is that of the last answer, None for a first request. `give` takes what comes of one
     partition while the fetch waits; without it that ends the wait.
@@ -27,7 +27,7 @@ class LocalFetch(NamedTuple):
 
     params: FetchParams
     specs: Mapping[TopicPartition, FetchSpec]
-    topic_ids: Mapping[str, bytes]
+    topic_ids: Mapping[TopicPartition, bytes]
     session: LocalSession | None = None
     give: Give | None = None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from engine.host.promise import Promise
@@ -48,7 +46,8 @@ def requested(
     session: LocalSession | None = None,
 ) -> Promise[LocalFetched]:
     broker = cluster.brokers[broker_id]
-    ids: Any = broker.metadata_cache.topic_ids if topic_ids is None else topic_ids
+    by_name = broker.metadata_cache.topic_ids if topic_ids is None else topic_ids
+    ids = {key: by_name[key.topic]} if key.topic in by_name else {}
     return broker.serve_local("Fetch", 0, LocalFetch(params, {key: spec}, ids, session, ignore))
 
 

@@ -124,7 +124,7 @@ def test_a_fault_in_what_is_answered_at_the_stop_leaves_no_log_open(
     cluster.pass_time(2000)
     broker = cluster.brokers[1]
     params = FetchParams(-1, 60_000, 1, 10 << 20, Isolation.HIGH_WATERMARK)
-    ids = broker.metadata_cache.topic_ids
+    ids = {T0: broker.metadata_cache.topic_ids[T0.topic]}
     requested = broker.serve_local(
         "Fetch", 0, LocalFetch(params, {T0: FetchSpec(0, 1 << 20, 0)}, ids)
     )

@@ -14,7 +14,7 @@ from engine.wire.codec import message_codec
 from engine.wire.structs import message_class
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
-IDS = {"a": b"a" * 16, "b": b"b" * 16}
+IDS = {A: b"a" * 16, B: b"b" * 16}
 SPEC = FetchSpec(5, 100, 3, 2, 1)
 VERSION = 17
 
@@ -46,7 +46,7 @@ def test_the_first_request_has_all_and_who_asks() -> None:
     assert (0, 0) == (request.session_id, request.session_epoch)
     assert (2, 77) == (request.replica_state.replica_id, request.replica_state.replica_epoch)
     assert (9, 3, 10 << 20) == (request.max_wait_ms, request.min_bytes, request.max_bytes)
-    assert {IDS["a"]: [0], IDS["b"]: [1]} == requested(request)
+    assert {IDS[A]: [0], IDS[B]: [1]} == requested(request)
     row = request.topics[0].partitions[0]
     assert (5, 100, 3, 2, 1) == (
         row.fetch_offset,
@@ -63,8 +63,8 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     one.answers(response(9))
     request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, {A}, IDS))
     assert (9, 1) == (request.session_id, request.session_epoch)
-    assert {IDS["a"]: [0]} == requested(request)
-    assert {IDS["b"]: [1]} == forgotten(request)
+    assert {IDS[A]: [0]} == requested(request)
+    assert {IDS[B]: [1]} == forgotten(request)
     one.answers(response(9))
     request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, set(), IDS))
     assert (9, 2, {}, {}) == (
@@ -83,7 +83,7 @@ def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     assert one.holds_partitions
     request = message_of(one.call({}, set(), IDS))
     assert (9, 1, {}) == (request.session_id, request.session_epoch, requested(request))
-    assert {IDS["a"]: [0]} == forgotten(request)
+    assert {IDS[A]: [0]} == forgotten(request)
     assert not one.holds_partitions
 
 
@@ -100,21 +100,20 @@ def test_what_went_by_name_is_forgotten_by_name() -> None:
     ]
 
 
-def test_a_topic_may_go_before_its_request_is_written() -> None:
-    ids = dict(IDS)
-    call = session().call({A: SPEC}, set(), ids)
-    # Whoever is not connected yet writes its request later.
-    del ids["a"]
-    assert {IDS["a"]: [0]} == requested(message_of(call))
+def test_partitions_of_two_topics_of_a_name_go_by_the_id_of_each() -> None:
+    one, other = session(), TopicPartition("a", 1)
+    ids = {**IDS, other: b"z" * 16}
+    request = message_of(one.call({A: SPEC, other: SPEC}, set(), ids))
+    assert {IDS[A]: [0], b"z" * 16: [1]} == requested(request)
 
 
 def test_a_topic_that_was_made_again_is_forgotten_and_asked_for() -> None:
     one = session()
     message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
-    request = message_of(one.call({A: SPEC}, set(), {"a": b"z" * 16}))
+    request = message_of(one.call({A: SPEC}, set(), {A: b"z" * 16}))
     assert {b"z" * 16: [0]} == requested(request)
-    assert {IDS["a"]: [0]} == forgotten(request)
+    assert {IDS[A]: [0]} == forgotten(request)
 
 
 def test_a_lost_session_begins_again() -> None:
@@ -125,14 +124,14 @@ def test_a_lost_session_begins_again() -> None:
     assert not one.is_first
     assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
-    assert {IDS["a"]: [0]} == requested(message_of(one.call({A: SPEC}, set(), IDS)))
+    assert {IDS[A]: [0]} == requested(message_of(one.call({A: SPEC}, set(), IDS)))
 
 
 def test_without_a_session_every_request_is_a_first_one() -> None:
     one = session()
     for _ in range(2):
         request = message_of(one.call({A: SPEC}, set(), IDS))
-        assert (0, 0, {IDS["a"]: [0]}) == (
+        assert (0, 0, {IDS[A]: [0]}) == (
             request.session_id,
             request.session_epoch,
             requested(request),
@@ -144,7 +143,7 @@ def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     one = session()
     message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
-    call = one.call({A: SPEC, B: SPEC}, set(), {"a": IDS["a"]})
+    call = one.call({A: SPEC, B: SPEC}, set(), {A: IDS[A]})
     assert 12 == call.highest
     request = message_of(call, 12)
     assert ["a", "b"] == [topic.topic for topic in request.topics]
@@ -164,7 +163,7 @@ def test_answers_are_found_by_id_and_by_name() -> None:
         partition_index=1, diverging_epoch=kind.EpochEndOffset(epoch=1, end_offset=4)
     )
     topics = [
-        kind.FetchableTopicResponse(topic_id=IDS["a"], partitions=[row]),
+        kind.FetchableTopicResponse(topic_id=IDS[A], partitions=[row]),
         kind.FetchableTopicResponse(topic="b", partitions=[parted]),
     ]
     one = session()

@@ -430,7 +430,7 @@ def test_a_log_tells_the_id_of_its_topic() -> None:
     pair = Pair().begin()
     assert {} == pair.followed.topic_ids([PARTITION])
     pair.own.log.topic_id = uuid_text(bytes(15) + b"1")
-    assert {PARTITION.topic: bytes(15) + b"1"} == pair.followed.topic_ids([PARTITION])
+    assert {PARTITION: bytes(15) + b"1"} == pair.followed.topic_ids([PARTITION])
 
 
 def test_records_with_a_wrong_checksum_are_asked_for_again(

@@ -11,9 +11,11 @@ from engine.client.errors import Unreachable
 from engine.host.promise import Promise
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.log.local_log import LocalLog
+from engine.naming import uuid_text
 from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
 from engine.replication.following.leader_end_point import LeaderEndPoint
 from engine.replication.following.replica_fetcher import ReplicaFetcher
+from engine.replication.partition_types import PartitionState
 from engine.wire.structs import Struct
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.host.listening import Told
@@ -134,6 +136,37 @@ def test_a_watermark_that_was_passed_over_comes_again(is_one_process: bool) -> N
     fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
+
+
+def make_again(cluster: MemoryCluster, topic_id: bytes) -> None:
+    """Let broker 1 lead a new topic of the name, and broker 2 know of it but follow the old one."""
+    storage, epoch = cluster.brokers[1].storage, cluster.partition(1).leader_epoch
+    storage.replica_manager.remove(T0)
+    storage.logs.delete([T0])
+    for broker in cluster.brokers.values():
+        cache = broker.metadata_cache
+        known = {T0: cache.partition(T0)}
+        cache.update(cache.controller_id, list(cache.brokers.values()), known, {"t": topic_id})
+    state = PartitionState(1, epoch, (1, 2), 0, (1, 2))
+    results = storage.leadership.apply({T0: state}, frozenset([T0]), {"t": uuid_text(topic_id)})
+    assert {T0: None} == results
+
+
+@pytest.mark.parametrize("is_one_process", [True, False])
+def test_a_follower_of_a_topic_takes_no_records_of_another_that_has_its_name(
+    is_one_process: bool,
+) -> None:
+    cluster, _ = followed(is_one_process=is_one_process)
+    assert 0 == cluster.produce(1, 3).code()
+    cluster.pass_time(1000)
+    before = cluster.content(2)
+    make_again(cluster, bytes(15) + b"7")
+    cluster.pass_time(3000)
+    requested = [cluster.produce(1, 2) for _ in range(3)]
+    cluster.pass_time(3000)
+    assert before == cluster.content(2)
+    assert (6, 0) == (cluster.partition(1).log.log_end_offset, cluster.partition(1).high_watermark)
+    assert [None] * 3 == [each.code() for each in requested], "who is in sync has not got them"
 
 
 @pytest.mark.parametrize("is_one_process", [True, False])
