@@ -12,6 +12,7 @@ A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names an
 order), and any prefix is a log: what is still named is a run of whole segments, an epoch that
 starts behind the end is dropped by the loader, and a recovery point above the end counts as the
 end. Only an append on top of a cut that is not durable would be lost in what the disk still has.
+What a killed process has left owing, the next one pays as it loads the log (`loader.py`).
 
 Source: LOG-12; KAFKA-15046. Differs: Kafka writes epochs later and syncs no cut.
 """

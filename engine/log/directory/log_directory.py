@@ -211,6 +211,7 @@ class LogDirectory:
             raise
         failed_keys = {log.topic_partition for log in failed}
         self._keep_lines(state, failed_keys)
+        self._lower_recovery_points(state, logs)
         self.cleaner_points.keep(logs.keys() | failed_keys)
         return LoadedDirectory(
             logs,
@@ -230,6 +231,14 @@ class LogDirectory:
             name: {key: offset for key, offset in offsets.items() if key in partitions}
             for name, offsets in state.checkpoints.items()
         }
+
+    def _lower_recovery_points(
+        self, state: LogDirState, logs: Mapping[TopicPartition, LocalLog]
+    ) -> None:
+        """Write the recovery points down if a log ends below its own: what comes is not flushed."""
+        written = {key: state.offset(RECOVERY_POINTS, key) or 0 for key in logs}
+        if any(log.recovery_point < written[key] for key, log in logs.items()):
+            self.write_recovery_points(logs.values)
 
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
         """Write down up to where each log of this directory is flushed.

@@ -6,7 +6,7 @@
               read, the log is cut at the first bad one, later segments go
               else: only where an index is missing or no good
 3 ends        log end = behind the last batch; log start = checkpoint, or the first segment's base;
-              a log that ends below its start is emptied
+              a log that ends below its start is emptied; after an unclean stop the end is synced
 4 epochs      cut at both ends; without a good file, taken from the batches
 5 producers   newest good snapshot, then the batches behind it; a snapshot at the end
 ```
@@ -161,6 +161,8 @@ class _Loader:
         if not request.was_stopped_cleanly:
             self._recover_unflushed()
         end = self._settled_end()
+        if not request.was_stopped_cleanly:
+            self._sync_cut()
         start = max(request.log_start_offset, self._segments.first.base_offset)
         if self._epochs.truncate_from_end(end):
             self._epochs.write()
@@ -434,6 +436,15 @@ class _Loader:
             )
         )
         return request.log_start_offset
+
+    def _sync_cut(self) -> None:
+        """Make a cut durable that a killed process may have owed the disk.
+
+        What it cut off is not read here, and would be there again, below new epochs, if the power
+        went after the next append. See `log_truncation.py`.
+        """
+        self._files.sync_dir(self._request.directory)
+        self._segments.active.sync(with_indexes=False)
 
     # 4 epochs
 

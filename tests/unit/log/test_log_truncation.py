@@ -149,6 +149,15 @@ def test_a_log_whose_tasks_run_at_once_is_durable_at_once() -> None:
     assert 5 == open_log(files.after_crash())[0].log_end_offset
 
 
+def test_the_next_life_of_a_killed_process_makes_its_cut_durable() -> None:
+    stage = Stage()
+    stage.log.truncate_to(10, NOW_MS)
+    again, _ = open_log(stage.files, SMALL)
+    again.append_as_leader(sent(1), 9, NOW_MS)
+    after_power_cut, _ = open_log(stage.files.after_crash())
+    assert 10 == after_power_cut.log_end_offset
+
+
 def test_a_log_is_renamed_once_its_cut_is_durable() -> None:
     stage = Stage()
     stage.log.truncate_to(12, NOW_MS)

@@ -22,6 +22,7 @@ from engine.log.directory.offset_checkpoint import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
+    encode_offsets,
     read_offsets,
 )
 from engine.log.log_config import LogConfig
@@ -495,6 +496,20 @@ def test_a_truncation_is_written_down_before_anything_else() -> None:
     manager.checkpoint_recovery_points()
     log.truncate_to(20, NOW_MS)
     assert read_offsets(host.files, f"{A}/{RECOVERY_POINTS}") == {T0: 20}
+
+
+def test_a_recovery_point_above_the_end_of_a_log_is_lowered_before_it_grows() -> None:
+    host = Host()
+    host.started(dirs=(A,)).stop()
+    for key in (T0, T1):
+        host.files.make_dir(f"{A}/{key}")
+        handle = host.files.open(f"{A}/{key}/{0:020d}.log", write=True, create=True)
+        handle.append((batch(0, 3), batch(3, 2)))
+    points = encode_offsets({T0: 9, T1: 4})
+    host.files.replace_file(f"{A}/{RECOVERY_POINTS}", points)
+    host.files.remove(f"{A}/.kafka_cleanshutdown")
+    host.started(dirs=(A,))
+    assert {T0: 5, T1: 4} == read_offsets(host.files, f"{A}/{RECOVERY_POINTS}")
 
 
 def test_a_directory_of_another_making_is_served() -> None:
