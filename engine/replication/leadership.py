@@ -145,6 +145,7 @@ class Leadership:
     ) -> ApiError | None:
         """Take the role in one partition; see `apply`. After the last one `is_informed` is set."""
         try:
+            self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
                 self._set_stray_aside(topic_partition, topic_id)
             partition = self._find(topic_partition, state, is_new=is_new)
@@ -164,6 +165,16 @@ class Leadership:
         if state.leader_epoch < partition.leader_epoch:
             raise StaleLeaderOrder(topic_partition, state.leader_epoch, partition.leader_epoch)
         return partition
+
+    def _check_online(self, topic_partition: TopicPartition) -> None:
+        """Raise ReplicaStorageFailed for a replica that was offline once since the broker began.
+
+        Its files are still there, and come back with their directory: an empty log in another one
+        would be taken for them, also where the controller calls the replica new.
+        Source: HostedPartition.Offline in ReplicaManager.becomeLeaderOrFollower and stopReplicas.
+        """
+        if self._replicas.is_offline(topic_partition):
+            raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
 
     def _set_stray_aside(self, topic_partition: TopicPartition, topic_id: str) -> None:
         """Put a log of an earlier topic aside, and make an empty one in its place.
@@ -231,10 +242,8 @@ class Leadership:
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
         """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""
-        is_removed = order.is_deleted and self._logs.failed.is_damaged(topic_partition)
-        if self._replicas.is_offline(topic_partition) and not is_removed:
-            # Its files are still there, and come back with their directory.
-            raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
+        if not (order.is_deleted and self._logs.failed.is_damaged(topic_partition)):
+            self._check_online(topic_partition)
         partition = self._replicas.partitions.get(topic_partition)
         has_epoch = order.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE)
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:

@@ -171,6 +171,17 @@ def test_a_replica_in_a_failed_directory_is_not_said_to_be_deleted() -> None:
         assert 56 == error.code
 
 
+def test_a_replica_in_a_failed_directory_begins_nowhere_else_though_it_is_said_to_be_new() -> None:
+    # A controller that takes over amid a move says so again of a replica that is there by now.
+    stage = Stage()
+    stage.lead(T0)
+    fill(stage.logs.logs[T0], [3])
+    stage.logs.take_offline("/a", LogDirOffline("/a", "write", "no space", 28))
+    assert [56] == stage.lead(T0, epoch=6)
+    assert stage.replicas.is_offline(T0)
+    assert not stage.files.exists("/b/t-0")
+
+
 def test_a_failing_directory_is_its_partitions_error_alone() -> None:
     stage = Stage()
     stage.lead(T0, T1)
