@@ -7,7 +7,8 @@
 | APPEND | elements that are not there yet, behind those that are |
 | SUBTRACT | each element named is taken out once |
 
-A list that is not set starts from the default of its key, and not from the broker's value.
+A list that is not set starts from the default of its key, and not from the broker's value. Empty
+elements count as any other, but for those at the end of a text: they are none, as Java splits.
 
 Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
 Kafka fails at a list of an unknown key and at an unknown operation, and has no code for that.
@@ -78,11 +79,11 @@ def apply_operations(
             changed[name] = value
         elif operation == Operation.APPEND:
             old = _elements(name, operation, changed, keys)
-            new = [element for element in value.split(",") if element not in old]
+            new = [element for element in _split(value) if element not in old]
             changed[name] = ",".join(old + new)
         elif operation == Operation.SUBTRACT:
             left = _elements(name, operation, changed, keys)
-            for element in value.split(","):
+            for element in _split(value):
                 if element in left:
                     left.remove(element)
             changed[name] = ",".join(left)
@@ -101,4 +102,9 @@ def _elements(
         verb = Operation(operation).name.lower()
         raise InvalidConfiguration(f"Config value {verb} is not allowed for config key: {name}")
     text = current.get(name, key.default)
-    return text.split(",") if text else []
+    return _split(text) if text else []
+
+
+def _split(text: str) -> list[str]:
+    """Return a list's elements; raw, with their blanks. Source: String.split of Java."""
+    return text.rstrip(",").split(",") if text.strip(",") or not text else []

@@ -69,7 +69,8 @@ _RELEASE_STEPS = {
 }
 #: A release that is not out yet can be named only with its step.
 _UNRELEASED = "4.0"
-_REPLICAS = re.compile(r"[0-9]+:[0-9]+", re.A)
+#: Kafka takes empty elements too. Source: ThrottledReplicaListValidator.
+_REPLICAS = re.compile(r"(?:[0-9]+:[0-9]+)?", re.A)
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 # No number of 64 bits is longer; more digits would only cost time.
 _DIGITS_MAX = 400
@@ -207,7 +208,7 @@ def _is_release(value: ConfigValue) -> bool:
 
 def _are_replicas(value: ConfigValue) -> bool:
     assert isinstance(value, tuple)
-    return value in ((), ("*",)) or all(_REPLICAS.fullmatch(element) for element in value)
+    return "".join(value) == "*" or all(_REPLICAS.fullmatch(element) for element in value)
 
 
 def _shown(key: ConfigKey, text: str) -> str:

@@ -69,6 +69,33 @@ def test_a_list_that_is_set_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "operation", "value", "expected"),
+    [
+        ("0:1", APPEND, "2:1,", "0:1,2:1"),
+        ("0:1", APPEND, "2:1,,", "0:1,2:1"),
+        ("0:1", APPEND, ",", "0:1"),
+        ("0:1", APPEND, "", "0:1,"),
+        ("0:1", APPEND, ",2:1", "0:1,,2:1"),
+        ("0:1,", APPEND, "2:1", "0:1,2:1"),
+        (",0:1", APPEND, "", ",0:1"),
+        ("", APPEND, ",", ""),
+        ("", APPEND, "2:1", "2:1"),
+        (",0:1", SUBTRACT, ",,", ",0:1"),
+        (",0:1", SUBTRACT, "", "0:1"),
+        ("0:1,", SUBTRACT, "0:1", ""),
+    ],
+)
+def test_empty_elements_at_the_end_of_a_list_are_none(
+    before: str, operation: int, value: str, expected: str
+) -> None:
+    stage = Stage()
+    key = "leader.replication.throttled.replicas"
+    stage.put("topics/clicks", {key: before})
+    assert OK == stage.operate(TOPIC, "clicks", (operation, key, value))
+    assert {key: expected} == stage.stored("topics/clicks")
+
+
+@pytest.mark.parametrize(
     ("operation", "key", "value", "message"),
     [
         (SET, "no.such.key", "1", "Unknown topic config name: no.such.key"),

@@ -69,6 +69,9 @@ T = ConfigType
         (key_of(T.LIST, "replicas"), "*", ("*",), "*"),
         (key_of(T.LIST, "replicas"), "0:1,1:2", ("0:1", "1:2"), "0:1,1:2"),
         (key_of(T.LIST, "replicas"), "", (), ""),
+        (key_of(T.LIST, "replicas"), ",0:1,,", ("", "0:1", "", ""), ",0:1,,"),
+        (key_of(T.LIST, "replicas"), ",", ("", ""), ","),
+        (key_of(T.LIST, "replicas"), "*,", ("*", ""), "*,"),
     ],
 )
 def test_a_text_is_read_and_written_as_kafka_does(
