@@ -20,7 +20,13 @@ from typing import TypeAlias
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnknownTopic
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
+from engine.config.change import (
+    check_broker_change,
+    check_local_retention,
+    check_security_protocols,
+    check_thread_counts,
+    is_encrypted,
+)
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
@@ -98,6 +104,8 @@ def _check_broker(
         after = settings.with_dynamic(settings.dynamic_broker, changed)
     config = BrokerConfig.of(after)
     check_thread_counts(settings, after, [listener.name for listener in config.bound_listeners])
+    check_local_retention(settings, after)
+    check_security_protocols(BrokerConfig.of(settings), config)
 
 
 def _check_passwords(

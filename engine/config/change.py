@@ -11,11 +11,13 @@
 
 `max.connections` and `max.connection.creation.rate` must be above 0, also those of a listener. A
 number of threads must also stay within half and double of what it is: of what counts, so that one
-set for all changes nothing where the broker has its own. Passwords lie encrypted in a znode:
-whatever key ends as that of one does, a plug-in's too.
+set for all changes nothing where the broker has its own. What is kept on the disk of tiered logs
+may not become more than what is kept of them in all, and a listener keeps its security protocol.
+Passwords lie encrypted in a znode: whatever key ends as that of one does, a plug-in's too.
 
-Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool,
-ListenerConnectionQuota.validateReconfiguration; a real broker's answers (`configs.md`).
+Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig,
+DynamicListenerConfig, ListenerConnectionQuota.validateReconfiguration; a real broker's answers
+(`configs.md`).
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from engine.config.broker_config import BrokerConfig
 from engine.config.key import UpdateMode, broker_keys
 from engine.config.settings import BrokerSettings, known_key
+from engine.config.topic_config import TopicConfig
 from engine.config.value import HIDDEN, parse_value
 from engine.errors import ConfigError
 
@@ -59,6 +63,8 @@ _POOLS = (
     "log.cleaner.threads",
 )
 _OF_A_LISTENER = "num.network.threads"
+#: Retention without a limit; local retention that is that of the whole log.
+_NO_LIMIT, _AS_IN_ALL = -1, -2
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
@@ -81,6 +87,36 @@ def check_thread_counts(
     for listener in listeners:
         own = f"{LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
         _check_threads(own, _network_threads(before, own), _network_threads(after, own))
+
+
+def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None:
+    """Raise ConfigError if local retention is changed to more than retention, or retention to less.
+
+    What a broker was started with may be so already, and stays.
+    """
+    for kind in ("ms", "bytes"):
+        kept, local = _retention(after, kind)
+        if (kept, local) == _retention(before, kind) or kept == _NO_LIMIT or local == _AS_IN_ALL:
+            continue
+        whole = f"log.retention.{kind}"
+        name = f"log.local.retention.{kind}"
+        if local == _NO_LIMIT:
+            raise ConfigError(
+                name, local, f"Value must not be -1 as {whole} value is set as {kept}."
+            )
+        if local > kept:
+            rule = f"Value must not be more than {whole} property value: {kept}"
+            raise ConfigError(name, local, rule)
+
+
+def check_security_protocols(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Raise ConfigError if a listener that is there would get another security protocol."""
+    protocols = {one.name: one.security_protocol for one in before.bound_listeners}
+    for name, _, _, protocol in after.bound_listeners:
+        if protocols.get(name, protocol) != protocol:
+            rule = f"Security protocol cannot be updated for existing listener {name}"
+            text = after.listener_security_protocol_map
+            raise ConfigError("listener.security.protocol.map", text, rule)
 
 
 def is_encrypted(name: str) -> bool:
@@ -117,6 +153,14 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 def _check_threads(name: str, old: int, new: int) -> None:
     if new != old and (new < 1 or new < old // 2 or new > old * 2):
         raise ConfigError(name, new, f"must be at least 1 and within half and double of {old}")
+
+
+def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
+    """Return how much of a log is kept in all, and how much of it on the disk."""
+    logs = TopicConfig.of({}, settings)
+    if kind == "ms":
+        return logs.retention_ms, logs.local_retention_ms
+    return logs.retention_bytes, logs.local_retention_bytes
 
 
 def _network_threads(settings: BrokerSettings, own_name: str) -> int:

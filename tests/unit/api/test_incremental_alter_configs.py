@@ -308,6 +308,56 @@ def test_threads_of_all_may_be_set_where_a_broker_has_its_own() -> None:
     assert OK == stage.operate(BROKER, "", (SET, "num.io.threads", "100"))
 
 
+@pytest.mark.parametrize("name", ["1", ""])
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"log.local.retention.ms": "604800000"}, None),
+        ({"log.local.retention.ms": "604800001"}, "Value must not be more than log.retention.ms"),
+        ({"log.local.retention.ms": "-2"}, None),
+        ({"log.local.retention.ms": "-1"}, "Value must not be -1 as log.retention.ms"),
+        ({"log.local.retention.ms": "-1", "log.retention.ms": "-1"}, None),
+        ({"log.local.retention.ms": "5", "log.retention.ms": "4"}, "must not be more than"),
+        ({"log.local.retention.bytes": "5"}, None),
+        ({"log.local.retention.bytes": "-1"}, None),
+        ({"log.local.retention.bytes": "5", "log.retention.bytes": "5"}, None),
+        ({"log.local.retention.bytes": "5", "log.retention.bytes": "4"}, "must not be more than"),
+        ({"log.local.retention.bytes": "-1", "log.retention.bytes": "4"}, "must not be -1"),
+    ],
+)
+def test_no_more_of_a_log_is_kept_on_the_disk_than_in_all(
+    name: str, settings: dict[str, str], refused: str | None
+) -> None:
+    changes = [(SET, key, value) for key, value in settings.items()]
+    code, message = Stage().operate(BROKER, name, *changes)
+    assert (0 if refused is None else 42) == code
+    assert (refused or "") in (message or "")
+
+
+def test_less_of_a_log_is_not_kept_in_all_than_on_the_disk() -> None:
+    stage = Stage()
+    assert OK == stage.operate(BROKER, "1", (SET, "log.local.retention.bytes", "5"))
+    stage.settings = stage.settings.with_dynamic({"log.local.retention.bytes": "5"}, {})
+    assert 42 == stage.operate(BROKER, "1", (SET, "log.retention.bytes", "4"))[0]
+    assert OK == stage.operate(BROKER, "1", (SET, "log.retention.bytes", "5"))
+
+
+def test_a_brokers_file_may_say_that_more_is_kept_on_the_disk_than_in_all() -> None:
+    stage = Stage()
+    retention = {"log.local.retention.ms": "5", "log.retention.ms": "4"}
+    stage.settings = BrokerSettings(STATIC | retention)
+    assert OK == stage.operate(BROKER, "1", (SET, "log.cleaner.threads", "2"))
+
+
+def test_a_listener_keeps_its_security_protocol() -> None:
+    stage = Stage()
+    key = "listener.security.protocol.map"
+    code, message = stage.operate(BROKER, "1", (SET, key, "PLAINTEXT:SASL_PLAINTEXT"))
+    assert 42 == code
+    assert "Security protocol cannot be updated for existing listener PLAINTEXT" in str(message)
+    assert OK == stage.operate(BROKER, "1", (SET, key, "plaintext:plaintext,NEW:SSL"))
+
+
 def test_validation_alone_writes_nothing() -> None:
     stage = Stage()
     assert OK == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1000"), validate_only=True)
