@@ -11,7 +11,7 @@
 | else | `Invalid value abc for configuration x: ` and our reason |
 
 Source: ConfigDef and LogConfig of 3.9.1, asked for each of these.
-Differs: blanks around a number are not shown.
+Differs: a number too large for a double is none, Kafka shows it as Infinity.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from __future__ import annotations
 import re
 
 from engine.config.key import ConfigKey, ConfigType, topic_keys
-from engine.config.value import java_double_text
+from engine.config.value import java_double_text, parse_value
 from engine.errors import ConfigError
 
 _RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
 _CHOICE = re.compile(r"(?:any case )?\[(.*)\]")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.A)
-_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+_INTEGERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG))
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
 _CONFLICT = re.compile(r"must not exceed max\.compaction\.lag\.ms \(([0-9]+)\)", re.A)
 _REPLICA_LIST = (
@@ -47,7 +46,7 @@ def config_message(error: ConfigError) -> str:
 
 
 def _shown(key: ConfigKey, error: ConfigError) -> str:
-    text = str(error.value)
+    text = str(error.value).strip()
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
         return java_double_text(number)
@@ -67,7 +66,7 @@ def _why(key: ConfigKey, error: ConfigError) -> str:
         if text.lower() not in ("true", "false"):
             return "Expected value to be either true or false"
         return error.rule
-    if key.type in _BITS or key.type is ConfigType.DOUBLE:
+    if key.type in _INTEGERS or key.type is ConfigType.DOUBLE:
         number = _number(key, text)
         if number is None:
             return f"Not a number of type {key.type.name}"
@@ -97,13 +96,11 @@ def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
 
 def _number(key: ConfigKey, text: str) -> float | None:
     """Return a text as a number of the key's type, None if it is none."""
-    if key.type is ConfigType.DOUBLE:
-        try:
-            return float(text)
-        except ValueError:
-            return None
-    bits = _BITS.get(key.type)
-    if bits is None or not _INTEGER.fullmatch(text):
+    if key.type is not ConfigType.DOUBLE and key.type not in _INTEGERS:
         return None
-    value = int(text)
-    return value if -1 << bits - 1 <= value < 1 << bits - 1 else None
+    try:
+        value = parse_value(key._replace(valid="-"), text)
+    except ConfigError:
+        return None
+    assert isinstance(value, int | float)
+    return value

@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from engine.admin.config_errors import InvalidRequest
+from engine.admin.config_message import config_message
 from engine.api.admission import (
     CLUSTER_NAME,
     AclOperation,
@@ -23,7 +24,7 @@ from engine.api.admission import (
     NotAuthorized,
     Session,
 )
-from engine.config.key import ConfigKey, ConfigType, topic_keys
+from engine.config.key import ConfigKey, ConfigType
 from engine.config.settings import known_key
 from engine.config.value import format_value
 from engine.errors import ApiError, ConfigError, EngineError
@@ -88,19 +89,19 @@ def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResu
         return ResourceResult(UNKNOWN_SERVER_ERROR)
     if resource_type == ResourceType.BROKER:
         return ResourceResult(INVALID_REQUEST, value_message(error))
-    if error.key not in topic_keys():
-        return ResourceResult(INVALID_CONFIG, f"Unknown topic config name: {error.key}")
+    message = config_message(error)
+    if not message.startswith("Invalid value "):
+        return ResourceResult(INVALID_CONFIG, message)
     kind = ResourceType(resource_type).name
     return ResourceResult(
         INVALID_CONFIG,
-        f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): "
-        + value_message(error),
+        f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): {message}",
     )
 
 
 def value_message(error: ConfigError) -> str:
-    """Return what Kafka's tools print of a value that is not allowed; the rule may be ours."""
-    key = topic_keys().get(error.key) or known_key(error.key)
+    """Return what Kafka says of a broker's value that is not allowed; the rule may be ours."""
+    key = known_key(error.key)
     value, rule = error.value, error.rule
     if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"

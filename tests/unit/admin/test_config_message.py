@@ -55,6 +55,20 @@ def test_an_unknown_name_has_a_message_of_its_own() -> None:
     [
         ("min.cleanable.dirty.ratio", "7", "7.0", "Value must be no more than 1"),
         ("min.cleanable.dirty.ratio", "-0.5", "-0.5", "Value must be at least 0"),
+        ("min.cleanable.dirty.ratio", "-1d", "-1.0", "Value must be at least 0"),
+        ("min.cleanable.dirty.ratio", "1_0", "1_0", "Not a number of type DOUBLE"),
+        ("min.cleanable.dirty.ratio", "nan", "nan", "Not a number of type DOUBLE"),
+        ("min.cleanable.dirty.ratio", "1e400", "1e400", "Not a number of type DOUBLE"),
+        ("segment.bytes", " 13 ", "13", "Value must be at least 14"),
+        ("segment.bytes", "2147483648", "2147483648", "Not a number of type INT"),
+        ("segment.bytes", "-2147483648", "-2147483648", "Value must be at least 14"),
+        ("segment.bytes", "-2147483649", "-2147483649", "Not a number of type INT"),
+        (
+            "compression.type",
+            " zip ",
+            "zip",
+            "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer",
+        ),
         ("cleanup.policy", "compact,shred", "shred", "String must be one of: compact, delete"),
         (
             "leader.replication.throttled.replicas",

@@ -151,7 +151,7 @@ def test_empty_elements_at_the_end_of_a_list_are_none(
             "message.format.version",
             "x",
             ABOUT_CLICKS + "Invalid value x for configuration message.format.version: "
-            "must be a release of Kafka such as 3.0-IV1",
+            "Version x is not a valid version",
         ),
         (
             SET,
@@ -472,3 +472,11 @@ def test_the_element_of_a_list_is_named_that_is_not_allowed(value: str) -> None:
     code, message = Stage().operate(TOPIC, "clicks", (SET, "cleanup.policy", value))
     assert 40 == code
     assert "Invalid value burn for configuration cleanup.policy" in message
+
+
+def test_settings_of_a_topic_that_contradict_each_other_are_told_as_kafka_does() -> None:
+    lags = {"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}
+    changes = [(SET, key, value) for key, value in lags.items()]
+    message = "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (4)"
+    assert (40, message) == Stage().operate(TOPIC, "clicks", *changes)
+    assert (40, message) == Stage().replace(TOPIC, "clicks", lags)
