@@ -302,9 +302,11 @@ class LogManager:
         """Rename the directories of a log, live and future, and remove them after their delay.
 
         Returns whether there was one. Its log directory is put to `homes`, for `note_deletions`:
-        that must follow before a log of the same name is made.
+        that must follow before a log of the same name is made. Raises KafkaStorageError where a
+        directory fails meanwhile: the log comes back with it. `only_future` is told of nothing.
         """
         is_deleted = False
+        failed_homes: list[str] = []
         for is_future in (True,) if only_future else (False, True):
             failed = self.failed.in_reach(topic_partition, is_future=is_future)
             if failed is not None:
@@ -316,6 +318,8 @@ class LogManager:
                     self.failed.set_aside(failed, path)
                     delay_ms = self._around.config_of(topic_partition.topic).file_delete_delay_ms
                     self._remove_later(home, path, delay_ms)
+                if not home.is_online:
+                    failed_homes.append(home.path)
             log = (self._futures if is_future else self._logs).pop(topic_partition, None)
             if log is None:
                 continue
@@ -325,6 +329,10 @@ class LogManager:
             with self._guarded(home):
                 path = self._set_aside(log, home, DirectoryKind.DELETE)
                 self._remove_later(home, path, log.config.file_delete_delay_ms)
+            if not home.is_online:
+                failed_homes.append(home.path)
+        if failed_homes and not only_future:
+            raise KafkaStorageError(f"{topic_partition} is in {failed_homes[0]}, which is offline")
         return is_deleted
 
     def note_deletions(self, homes: Mapping[str, LogDirectory]) -> Steps:

@@ -171,6 +171,18 @@ def test_a_replica_in_a_failed_directory_is_not_said_to_be_deleted() -> None:
         assert 56 == error.code
 
 
+def test_a_replica_whose_directory_fails_as_it_is_deleted_is_not_said_to_be_deleted() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    stage.files.fail("rename", errno.EIO, path_start="/a/t-0")
+    for _ in range(2):
+        (error,) = stage.leadership.stop({T0: StopOrder(-2, True)}).values()
+        assert error is not None
+        assert 56 == error.code
+    assert stage.replicas.is_offline(T0)
+    assert not stage.logs.directories[0].is_online
+
+
 def test_a_replica_in_a_failed_directory_begins_nowhere_else_though_it_is_said_to_be_new() -> None:
     # A controller that takes over amid a move says so again of a replica that is there by now.
     stage = Stage()
