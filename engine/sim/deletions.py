@@ -7,6 +7,9 @@
 | time | it is older than `retention.ms` by the clock of the broker |
 | size | what the log has behind it is at least `retention.bytes` |
 
+What a log of an epoch before a loss deletes behind that loss is what it alone had: others are
+committed there by now.
+
 `retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
 its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by
 batches allows no more than the one by segments, but for compacted logs: of those only batches are
@@ -63,19 +66,20 @@ class DeletionRules:
         self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
     ) -> None:
         """Check why a replica begins behind all that began before it."""
-        start = log.log_start_offset
-        fault = self._fault_of(history, key, log, moment)
+        own_end = history.own_end(log.epochs.latest_epoch)
+        start = log.log_start_offset if own_end is None else min(log.log_start_offset, own_end)
+        fault = self._fault_of(history, key, log, start, moment)
         if fault:
-            self._broke("L6", f"{key}: {broker} begins at {start}, {fault}", key)
+            self._broke("L6", f"{key}: {broker} begins at {log.log_start_offset}, {fault}", key)
         history.start = max(history.start, min(start, history.committed_end))
 
     def _fault_of(
-        self, history: History, key: TopicPartition, log: LocalLog, moment: Moment
+        self, history: History, key: TopicPartition, log: LocalLog, start: int, moment: Moment
     ) -> str:
-        """Return in words why some records may not be gone, empty if all may."""
-        start, config = log.log_start_offset, log.config
+        """Return in words why some records below `start` may not be gone, empty if all may."""
+        config = log.config
         # One that has not heard of a loss begins where it did before.
-        if start > history.known_end:
+        if log.log_start_offset > history.known_end:
             return f"committed is {history.committed_end}"
         given = [self._given[name] | self._given_to[key.topic, name] for name in _KEYS]
         if config.retention_ms not in given[0] or config.retention_bytes not in given[1]:

@@ -88,6 +88,8 @@ class History:
         self._lost: dict[int, set[BatchId]] = {}
         #: The epoch of the leader that lacked something last.
         self.lost_epoch = -1
+        #: From where on leaders lacked something, by their epochs.
+        self._lost_from: dict[int, int] = {}
         #: Below this old records may have been deleted, in some replica.
         self.start = 0
 
@@ -211,6 +213,9 @@ class History:
         self.start = min(self.start, self.committed_end)
         self.decided_ends = {e: min(end, loss.first) for e, end in self.decided_ends.items()}
         self.lost_epoch = leader_epoch
+        self._lost_from[leader_epoch] = min(
+            loss.first, self._lost_from.get(leader_epoch, loss.first)
+        )
         if self.keys is not None:
             self.keys.cut(loss.first)
 
@@ -219,6 +224,14 @@ class History:
         self.losses.append(loss)
         for batch in batches:
             self._lost.setdefault(batch.base_offset, set()).add(id_of(batch))
+
+    def own_end(self, latest_epoch: int) -> int | None:
+        """Return from where on a log has records of before a loss alone, None if nowhere.
+
+        `latest_epoch` is the last one in it, below 0 for none: what it lacks is committed behind.
+        """
+        lost_from = (at for epoch, at in self._lost_from.items() if 0 <= latest_epoch < epoch)
+        return min(lost_from, default=None)
 
     def owed_end(self, leader_epoch: int) -> int:
         """Return up to where a leader has all that is committed, as its epoch begins for it.

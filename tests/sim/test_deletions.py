@@ -12,7 +12,7 @@ from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim.deletions import DeletionRules, Moment
-from engine.sim.histories import History
+from engine.sim.histories import History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.records import batches
 
@@ -51,13 +51,24 @@ class Rules:
         self.rules = DeletionRules(lambda rule, *_: self.broken.append(rule), self.given)
 
     def begins_at(
-        self, history: History, start: int, *, wall_ms: int = 0, config: LogConfig | None = None
+        self,
+        history: History,
+        start: int,
+        *,
+        wall_ms: int = 0,
+        config: LogConfig | None = None,
+        latest_epoch: int = -1,
     ) -> list[str]:
         """Return what is broken once a log begins there."""
         if config is None:
             config = LogConfig(retention_ms=self.given[0], retention_bytes=self.given[1])
         size_bytes = (COUNT - start) * BATCH_BYTES
-        log = SimpleNamespace(log_start_offset=start, config=config, size_bytes=size_bytes)
+        log = SimpleNamespace(
+            log_start_offset=start,
+            config=config,
+            size_bytes=size_bytes,
+            epochs=SimpleNamespace(latest_epoch=latest_epoch),
+        )
         self.rules.start_rose(history, T0, cast(LocalLog, log), "b1", Moment(0, wall_ms))
         return self.broken
 
@@ -107,6 +118,26 @@ def test_a_request_reaches_to_its_offset(history: History) -> None:
 def test_nothing_goes_that_is_not_committed(history: History) -> None:
     rules = Rules(retention_ms=0)
     assert ["L6"] == rules.begins_at(history, COUNT + 1, wall_ms=1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("latest_epoch", "broken", "start"),
+    [
+        (1, [], 2),
+        (2, ["L6"], 8),
+        # A log without records begins where its leader told it to.
+        (-1, ["L6"], 8),
+    ],
+)
+def test_a_log_of_before_a_loss_deletes_other_records_than_those_committed_behind_it(
+    history: History, latest_epoch: int, broken: list[str], start: int
+) -> None:
+    history.lose(Loss(2, COUNT, "a reason", 0), leader_epoch=2)
+    for batch in batches(log_of(*range(2, COUNT))):
+        history.commit(batch, 0)
+    rules = Rules(retention_ms=5_000)
+    assert broken == rules.begins_at(history, 8, wall_ms=7_001, latest_epoch=latest_epoch)
+    assert start == history.start
 
 
 @pytest.mark.parametrize(
