@@ -48,6 +48,8 @@ class Awaited(NamedTuple):
     reason: str
     #: Whether that leader goes on in the epoch in which it had what it lost.
     is_rewriting: bool = False
+    #: Whether that leader was not in sync: those of before may commit on without it.
+    is_unclean: bool = False
 
 
 class LossyReplica(NamedTuple):
@@ -86,7 +88,7 @@ class History:
         self.forks: list[Fork] = []
         #: What was committed and is lost, by base offset; a leader of before may still give it.
         self._lost: dict[int, set[BatchId]] = {}
-        #: The epoch of the leader that lacked something last.
+        #: The epoch of the leader that lacked something last, or was elected uncleanly.
         self.lost_epoch = -1
         #: From where on leaders lacked something, by their epochs.
         self._lost_from: dict[int, int] = {}

@@ -155,6 +155,8 @@ class LossRules:
         awaited = history.awaited
         if is_current:
             history.awaited = None
+            if awaited is not None and awaited.is_unclean:
+                history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
             # From now on others are held to what this one has.
             history.lossy.pop(partition.broker_id, None)
         if first is None or (awaited is not None and not is_current):
@@ -180,8 +182,12 @@ class LossRules:
         self, history: History, partition: Partition, start: int, end: int, now_ms: int
     ) -> None:
         """Take note of what a leader of an epoch before a loss commits, and nobody keeps."""
-        loss = Loss(start, end, "committed by a leader of an epoch before a loss", now_ms)
-        history.lose_of_before(loss, content_batches(partition, start, end))
+        others = [b for b in content_batches(partition, start, end) if not history.has(b)]
+        if not others:
+            return
+        reason = "committed by a leader of an epoch before a loss"
+        loss = Loss(others[0].base_offset, end, reason, now_ms)
+        history.lose_of_before(loss, others)
         self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:

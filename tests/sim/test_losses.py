@@ -73,6 +73,25 @@ def test_an_excuse_ends_as_the_leader_begins_though_it_lost_nothing(cluster: Clu
     assert cluster.lead(*range(COUNT - 1))
 
 
+@pytest.mark.parametrize(("is_unclean", "lost_epoch"), [(True, EPOCH), (False, -1)])
+def test_a_leader_of_before_an_unclean_election_commits_what_nobody_keeps(
+    cluster: Cluster, is_unclean: bool, lost_epoch: int
+) -> None:
+    # It is alone in its set, and has not heard of the new leader, which lacks nothing by then.
+    cluster.history.awaited = Awaited("a reason", is_unclean=is_unclean)
+    assert "" == cluster.lead(*range(COUNT))
+    assert (lost_epoch, []) == (cluster.history.lost_epoch, cluster.history.losses)
+
+
+@pytest.mark.parametrize(("offsets", "lost"), [((7, 8), []), ((7, COUNT), [(COUNT, COUNT + 1)])])
+def test_a_leader_of_before_a_loss_loses_nothing_that_is_committed_anyway(
+    cluster: Cluster, offsets: tuple[int, ...], lost: list[tuple[int, int]]
+) -> None:
+    end = offsets[-1] + 1
+    cluster.rules.led_of_before(cluster.history, cluster.replica(*offsets), 7, end, 0)
+    assert lost == cluster.lost
+
+
 def test_a_loss_names_its_offsets_and_all_others_are_asked_for(cluster: Cluster) -> None:
     cluster.history.awaited = Awaited("a reason")
     assert "" == cluster.lead(*range(7))
