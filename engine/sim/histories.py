@@ -203,7 +203,8 @@ class History:
         lossy = self.lossy.get(leader)
         if lossy is not None and lossy.controller_epoch != controller_epoch:
             reason = f"the leader {leader} lost writes unseen by its controller"
-            self.awaited = Awaited(reason, is_rewriting=True)
+            is_unclean = self.awaited is not None and self.awaited.is_unclean
+            self.awaited = Awaited(reason, is_rewriting=True, is_unclean=is_unclean)
 
     def lose(self, loss: Loss, leader_epoch: int) -> None:
         """Take note of what a leader lacks as its epoch begins: from then on its log counts."""

@@ -163,6 +163,9 @@ class LossRules:
             return ""
         kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
         is_kept = lossy is not None and first < min(kept_end, end)
+        if is_kept and awaited is not None and awaited.is_unclean:
+            # It was not in sync: its disk kept what it had there in place of what is committed.
+            is_kept = not any(batch.base_offset <= first <= batch.last_offset for batch in batches)
         if awaited is None or is_kept or first >= end:
             return (
                 history.fault_of(batches, end, now_ms)

@@ -21,12 +21,12 @@ T0 = TopicPartition("t", 0)
 COUNT = 10
 
 
-def log_of(*offsets: int) -> bytes:
+def log_of(*offsets: int, key: bytes | None = None) -> bytes:
     """Return batches of one record at these offsets."""
     content = b""
     for offset in offsets:
         builder = BatchBuilder(BatchSettings(base_offset=offset))
-        builder.append(offset * 1_000, None, b"p:%d" % offset)
+        builder.append(offset * 1_000, key, b"p:%d" % offset)
         content += bytes(builder.build())
     return content
 

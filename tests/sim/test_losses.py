@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -106,6 +107,33 @@ def test_a_power_cut_excuses_nothing_that_the_disk_has_kept(cluster: Cluster) ->
     cluster.rules.replica_changed(cluster.history, cluster.replica(*range(7)), 0)
     cluster.history.awaited = Awaited("a reason")
     assert cluster.lead(0, 1, 2, 4, 5, 6).startswith("lacks")
+
+
+@pytest.mark.parametrize(
+    ("is_unclean", "offsets", "is_excused"),
+    [(True, range(9), True), (True, (*range(5), *range(7, 9)), False), (False, range(9), False)],
+)
+def test_who_was_not_in_sync_may_have_kept_other_records_and_no_hole(
+    cluster: Cluster, is_unclean: bool, offsets: Iterable[int], is_excused: bool
+) -> None:
+    cluster.history.lose(Loss(5, COUNT, "a reason", 0), leader_epoch=2)
+    for batch in batches(log_of(*range(5, COUNT), key=b"other")):
+        cluster.history.commit(batch, 0)
+    cluster.rules.lost_writes(1)
+    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(9)), 0)
+    cluster.history.awaited = Awaited("a reason", is_unclean=is_unclean)
+    assert is_excused is (cluster.lead(*offsets) == "")
+    assert is_excused is (cluster.lost == [(5, COUNT)])
+
+
+def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
+    history = History("t-0")
+    history.state = PartitionStateNode(1, EPOCH, (1,), 7)
+    history.awaited = Awaited("an unclean election", is_unclean=True)
+    history.lost_writes(1, 6)
+    history.judge_unseen(7)
+    assert history.awaited is not None
+    assert (True, True) == (history.awaited.is_rewriting, history.awaited.is_unclean)
 
 
 def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
