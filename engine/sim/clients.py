@@ -289,10 +289,9 @@ class SimulatedProducer:
         self._is_finishing = True
         self._lanes.clear()
 
-    @property
-    def is_finished(self) -> bool:
-        """Return whether everything that was to be sent is answered."""
-        return self._is_finishing and not any(lane.queue for lane in self._lanes.values())
+    def unanswered(self) -> list[TopicPartition]:
+        """Return where something that was to be sent is not answered."""
+        return [partition for partition, lane in self._lanes.items() if lane.queue]
 
     def _ask_for_id(
         self, lane: _Lane | None = None, done: Callable[[], None] | None = None

@@ -22,6 +22,7 @@ from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import History
 from engine.sim.invariants import MIN_ISR, Invariants
+from engine.sim.logs import content_batches
 from engine.sim.node import SimulatedBroker
 
 
@@ -69,7 +70,7 @@ def _partition_unrest(
     following = [i for i in assigned if not _stays_behind(key, history, nodes[i], nodes)]
     if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
-    ends, is_held = set(), False
+    ends = set()
     for broker_id in following:
         if nodes[broker_id].broker is None:
             return [f"{key} has a replica on a broker that is down"]
@@ -77,18 +78,35 @@ def _partition_unrest(
         if partition is None or partition.leader_epoch != state.leader_epoch:
             return [f"{key}: {broker_id} does not follow epoch {state.leader_epoch}"]
         ends.add((partition.log.log_end_offset, partition.high_watermark))
-        is_held = is_held or (partition.is_under_min_isr and len(following) < len(assigned))
-    return [] if are_even(ends, is_held) else [f"{key}: ends and watermarks {sorted(ends)}"]
+    return (
+        []
+        if are_even(ends, is_held(key, nodes, invariants))
+        else [f"{key}: ends and watermarks {sorted(ends)}"]
+    )
 
 
-def are_even(ends: Collection[tuple[int, int]], is_held: bool) -> bool:
+def is_held(
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
+) -> bool:
+    """Return whether nothing can be committed: too few are in sync, for others stay behind.
+
+    Nothing that a producer of acks=all sends is accepted then. Source: HW-7.
+    """
+    history = invariants.histories.get(key)
+    leader = None if history is None or history.state is None else history.state.leader
+    partition = None if leader is None else _replica_on(nodes.get(leader), key)
+    return (
+        partition is not None and partition.is_under_min_isr and _is_stuck(key, nodes, invariants)
+    )
+
+
+def are_even(ends: Collection[tuple[int, int]], is_resting: bool) -> bool:
     """Return whether replicas, by log end and watermark, have the same and all of it is committed.
 
-    Where so many have given up that too few are in sync (`is_held`), no watermark has to rise.
-    Source: HW-7.
+    Where nothing can be committed (`is_resting`, see `is_held`) no watermark has to rise.
     """
     log_ends = {end for end, _ in ends}
-    return len(log_ends) == 1 and (is_held or all(end == watermark for end, watermark in ends))
+    return len(log_ends) == 1 and (is_resting or all(end == watermark for end, watermark in ends))
 
 
 def _is_stuck(
@@ -109,7 +127,9 @@ def _stays_behind(
     nodes: Mapping[int, SimulatedBroker],
 ) -> bool:
     """Return whether a replica does not come into the set until more is written, as in Kafka."""
-    return _has_given_up(key, history, node) or _has_all_that_is_left(key, history, node, nodes)
+    return _has_given_up(key, history, node, nodes) or _has_all_that_is_left(
+        key, history, node, nodes
+    )
 
 
 def _has_all_that_is_left(
@@ -142,7 +162,12 @@ def _replica_on(node: SimulatedBroker | None, key: TopicPartition) -> Partition 
     return None if broker is None else broker.storage.replica_manager.partitions.get(key)
 
 
-def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) -> bool:
+def _has_given_up(
+    key: TopicPartition,
+    history: History,
+    node: SimulatedBroker,
+    nodes: Mapping[int, SimulatedBroker],
+) -> bool:
     """Return whether a replica is fetched no more in its epoch, and may be in Kafka.
 
     What a leader that lost writes has written in their place may not fit behind the log of a
@@ -152,8 +177,22 @@ def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) 
     partition = _replica_on(node, key)
     if not history.forks or node.broker is None or partition is None or partition.is_leader:
         return False
+    leader = None if history.state is None else _replica_on(nodes.get(history.state.leader), key)
+    end, is_compacted = partition.log.log_end_offset, history.keys is not None
+    if leader is None or not may_not_fit(leader, end, is_compacted=is_compacted):
+        return False
     fetchers = node.broker.storage.fetchers.fetchers.values()
     return all(key not in each.followed.states for each in fetchers)
+
+
+def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bool:
+    """Return whether the batch that a follower with this end needs may begin below it.
+
+    One that was cleaned away or deleted since is not there to be looked at.
+    """
+    if is_compacted or end_offset < leader.log.log_start_offset:
+        return True
+    return any(batch.base_offset < end_offset for batch in content_batches(leader, end_offset)[:1])
 
 
 def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:

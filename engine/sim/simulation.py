@@ -24,6 +24,7 @@ from typing import NamedTuple
 from engine.client.settings import Address
 from engine.model import TopicPartition
 from engine.sim.clients import (
+    ACKS_ALL,
     ClusterLinks,
     ProducerKind,
     SimulatedProducer,
@@ -43,7 +44,7 @@ from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
-from engine.sim.quiescence import unrest
+from engine.sim.quiescence import is_held, unrest
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -344,7 +345,12 @@ class Simulation:
 
     def _unanswered(self) -> list[str]:
         producers = (*self.producers, *self._passing.values())
-        waiting = [f"{p.name} has records unanswered" for p in producers if not p.is_finished]
+        waiting = [
+            f"{producer.name} has records of {partition} unanswered"
+            for producer in producers
+            for partition in producer.unanswered()
+            if producer.kind.acks != ACKS_ALL or not is_held(partition, self.nodes, self.invariants)
+        ]
         for consumer in self.consumers:
             for partition, position in consumer.positions.items():
                 end = self.invariants.history(partition).committed_end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,24 +12,26 @@ from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.host.memory import MemoryFiles
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
+from engine.log.local_log import LocalLog
+from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
 from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition
 from engine.sim.clients import passing_kind
 from engine.sim.epochs import EpochRules
-from engine.sim.histories import History
+from engine.sim.histories import History, Loss
 from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
-from engine.sim.quiescence import are_even, lacks_offsets_alone
+from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
 from engine.sim.watermarks import Lag
 from engine.znode.tree import Node
 from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
-from tests.unit.log.writing import log_that_lost_its_end
+from tests.unit.log.writing import fill, log_that_lost_its_end, new_log
 
 T0 = TopicPartition("t", 0)
 ID, OTHER_ID = "A" * 22, "B" * 21 + "A"
@@ -63,7 +65,7 @@ class Noting:
 
 
 @pytest.mark.parametrize(
-    ("ends", "is_held", "is_rest"),
+    ("ends", "is_resting", "is_rest"),
     [
         ({(22, 22)}, False, True),
         ({(22, 22), (21, 21)}, False, False),
@@ -75,9 +77,9 @@ class Noting:
     ],
 )
 def test_replicas_rest_once_all_have_all_that_can_be_committed(
-    ends: set[tuple[int, int]], is_held: bool, is_rest: bool
+    ends: set[tuple[int, int]], is_resting: bool, is_rest: bool
 ) -> None:
-    assert is_rest is are_even(ends, is_held)
+    assert is_rest is are_even(ends, is_resting)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,47 @@ def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
     count: int, end: int, is_left_behind: bool
 ) -> None:
     assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(count, 9), end)
+
+
+def replica(log: LocalLog, *, leads: bool = False, is_under_min_isr: bool = False) -> Any:
+    """Return a broker with one replica that has a log."""
+    partition = SimpleNamespace(log=log, is_leader=leads, is_under_min_isr=is_under_min_isr)
+    manager = SimpleNamespace(partitions={T0: partition})
+    return SimpleNamespace(broker=SimpleNamespace(storage=SimpleNamespace(replica_manager=manager)))
+
+
+@pytest.mark.parametrize(
+    ("follower_end", "is_under_min_isr", "may_wait"),
+    [(1, True, True), (1, False, False), (9, True, False)],
+)
+def test_a_producer_waits_for_good_only_where_too_few_can_ever_be_in_sync(
+    follower_end: int, is_under_min_isr: bool, may_wait: bool
+) -> None:
+    noting = Noting()
+    noting.write(1, 2)
+    noting.sync(1)
+    noting.histories[T0].losses.append(Loss(1, 9, "a reason", 0))
+    leader = log_that_lost_its_end(1, 9)
+    follower = log_that_lost_its_end(1, follower_end)
+    nodes = {
+        1: replica(leader, leads=True, is_under_min_isr=is_under_min_isr),
+        2: replica(follower),
+    }
+    assert may_wait is is_held(T0, nodes, cast(Any, noting))
+
+
+@pytest.mark.parametrize(
+    ("end", "is_compacted", "may_be"),
+    [(3, False, False), (4, False, True), (6, False, False), (3, True, True), (0, False, True)],
+)
+def test_a_follower_may_give_up_only_where_its_leaders_batch_begins_below_its_end(
+    end: int, is_compacted: bool, may_be: bool
+) -> None:
+    log = new_log()
+    fill(log, [3, 3])
+    log.maybe_increment_log_start_offset(1, 6, LogStartReason.DELETE_RECORDS)
+    leader = cast(Partition, SimpleNamespace(log=log))
+    assert may_be is may_not_fit(leader, end, is_compacted=is_compacted)
 
 
 @pytest.mark.parametrize(
