@@ -94,6 +94,7 @@ class StopReplica:
         for _ in self._leadership.note_deletions(stopped.deleted):
             if share.is_over():
                 await share.next()
+        stopped.results.update(self._leadership.failed_deletions(stopped.deleted))
         if fault is not None:
             raise fault
         if code:

@@ -71,8 +71,8 @@ class StopOrder(NamedTuple):
     is_deleted: bool
 
 
-#: The log directories, by path, that logs were deleted from.
-DeletedIn: TypeAlias = dict[str, LogDirectory]
+#: The partitions whose logs were deleted, by their log directories.
+DeletedIn: TypeAlias = dict[LogDirectory, set[TopicPartition]]
 
 
 class Leadership:
@@ -219,7 +219,7 @@ class Leadership:
         deleted: DeletedIn = {}
         results = {key: self.stop_one(key, order, deleted) for key, order in orders.items()}
         take_all(self.note_deletions(deleted))
-        return results
+        return results | self.failed_deletions(deleted)
 
     def stop_one(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
@@ -239,6 +239,19 @@ class Leadership:
     def note_deletions(self, deleted: DeletedIn) -> Steps:
         """Make the deletions of `stop_one` durable."""
         return self._logs.note_deletions(deleted)
+
+    def failed_deletions(self, deleted: DeletedIn) -> dict[TopicPartition, ApiError | None]:
+        """Return what is answered of replicas whose directory failed as they were deleted.
+
+        Their files may be back with the disk. Source: Utils.atomicMoveWithFallback in
+        LocalLog.renameDir, which syncs the directory.
+        """
+        return {
+            key: self._failed(key, ReplicaStorageFailed(key, f"{home.path} is offline"))
+            for home, keys in deleted.items()
+            if not home.is_online
+            for key in sorted(keys)
+        }
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
         """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""

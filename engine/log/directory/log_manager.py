@@ -285,7 +285,7 @@ class LogManager:
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
         """Delete logs in one turn, see `delete_one`; returns the partitions that had one."""
-        homes: dict[str, LogDirectory] = {}
+        homes: dict[LogDirectory, set[TopicPartition]] = {}
         deleted = [
             key for key in partitions if self.delete_one(key, homes, only_future=only_future)
         ]
@@ -295,13 +295,13 @@ class LogManager:
     def delete_one(
         self,
         topic_partition: TopicPartition,
-        homes: dict[str, LogDirectory],
+        homes: dict[LogDirectory, set[TopicPartition]],
         *,
         only_future: bool = False,
     ) -> bool:
         """Rename the directories of a log, live and future, and remove them after their delay.
 
-        Returns whether there was one. Its log directory is put to `homes`, for `note_deletions`:
+        Returns whether there was one. It is put to those of its directory, for `note_deletions`:
         that must follow before a log of the same name is made. Raises KafkaStorageError where a
         directory fails meanwhile: the log comes back with it. `only_future` is told of nothing.
         """
@@ -312,7 +312,7 @@ class LogManager:
             if failed is not None:
                 is_deleted = True
                 home = self.failed.home(failed)
-                homes[home.path] = home
+                homes.setdefault(home, set()).add(topic_partition)
                 with self._guarded(home):
                     path = f"{home.path}/{self._name(topic_partition, DirectoryKind.DELETE)}"
                     self.failed.set_aside(failed, path)
@@ -325,7 +325,7 @@ class LogManager:
                 continue
             is_deleted = True
             home = self._home[log.directory]
-            homes[home.path] = home
+            homes.setdefault(home, set()).add(topic_partition)
             with self._guarded(home):
                 path = self._set_aside(log, home, DirectoryKind.DELETE)
                 self._remove_later(home, path, log.config.file_delete_delay_ms)
@@ -335,9 +335,9 @@ class LogManager:
             raise KafkaStorageError(f"{topic_partition} is in {failed_homes[0]}, which is offline")
         return is_deleted
 
-    def note_deletions(self, homes: Mapping[str, LogDirectory]) -> Steps:
+    def note_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
         """Make all renames durable together, and write checkpoints, a file in each step."""
-        for home in homes.values():
+        for home in homes:
             for write in self._notes_of_renames(home):
                 # Each may be the last: the directory fails, or all logs are closed.
                 if home.is_online and not self._is_stopped:

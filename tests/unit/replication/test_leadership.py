@@ -183,6 +183,15 @@ def test_a_replica_whose_directory_fails_as_it_is_deleted_is_not_said_to_be_dele
     assert not stage.logs.directories[0].is_online
 
 
+def test_a_deletion_that_cannot_be_made_durable_is_not_said_to_be_done() -> None:
+    stage = Stage()
+    stage.lead(T0, T1)
+    stage.files.fail("sync", errno.EIO, path_start="/a")
+    results = stage.leadership.stop({key: StopOrder(-2, True) for key in (T0, T1)})
+    assert [56, None] == [error and error.code for error in results.values()]
+    assert stage.replicas.is_offline(T0)
+
+
 def test_a_replica_in_a_failed_directory_begins_nowhere_else_though_it_is_said_to_be_new() -> None:
     # A controller that takes over amid a move says so again of a replica that is there by now.
     stage = Stage()
