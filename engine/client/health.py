@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigEntry,
     ConfigResourceType,
+    ConfigSource,
     Resource,
     describe_configs,
 )
@@ -25,14 +26,18 @@ BROKER_THROTTLES = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
 
+#: The name of a throttle that is set for all brokers, and counts where a broker has none.
+ALL_BROKERS: Final = "default"
+
 _KINDS = {ConfigResourceType.TOPIC: "topic", ConfigResourceType.BROKER: "broker"}
 
 
 class Throttle(NamedTuple):
-    """A setting that slows replication down, on a topic or a broker."""
+    """A setting that slows replication down, of a topic, a broker or all brokers."""
 
     #: `topic` or `broker`.
     kind: str
+    #: The topic's or the broker's, or `ALL_BROKERS`.
     name: str
     setting: str
     value: str
@@ -79,12 +84,21 @@ def cluster_throttles(
 def throttles_in(
     described: Mapping[Resource, Sequence[ConfigEntry] | EngineError],
 ) -> list[Throttle]:
-    """Return what slows replication down, of the settings of topics and brokers."""
+    """Return what slows replication down, of the settings of topics and brokers.
+
+    What is set for all brokers is told once, though each of them shows it.
+    """
     names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
-    return [
-        Throttle(_KINDS[resource.kind], resource.name, entry.name, entry.value)
+    found = [
+        Throttle(_KINDS[resource.kind], _set_for(resource, entry), entry.name, entry.value)
         for resource, entries in described.items()
         if not isinstance(entries, EngineError)
         for entry in entries
         if entry.name in names and not entry.is_default and entry.value
     ]
+    return list(dict.fromkeys(found))
+
+
+def _set_for(resource: Resource, entry: ConfigEntry) -> str:
+    of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return ALL_BROKERS if of_all else resource.name

@@ -210,6 +210,27 @@ def test_throttles_that_no_move_needs_are_shown_and_taken_away(
     assert [] == throttles(three)
 
 
+def test_a_throttle_that_is_set_for_all_brokers_is_one_and_taken_away(
+    three: Shell, plan: str, executing: subprocess.Popen[str]
+) -> None:
+    rate = "follower.replication.throttled.rate"
+    three.ok("configs", "set", "--broker-defaults", f"{rate}=7")
+    executing.kill()
+    executing.wait()
+    three.ok("configs", "unset", "--broker=1", "--broker=2", "--broker=3", rate)
+
+    def of_all() -> list[Any]:
+        rows = json.loads(three.ok("reassign", "throttles", "-o", "json"))
+        return [(row["value"], row["moves"]) for row in rows if row["name"] == "default"]
+
+    assert [("7", len(moving(three)))] == of_all()
+    three.ok("reassign", "throttles", "--clear", "-y")
+    assert [("7", len(moving(three)))] == of_all()
+    three.ok("reassign", "cancel", "--all", "-y")
+    three.ok("reassign", "throttles", "--clear", "-y")
+    assert [] == throttles(three)
+
+
 def test_the_order_of_before_is_the_plans(
     three: Shell, plan: str, executing: subprocess.Popen[str]
 ) -> None:

@@ -18,7 +18,7 @@ from engine.client.config_admin import (
     Resource,
     alter_configs,
 )
-from engine.client.health import Throttle, cluster_throttles
+from engine.client.health import ALL_BROKERS, Throttle, cluster_throttles
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -106,11 +106,13 @@ def _needed(
 ) -> NeededThrottle:
     if throttle.kind == "topic":
         return _needed_list(throttle, ongoing)
-    broker_id = int(throttle.name)
+    is_of_all = throttle.name == ALL_BROKERS
     if throttle.setting == LOG_DIRS_RATE:
-        count = copying.get(broker_id, 0)
+        count = sum(copying.values()) if is_of_all else copying.get(int(throttle.name), 0)
+    elif is_of_all:
+        count = len(ongoing)
     else:
-        count = sum(broker_id in move.replicas for move in ongoing.values())
+        count = sum(int(throttle.name) in move.replicas for move in ongoing.values())
     return NeededThrottle(throttle, count, throttle.value if count else None)
 
 
@@ -162,7 +164,8 @@ def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
             if needed is None
             else ConfigChange(ConfigOp.SET, setting, needed)
         )
-        changes.setdefault(Resource(type_, name), []).append(change)
+        is_of_all = kind == "broker" and name == ALL_BROKERS
+        changes.setdefault(Resource(type_, "" if is_of_all else name), []).append(change)
     failures = 0
     for resource, change_list in changes.items():
         error: EngineError | None
@@ -171,6 +174,6 @@ def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
         except EngineError as raised:
             error = raised
         if error is not None:
-            report_error(error, str(resource))
+            report_error(error, f"{resource.kind.name.lower()} {resource.name or ALL_BROKERS}")
             failures += len(change_list)
     return failures

@@ -82,3 +82,12 @@ def test_of_no_broker_and_an_empty_value_there_is_no_throttle() -> None:
     cluster.values = {("t", LIST): ("", 1), ("t", "min.insync.replicas"): ("2", 1)}
     assert [] == health(cluster).throttles
     assert ["t"] == cluster.described
+
+
+def test_what_is_set_for_all_brokers_is_one_throttle_of_them_all() -> None:
+    cluster = SettingsCluster()
+    cluster.values = {(id_, RATE): ("5", 3) for id_ in ("1", "2")}
+    assert [Throttle("broker", "default", RATE, "5")] == health(cluster, 1, 2).throttles
+    cluster.values["2", RATE] = ("9", 2)
+    both = [Throttle("broker", "default", RATE, "5"), Throttle("broker", "2", RATE, "9")]
+    assert both == health(cluster, 1, 2).throttles
