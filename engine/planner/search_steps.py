@@ -97,6 +97,11 @@ def level_counts(
         level_by_moves(state, again, smallest_first=small)
         level_by_paths(state, again, max_cost=path_cost, max_moves=max_moves)
     reached = {b: state.counts[b] for b in targets}
+    is_short = max_moves is not None and max_moves - state.moves < path_cost
+    if is_short and reached != targets and not is_cut_short:
+        is_cut_short = True
+        reason = f"what is left takes up to {path_cost} moves for each, more than are allowed"
+        notes.unmet.append(UnmetGoal("an equal number of replicas", "brokers", reason))
     notes.bound_moves += needed if is_cut_short else moves_between(before, reached)
     return reached == targets and not is_cut_short
 

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
 from engine.model import TopicPartition
-from engine.planner.cluster_model import BadClusterModel, BrokerModel, ClusterModel, LogDirModel
+from engine.planner.cluster_model import (
+    BadClusterModel,
+    BrokerModel,
+    ClusterModel,
+    LogDirModel,
+    PartitionModel,
+)
 from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
 from engine.planner.planner import (
     PlanRefused,
@@ -346,3 +353,39 @@ def test_models_that_contradict_themselves_are_refused(
     model = ClusterModel([BrokerModel(b) for b in brokers], [partition])
     with pytest.raises(BadClusterModel, match=rule):
         balance(model)
+
+
+def pinned_cluster(
+    replicas: Sequence[tuple[str, tuple[int, ...]]],
+) -> tuple[ClusterModel, PlanConstraints]:
+    """Return partitions of topics t and pinned, and that the latter stay."""
+    ids = sorted({id_ for _, listed in replicas for id_ in listed})
+    partitions = [
+        PartitionModel(topic, number, listed, listed[0], size_bytes=10)
+        for number, (topic, listed) in enumerate(replicas)
+    ]
+    model = ClusterModel([BrokerModel(id_) for id_ in ids], partitions)
+    return model, PlanConstraints(excluded_topics=frozenset(("pinned",)))
+
+
+def test_counts_become_level_by_way_of_a_broker_that_is_level() -> None:
+    # What broker 1 may give, 3 has already: it goes to 2, which gives another one.
+    stays = [("pinned", (1,)), ("pinned", (1,)), ("pinned", (2,))]
+    model, constraints = pinned_cluster([("t", (1, 3)), ("t", (2,)), *stays])
+    plan = balance(model, (LevelGoal.COUNTS,), constraints)
+    assert [2, 2, 2] == [broker.after.replica_count for broker in plan.brokers]
+    assert 2 == plan.moves
+
+
+def test_a_budget_that_pays_no_way_over_another_broker_is_kept_and_told() -> None:
+    # Broker 4 gives directly; what 1 may give comes to 3 or 5 only over 2.
+    stays = [("pinned", (id_,)) for id_ in (1, 1, 1, 2, 4, 4)]
+    moves = [("t", (1, 3, 4, 5)), ("t", (2,)), ("t", (4,))]
+    model, constraints = pinned_cluster([*moves, *stays])
+    whole = balance(model, (LevelGoal.COUNTS,), constraints)
+    assert (3, []) == (whole.moves, list(whole.unmet))
+    plan = balance(model, (LevelGoal.COUNTS,), constraints._replace(max_moves=2))
+    assert 1 == plan.moves
+    (unmet,) = plan.unmet
+    assert "more than are allowed" in unmet.reason
+    assert [] == list(balance(model, (LevelGoal.COUNTS,), constraints._replace(max_moves=3)).unmet)
