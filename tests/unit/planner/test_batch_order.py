@@ -30,6 +30,12 @@ def test_a_move_waits_for_the_room_that_another_makes() -> None:
     assert ([[1], [0]], []) == (batches, given_up)
 
 
+def test_a_broker_may_become_full_and_no_more() -> None:
+    changes = [change(0, 1, 2), change(1, 1, 2)]
+    assert ([[0, 1]], []) == batch_changes(changes, {1: 20, 2: 5}, {2: 25}, 5)
+    assert ([[0]], [1]) == batch_changes(changes, {1: 20, 2: 5}, {2: 24}, 5)
+
+
 def test_two_full_brokers_cannot_swap() -> None:
     changes = [change(0, 1, 2), change(1, 2, 1)]
     assert ([], [0, 1]) == batch_changes(changes, {1: 10, 2: 10}, {1: 15, 2: 15}, 5)

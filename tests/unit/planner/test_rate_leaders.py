@@ -35,3 +35,16 @@ def test_each_leads_as_many_as_before_where_that_is_a_goal(
     firsts = [replicas[0] for replicas in state.replicas]
     assert leading == [firsts.count(broker) for broker in range(3)]
     assert (out, leading) == (leaders.out, leaders.leads)
+
+
+def test_the_leader_goes_that_brings_both_nearest_to_the_level() -> None:
+    # Of the two that broker 1 leads, the one of 60 leaves 100 and 100, the one of 100 too little.
+    rates: list[tuple[tuple[int, ...], int]] = [((1, 2), 60), ((1, 2), 100), ((2, 3), 40)]
+    partitions = [
+        PartitionModel("t", number, replicas, replicas[0], write_bytes_per_s=rate)
+        for number, (replicas, rate) in enumerate(rates)
+    ]
+    model = ClusterModel([BrokerModel(number) for number in (1, 2, 3)], partitions)
+    leaders = RateLeaders(PlacementState(model, PlanConstraints()), keeps_counts=False)
+    leaders.level()
+    assert [100, 60, 40] == leaders.out

@@ -22,3 +22,9 @@ def test_a_front_goes_from_nothing_to_the_whole_and_each_is_worth_its_price() ->
             if other is not item
         )
     assert len(front) >= 5
+
+
+def test_of_plans_that_come_to_the_same_one_is_shown() -> None:
+    whole = spread(MODEL, [4], PlanConstraints())
+    front = trade_offs(lambda _: whole, PlanConstraints(), whole)
+    assert [whole.moves] == [item.moves for item in front]
