@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.api.admission import Admission, NoQuotas, Session
 from engine.config.settings import BrokerSettings
 from engine.wire.structs import message_class
-from tests.unit.api.asking import ask
+from tests.unit.api.asking import INSIDE, ask, exchange_of
+from tests.unit.api.authorizers import DenyAll
 from tests.unit.api.configuring import (
     APPEND,
     BROKER,
@@ -480,3 +482,23 @@ def test_settings_of_a_topic_that_contradict_each_other_are_told_as_kafka_does()
     message = "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (4)"
     assert (40, message) == Stage().operate(TOPIC, "clicks", *changes)
     assert (40, message) == Stage().replace(TOPIC, "clicks", lags)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        (TOPIC, "clicks", (29, None)),
+        (BROKER, "1", (31, None)),
+        (LOGGER, "1", (31, "Cluster authorization failed.")),
+    ],
+)
+def test_why_a_client_may_not_is_said_of_loggers_alone(
+    kind: int, name: str, expected: tuple[int, str | None]
+) -> None:
+    request = message_class("IncrementalAlterConfigsRequest")
+    resource = request.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[])
+    session = Session("1.2.3.4:5", Admission(DenyAll(), NoQuotas()), INSIDE)
+    exchange = exchange_of("IncrementalAlterConfigs", 1)._replace(session=session)
+    promise = Stage().incremental.handle(request(resources=[resource]), exchange)
+    (answer,) = promise.result().responses
+    assert expected == (answer.error_code, answer.error_message)

@@ -275,10 +275,11 @@ def test_a_record_that_may_be_stored_and_is_too_large_now_ends_its_partition() -
     log.codes = [TIMED_OUT, TOO_LARGE]
     producer = Producer(log.client())
     producer.add(record(b"a", partition=0))
-    producer.flush()
+    (doubtful,) = producer.flush()
+    assert ("MESSAGE_TOO_LARGE", True) == (seen([doubtful])[0][3], doubtful.is_doubtful)
     producer.add(record(b"b", partition=0))
     (failed,) = producer.flush()
-    assert "MESSAGE_TOO_LARGE" == seen([failed])[0][3]
+    assert ("MESSAGE_TOO_LARGE", False) == (seen([failed])[0][3], failed.is_doubtful)
     assert [] == log.values(P0)
 
 

@@ -148,6 +148,14 @@ def test_answers_may_come_byte_by_byte() -> None:
     assert [0] * (len(frame) - 1) + [1] == [len(found) for found in replies]
 
 
+def test_each_request_has_a_correlation_id_of_its_own() -> None:
+    connection, peer = opened()
+    for token in ("a", "b", "c"):
+        connection.send("Metadata", message_class("MetadataRequest")(), version=9, token=token)
+    ids = [correlation_id for _, _, correlation_id, _ in peer.requested()]
+    assert [ids[0], ids[0] + 1, ids[0] + 2] == ids
+
+
 def test_another_correlation_id_ends_the_connection() -> None:
     connection, peer = opened()
     connection.send("Metadata", message_class("MetadataRequest")(), version=9, token="a")

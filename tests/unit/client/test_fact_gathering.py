@@ -143,6 +143,26 @@ def test_a_sound_cluster_is_asked_once_and_without_waiting(cluster: CheckedClust
     assert _BEGAN_MS == cluster.clock.now_ms
 
 
+def test_the_ends_of_replicas_are_asked_for_where_some_lack(cluster: CheckedCluster) -> None:
+    told, asked = cluster.handlers["Metadata"], []
+
+    def ends(body: Any, version: int, address: tuple[str, int]) -> Any:
+        asked.append([t.name for t in body.topics])
+        return cluster.ListOffsets(body, version, address)
+
+    def lacking(body: Any, version: int, address: tuple[str, int]) -> Any:
+        answer = told(body, version, address)
+        answer.topics[0].partitions[0].isr_nodes = []
+        return answer
+
+    cluster.handlers["ListOffsets"] = ends
+    gathered(cluster)
+    assert [] == asked
+    cluster.handlers["Metadata"] = lacking
+    gathered(cluster)
+    assert asked
+
+
 @pytest.mark.parametrize("silent", [1, 2, 3])
 def test_a_silent_broker_is_found_beside_all_else(cluster: CheckedCluster, silent: int) -> None:
     cluster.controller = 2

@@ -267,6 +267,22 @@ def test_what_is_closed_fails_what_it_owes() -> None:
     assert 0 == stage.loop.owed_count
 
 
+def test_who_is_closed_or_given_up_on_is_told() -> None:
+    stage = Stage()
+    stage.loop.close("nothing was asked")
+    ends: list[str] = []
+    stage.ask()
+    stage.connections[-1].on_close = ends.append
+    stage.loop.close("it is over")
+    stage.timers.run_until_idle()
+    assert 1 == len(ends)
+    stage.ask()
+    stage.connections[-1].on_close = ends.append
+    stage.pass_time(TIMEOUT_MS)
+    stage.timers.run_until_idle()
+    assert 2 == len(ends)
+
+
 def test_frames_behind_the_end_of_a_connection_go_nowhere() -> None:
     stage = Stage()
     stage.ask()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine.client.cluster_admin import describe_log_dirs
 from engine.client.config_admin import ConfigResourceType
 from engine.client.reassignments import OngoingReassignment, alter_reassignments
+from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.planner import planner
 from engine.planner.plan import PartitionChange
@@ -30,6 +32,17 @@ def test_brokers_partitions_sizes_and_directories_are_told(moved: MovedTopic) ->
     assert len(moved.cluster.content(1)) == first.size_bytes
     assert (LOG_DIR, LOG_DIR) == first.log_dirs
     assert 0 == planner.balance(read.model).after.offline_replicas
+
+
+def test_what_a_disk_holds_besides_replicas_takes_room(moved: MovedTopic) -> None:
+    read = read_cluster(moved.client)
+    for broker_id, dirs in describe_log_dirs(moved.client, [1, 2, 3]).items():
+        assert not isinstance(dirs, EngineError)
+        broker = next(b for b in read.model.brokers if b.broker_id == broker_id)
+        held = sum(p.size_on(broker_id) for p in read.model.partitions if broker_id in p.replicas)
+        (log_dir,), (shown,) = broker.log_dirs, dirs
+        assert shown.total_bytes == log_dir.capacity_bytes
+        assert shown.total_bytes == held + log_dir.foreign_bytes + (shown.usable_bytes or 0)
 
 
 def test_a_broker_that_is_gone_is_dead_and_its_replicas_keep_a_size() -> None:
