@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,18 @@ def test_damage_ends_it_behind_what_is_good() -> None:
     assert [next(records).offset, next(records).offset] == [0, 1]
     with pytest.raises(CorruptRecord):
         next(records)
+
+
+def test_logs_that_are_read_are_closed_also_where_that_ends_early() -> None:
+    files = RealFiles()
+    partitions = partitions_of(find_log_dir(files, str(case_dir("plain") / "data")), "clicks")
+    before = os.listdir("/proc/self/fd")
+    assert list(source_records(files, partitions, ALL))
+    assert before == os.listdir("/proc/self/fd")
+    records = source_records(files, partitions, ALL)
+    next(records)
+    records.close()
+    assert before == os.listdir("/proc/self/fd")
 
 
 def test_bytes_are_told_as_they_are_read() -> None:

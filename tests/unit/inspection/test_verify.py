@@ -24,6 +24,7 @@ from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind
 from engine.records.codec import Codec
 from engine.records.control import ControlType
+from engine.records.legacy_builder import LegacySettings, write_message
 from tests.unit.log.logs import (
     DIR,
     batch,
@@ -291,6 +292,7 @@ def test_an_empty_last_segment_may_have_no_indexes_yet() -> None:
     [
         (lambda c: c.append(0), ["index-corrupt"]),
         (lambda c: c.__setitem__(slice(0, 8), bytes(8)), ["index-order"]),
+        (lambda c: c.__setitem__(slice(0, 4), b"\xff" * 4), ["index-order"]),
         (lambda c: c.__setitem__(slice(8, 16), bytes(8)), ["index-corrupt"]),
         (lambda c: c.__setitem__(7, c[7] + 1), ["index-entry"]),
         (lambda c: c.__setitem__(-6, 1), ["index-entry"]),
@@ -489,6 +491,14 @@ def test_a_deep_check_opens_the_records() -> None:
     files = log_of({0: bytes(whole)})
     assert "batch-records" not in codes(run(files, compacted=True))
     assert codes(run(files, deep=True, compacted=True)) == ["batch-records"]
+
+
+def test_a_wrapper_that_does_not_decode_costs_no_offsets_but_its_own() -> None:
+    log = bytearray()
+    for offset, codec in enumerate((Codec.NONE, Codec.GZIP, Codec.NONE)):
+        write_message(log, offset, None, b"no gzip", 5, LegacySettings(codec=codec))
+    report = run(log_of({0: bytes(log)}), compacted=False)
+    assert ["batch-records"] == [c for c in codes(report) if not c.startswith(("index", "time"))]
 
 
 def test_so_many_findings_of_one_kind_are_enough() -> None:
