@@ -101,6 +101,7 @@ _TOPIC_CHANGES: dict[str, tuple[tuple[str, str | None], ...]] = {
     "empty list": (("cleanup.policy", ""),),
     "list": (("cleanup.policy", "compact,delete"),),
     "throttled": (("leader.replication.throttled.replicas", "0:1"),),
+    "empty elements": (("leader.replication.throttled.replicas", ",0:1,,"),),
     "min isr": (("min.insync.replicas", "3"),),
     "lags": (("min.compaction.lag.ms", "10"), ("max.compaction.lag.ms", "5")),
     "remote": (("remote.storage.enable", "true"),),
@@ -137,6 +138,9 @@ _BROKER_CHANGES: dict[str, tuple[tuple[str, str | None], ...]] = {
     "reporters": (("metric.reporters", "org.no.Such"),),
     "unclean": (("unclean.leader.election.enable", "false"),),
     "compression": (("compression.type", "burn"),),
+    "local above": (("log.local.retention.ms", "5"), ("log.retention.ms", "4")),
+    "local without end": (("log.local.retention.bytes", "-1"), ("log.retention.bytes", "4")),
+    "another protocol": (("listener.security.protocol.map", "PLAINTEXT:SASL_PLAINTEXT"),),
 }
 
 
@@ -237,6 +241,8 @@ def incremental(pair: Pair) -> None:
             "append to star": [_operation(throttled, SET, "*")],
             "append to star 2": [_operation(throttled, APPEND, "0:1")],
             "append with comma": [_operation(policy, APPEND, ",compact")],
+            "append with commas behind": [_operation(policy, APPEND, "compact,,")],
+            "subtract with commas behind": [_operation(policy, SUBTRACT, "compact,,")],
             "append spaces": [_operation(policy, APPEND, " compact ")],
         }
         for what, found in cases.items():
