@@ -73,6 +73,15 @@ class JournalHeld(EngineError):
         super().__init__(f"{writer or 'another process'} is at work by {path}")
 
 
+class ChangeTooLate(EngineError):
+    """A change was asked for as the execution ended, and another one has begun in its journal."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.hint = f"ask again if it is meant for the one at work: `kctl reassign status {path}`"
+        super().__init__(f"the execution of {path} is over, and another one has begun")
+
+
 class MoveJournal:
     """The journal of one execution, held by this process."""
 
@@ -196,10 +205,14 @@ def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
 def request_change(files: HeldFiles, path: str, change: SettingsChange, by: ProcessIdentity) -> int:
     """Ask for another way to execute, of the process that holds a journal or the next one.
 
-    Returns the number of the change, by which `JournalState.answers` has the answer.
+    Returns the number of the change, by which `JournalState.answers` has the answer. Raises
+    ChangeTooLate.
     """
     files.append(path, _line(files, path, "change", change=change._asdict(), **by._asdict()))
-    return max(c.number for c in read_journal(files, path).changes if c.by == by)
+    numbers = [c.number for c in read_journal(files, path).changes if c.by == by]
+    if not numbers:
+        raise ChangeTooLate(path)
+    return max(numbers)
 
 
 def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:

@@ -58,7 +58,7 @@ def throttle_of(text: str) -> SettingsChange:
 def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int:
     """Change how a journal is executed; returns the exit code.
 
-    Errors: ChangeRefused, ChangeNotAnswered, those of the journal.
+    Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of the journal.
     """
     state = journal_state(path)
     if state.is_over:

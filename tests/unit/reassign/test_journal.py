@@ -10,6 +10,7 @@ from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
 from engine.reassign import journal_state
 from engine.reassign.journal import (
+    ChangeTooLate,
     JournalHeld,
     JournalThere,
     MoveJournal,
@@ -311,3 +312,23 @@ def test_a_step_of_one_partition_copies_nothing_of_the_others(files: MemoryHeldF
         assert after.ended is state.ended
         assert after.submitted is state.submitted
         assert after.ours is state.ours
+
+
+class OvertakenFiles(MemoryHeldFiles):
+    """Another execution begins behind a line that another process adds."""
+
+    is_overtaken = False
+
+    def append(self, path: str, content: bytes) -> None:
+        super().append(path, content)
+        if self.is_overtaken:
+            self.is_overtaken = False
+            MoveJournal.create(self, path, BEGUN, WRITER).close()
+
+
+def test_a_change_that_another_execution_overtakes_is_told() -> None:
+    files = OvertakenFiles()
+    MoveJournal.create(files, PATH, BEGUN, WRITER).close()
+    files.is_overtaken = True
+    with pytest.raises(ChangeTooLate, match="another one has begun"):
+        request_change(files, PATH, SettingsChange(7), OTHER)
