@@ -94,3 +94,24 @@ def test_what_changes_nothing_here_is_passed_over() -> None:
         }
     )
     assert settings.tls is not None
+
+
+@pytest.mark.parametrize(
+    ("protocol", "refused"),
+    [("PLAINTEXT", None), ("SSL", "ssl.cipher.suites"), ("SASL_PLAINTEXT", "sasl.client.callback")],
+)
+def test_what_is_not_honoured_is_refused_where_its_protocol_is_in_use(
+    protocol: str, refused: str | None
+) -> None:
+    properties = {
+        "security.protocol": protocol,
+        "sasl.client.callback.handler.class": "a.B",
+        "ssl.cipher.suites": "x",
+    }
+    if protocol.startswith("SASL"):
+        properties |= {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
+    if refused is None:
+        assert client_settings(properties).sasl is None
+    else:
+        with pytest.raises(ClientSettingRefused, match=refused):
+            client_settings(properties)

@@ -389,3 +389,11 @@ def test_a_budget_that_pays_no_way_over_another_broker_is_kept_and_told() -> Non
     (unmet,) = plan.unmet
     assert "more than are allowed" in unmet.reason
     assert [] == list(balance(model, (LevelGoal.COUNTS,), constraints._replace(max_moves=3)).unmet)
+
+
+def test_the_smallest_replica_is_exchanged_too() -> None:
+    # Broker 1 holds 74 of 99: the 20 and the 10 go, the 5 comes.
+    model = cluster([None] * 2, [(1,), (2,), (2,), (1,), (1,)], [20, 20, 5, 44, 10])
+    plan = balance(model, (LevelGoal.BYTES,))
+    assert [] == list(plan.warnings)
+    assert plan.after.bytes_max_over_mean < 1.02
