@@ -99,7 +99,7 @@ class FollowedPartitions:
     ) -> None:
         self._logs = logs
         self._quota = quota
-        self._is_holding_back = False
+        self._held_back: set[TopicPartition] = set()
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         # Never none: what is due again in the same turn would be asked for before others go on.
@@ -168,11 +168,11 @@ class FollowedPartitions:
         What lags is left out while a throttle holds it back (REPL-17).
         """
         specs = {}
-        self._is_holding_back = False
+        self._held_back.clear()
         self.is_as_requested = True
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
             if self._is_held_back(topic_partition, state):
-                self._is_holding_back = True
+                self._held_back.add(topic_partition)
                 continue
             own = self._logs.local_replica_log(topic_partition, state.leader_epoch)
             if own is None:
@@ -232,14 +232,15 @@ class FollowedPartitions:
     def next_due_ms(self) -> int | None:
         """Return when the first of those that rest is due again (monotonic), None without one.
 
-        Those that a throttle holds back are looked at after a rest, if there are no others.
+        Those that a throttle holds back are looked at after a rest, if there are no others. Their
+        own delays may be over: that makes nothing due.
         """
         due = [
             state.delayed_until_ms
-            for state in self._states.values()
-            if state.delayed_until_ms is not None
+            for topic_partition, state in self._states.items()
+            if state.delayed_until_ms is not None and topic_partition not in self._held_back
         ]
-        if self._is_holding_back:
+        if self._held_back:
             due.append(self._clock.monotonic_ms() + self._backoff_ms)
         return min(due, default=None)
 

@@ -388,6 +388,18 @@ def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
     assert pair.followed.next_due_ms() is None
 
 
+def test_a_delay_that_is_over_makes_nothing_due_while_a_throttle_holds_it_back() -> None:
+    pair = Pair()
+    quota = quota_of(pair.clock, [PARTITION], 1)
+    pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
+    pair.begin().followed.requested()
+    assert pair.followed.taken([(PARTITION, LeaderAnswer(0, 9, 0, bytes(sent(3))))])
+    pair.followed.unreached([PARTITION])
+    pair.clock.advance(BACKOFF_MS)
+    assert {} == pair.followed.requested()
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
+
+
 @pytest.mark.parametrize(
     ("watermark", "bound_per_s", "goes_on"), [(9, 1, False), (9, 1 << 20, True), (3, 1, True)]
 )
