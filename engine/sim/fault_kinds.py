@@ -48,6 +48,8 @@ class FaultKind(Enum):
     GROW_TOPIC = "grow-topic"
     CONFIGURE_TOPIC = "configure-topic"
     DELETE_RECORDS = "delete-records"
+    MOVE_DIRECTORY = "move-directory"
+    THROTTLE = "throttle"
 
 
 class Direction(Enum):
@@ -71,8 +73,10 @@ WORK = (
     FaultKind.CONFIGURE_TOPIC,
     FaultKind.DELETE_RECORDS,
 )
+#: An operator's work that is drawn by itself, beside the other kinds of a seed.
+SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE)
 #: What goes wrong by itself.
-HARM = tuple(kind for kind in FaultKind if kind not in WORK)
+HARM = tuple(kind for kind in FaultKind if kind not in WORK + SEPARATE_WORK)
 
 #: Kinds that never come without another: there would be nothing to take back or to delete.
 COMPANIONS = {
@@ -117,6 +121,8 @@ DURATIONS = {
     FaultKind.GROW_TOPIC: (0, 1),
     FaultKind.CONFIGURE_TOPIC: (0, 1),
     FaultKind.DELETE_RECORDS: (0, 1),
+    FaultKind.MOVE_DIRECTORY: (0, 1),
+    FaultKind.THROTTLE: (1_000, 15_000),
 }
 
 #: Kinds that are drawn together, each for the stories that need them.

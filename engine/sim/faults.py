@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from engine.errors import EngineError
 from engine.host.memory_network import LookupFault
-from engine.sim.fault_kinds import WORK, Direction, FaultKind
+from engine.sim.fault_kinds import SEPARATE_WORK, WORK, Direction, FaultKind
 from engine.sim.invariants import Invariants
 from engine.sim.links import Wires, orders_to
 from engine.sim.loop import VirtualLoop
@@ -43,6 +44,10 @@ class OrderTaker(Protocol):
         """Give one order."""
         ...
 
+    def unthrottle(self, *, is_repeated: bool) -> None:
+        """Take the rates of replication back, with `is_repeated` until that is done."""
+        ...
+
 
 class Injector:
     """Performs the faults of a plan on the parts of a simulation."""
@@ -72,6 +77,9 @@ class Injector:
         for number in list(self._running):
             self._take_back(number)
         self._look_after_directories()
+        # Orders to throttle that were held up arrive with the healing of links.
+        unthrottle = partial(self._operator.unthrottle, is_repeated=True)
+        self._loop.at(self._loop.now_ms + _CARE_MS, unthrottle)
 
     def _look_after_directories(self) -> None:
         """Restart brokers whose directories are offline, now and again: some fail late."""
@@ -98,9 +106,11 @@ class Injector:
 
     def perform(self, fault: Fault) -> None:
         """Let one fault begin."""
-        if fault.kind in WORK:
+        if fault.kind in WORK + SEPARATE_WORK:
             self._trace.add("ORDER", f"{fault.at_ms} ms: {fault.kind.value}")
             self._operator.perform(fault)
+            if fault.kind is FaultKind.THROTTLE:
+                self._until(fault, lambda: self._operator.unthrottle(is_repeated=False))
             return
         node = self._whom(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")

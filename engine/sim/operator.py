@@ -10,11 +10,12 @@ alone, so that faults can be left out before it. An order that fails is not give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from engine.client.connection import Call
+from engine.client.settings import Address
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.sim.clients import ClusterLinks
@@ -29,8 +30,22 @@ _AGAIN_MS = 500
 _PARTITIONS_MAX = 4
 #: How many topics come and go beside those of the plan, by name.
 _PASSING_TOPICS = 3
-_TOPIC, _SET = 2, 0
+_TOPIC, _BROKER = 2, 4
+_SET, _DELETE = 0, 1
+_RATES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+_THROTTLED_REPLICAS = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
 _PREFERRED, _UNCLEAN = 0, 1
+
+
+#: A setting's key, what is done with it, and its value if it is set.
+Change: TypeAlias = tuple[str, int, str | None]
 
 
 class Operator:
@@ -42,15 +57,34 @@ class Operator:
         invariants: Invariants,
         trace: Trace,
         *,
-        broker_ids: tuple[int, ...],
+        brokers: Mapping[int, Address],
+        log_dirs: tuple[str, ...],
         min_isr: int,
     ) -> None:
+        """`brokers` are those of the cluster by id, `log_dirs` the log directories of each."""
         self._links = links
         self._invariants = invariants
         self._topics = invariants.topics
         self._trace = trace
-        self._broker_ids = broker_ids
+        self._brokers = brokers
+        self._log_dirs = log_dirs
         self._min_isr = min_isr
+        #: Whether replication was ever throttled.
+        self._has_throttled = False
+        self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
+            FaultKind.ELECT_PREFERRED: lambda _: self._elect(_PREFERRED, None),
+            FaultKind.ELECT_UNCLEAN: lambda _: self._elect(_UNCLEAN, None),
+            FaultKind.HAND_OVER: self._hand_over,
+            FaultKind.MOVE: self._move,
+            FaultKind.CANCEL_MOVE: self._cancel,
+            FaultKind.CREATE_TOPIC: self._create_one,
+            FaultKind.DELETE_TOPIC: self._delete_one,
+            FaultKind.GROW_TOPIC: self._grow_one,
+            FaultKind.CONFIGURE_TOPIC: self._configure_one,
+            FaultKind.DELETE_RECORDS: self._delete_records,
+            FaultKind.MOVE_DIRECTORY: self._move_directory,
+            FaultKind.THROTTLE: self._throttle,
+        }
 
     # Talking to the cluster
 
@@ -94,30 +128,7 @@ class Operator:
 
     def perform(self, fault: Fault) -> None:
         """Give one order."""
-        draw = Random(f"{fault.other}/operator")
-        match fault.kind:
-            case FaultKind.ELECT_PREFERRED:
-                self._elect(_PREFERRED, None)
-            case FaultKind.ELECT_UNCLEAN:
-                self._elect(_UNCLEAN, None)
-            case FaultKind.HAND_OVER:
-                self._hand_over(draw)
-            case FaultKind.MOVE:
-                self._move(draw)
-            case FaultKind.CANCEL_MOVE:
-                self._cancel(draw)
-            case FaultKind.CREATE_TOPIC:
-                self._create_one(draw)
-            case FaultKind.DELETE_TOPIC:
-                self._delete_one(draw)
-            case FaultKind.GROW_TOPIC:
-                self._grow_one(draw)
-            case FaultKind.CONFIGURE_TOPIC:
-                self._configure_one(draw)
-            case FaultKind.DELETE_RECORDS:
-                self._delete_records(draw)
-            case _:
-                raise AssertionError(f"{fault.kind} is no operator's")
+        self._orders[fault.kind](Random(f"{fault.other}/operator"))
 
     def _any_partition(self, draw: Random) -> TopicPartition | None:
         keys = sorted(key for key in self._topics.rows if not self._topics.is_doomed(key.topic))
@@ -168,8 +179,8 @@ class Operator:
         partition = self._any_partition(draw)
         if partition is not None:
             least = max(2, self._min_isr)
-            count = draw.randint(least, min(len(self._broker_ids), 3))
-            self._reassign(partition, draw.sample(self._broker_ids, count))
+            count = draw.randint(least, min(len(self._brokers), 3))
+            self._reassign(partition, draw.sample(tuple(self._brokers), count))
 
     def _cancel(self, draw: Random) -> None:
         moving = sorted(
@@ -229,12 +240,8 @@ class Operator:
                 ("compression.type", ("gzip", "uncompressed", "producer")),
             )
         )
-        request = messages.IncrementalAlterConfigsRequest
-        config = request.AlterableConfig(name=key, config_operation=_SET, value=draw.choice(values))
-        resource = request.AlterConfigsResource(
-            resource_type=_TOPIC, resource_name=draw.choice(names), configs=[config]
-        )
-        self._ask("IncrementalAlterConfigs", request(resources=[resource]))
+        change = (key, _SET, draw.choice(values))
+        self._alter_configs([(_TOPIC, draw.choice(names), [change])])
 
     def _delete_records(self, draw: Random) -> None:
         """Have all records go below half or all of what is committed by now."""
@@ -263,6 +270,70 @@ class Operator:
             )
 
         links.find_leaders([partition.topic], ask)
+
+    def _move_directory(self, draw: Random) -> None:
+        """Have one replica's log in a log directory, where it may be already."""
+        partition = self._any_partition(draw)
+        if partition is None:
+            return
+        broker_id = draw.choice(self._topics.rows[partition].replicas)
+        path = draw.choice(self._log_dirs)
+        request = messages.AlterReplicaLogDirsRequest
+        topic = request.AlterReplicaLogDirTopic(
+            name=partition.topic, partitions=[partition.partition]
+        )
+        directory = request.AlterReplicaLogDir(path=path, topics=[topic])
+        response = self._links.ask(
+            self._brokers[broker_id], Call("AlterReplicaLogDirs", request(dirs=[directory]))
+        )
+        response.watch(
+            lambda: self._trace.add(
+                "operator",
+                f"AlterReplicaLogDirs of b{broker_id}, {partition} to {path}: "
+                + _outcome(None if response.error is not None else response.result().message),
+            )
+        )
+
+    def _throttle(self, draw: Random) -> None:
+        """Throttle replication and moves between directories to a rate that holds them up."""
+        self._has_throttled = True
+        rate = draw.choice(("1", "200", "2000", "20000"))
+        replicas = [(key, _SET, "*") for key in _THROTTLED_REPLICAS]
+        topics = [(_TOPIC, name, replicas) for name in sorted(self._topics.by_name)]
+        self._alter_configs([*topics, (_BROKER, "", [(key, _SET, rate) for key in _RATES])])
+
+    def unthrottle(self, *, is_repeated: bool) -> None:
+        """Take the rates of replication back, with `is_repeated` until that is done."""
+        if not self._has_throttled:
+            return
+
+        def done(message: Any) -> None:
+            if is_repeated and (message is None or any(_codes(message))):
+                self._links.after(_AGAIN_MS, lambda: self.unthrottle(is_repeated=True))
+
+        rates = [(key, _DELETE, None) for key in _RATES]
+        self._alter_configs([(_BROKER, "", rates)], done)
+
+    def _alter_configs(
+        self,
+        resources: Iterable[tuple[int, str, Sequence[Change]]],
+        done: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Change settings, by type and name of the resource: key, operation and value of each."""
+        request = messages.IncrementalAlterConfigsRequest
+        config = request.AlterableConfig
+        rows = [
+            request.AlterConfigsResource(
+                resource_type=resource_type,
+                resource_name=name,
+                configs=[
+                    config(name=key, config_operation=operation, value=value)
+                    for key, operation, value in changes
+                ],
+            )
+            for resource_type, name, changes in resources
+        ]
+        self._ask("IncrementalAlterConfigs", request(resources=rows), done)
 
 
 def _outcome(message: Any) -> str:

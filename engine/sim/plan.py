@@ -59,6 +59,9 @@ _RETENTION_SHARE = 0.25
 #: How many seeds have brokers that share a process, how many of these all of them, and how many
 #: send what these say to each other through its bytes: a third each has neither, one, both.
 _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
+#: How many seeds with two directories move replicas between them, how many of those throttle the
+#: moves and replication, and how many others do; draws of their own too.
+_DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -149,6 +152,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         settings["log.flush.interval.messages"] = "1"
     is_unclean_allowed = draw.random() < 0.1
     broker_count = draw.choice((3, 3, 3, 4))
+    log_dir_count = 1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE)
     transport = Random(f"{seed}/transport")
     is_shared = transport.random() < _SHARED_SHARE
     return Plan(
@@ -163,12 +167,30 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         consumer_count=draw.choice((0, 1)),
         delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
-        faults=_faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
+        faults=_with_separate_work(
+            seed,
+            _faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
+            duration_ms,
+            log_dir_count,
+        ),
         is_compressed=Random(f"{seed}/compression").random() < _COMPRESSED_SHARE,
-        log_dir_count=1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE),
+        log_dir_count=log_dir_count,
         processes=_processes(transport, broker_count, is_shared=is_shared),
         encodes_local_messages=is_shared and transport.random() < _ENCODED_SHARE,
     )
+
+
+def _with_separate_work(
+    seed: int, faults: tuple[Fault, ...], duration_ms: int, log_dir_count: int
+) -> tuple[Fault, ...]:
+    """Return the faults with moves between directories and throttles, if the seed has such."""
+    draw = Random(f"{seed}/separate work")
+    has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
+    has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)
+    chosen = [FaultKind.MOVE_DIRECTORY] * has_moves + [FaultKind.THROTTLE] * has_throttles
+    if not chosen:
+        return faults
+    return tuple(sorted((*faults, *_faults(draw, duration_ms, chosen)), key=lambda it: it.at_ms))
 
 
 def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:

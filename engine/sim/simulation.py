@@ -105,7 +105,8 @@ class Simulation:
             self._client("admin"),
             self.invariants,
             self.trace,
-            broker_ids=tuple(self.nodes),
+            brokers={i: Address(node.name, BROKER_PORT) for i, node in self.nodes.items()},
+            log_dirs=_LOG_DIRS[: plan.log_dir_count],
             min_isr=plan.min_isr,
         )
         self.injector = Injector(

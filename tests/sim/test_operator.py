@@ -29,7 +29,7 @@ def traced(plan: Plan) -> RunResult:
 
 def time_s(line: str) -> float:
     """Return when a line of a trace was written."""
-    return float(line.split()[0])
+    return float(line.split(maxsplit=1)[0])
 
 
 def test_replicas_move_between_directories_under_load() -> None:
