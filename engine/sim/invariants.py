@@ -106,6 +106,14 @@ class _Seen(NamedTuple):
         )
 
 
+def has_risen(before: _Seen | None, now: _Seen) -> bool:
+    """Return whether a replica's watermark rose since the last look, or was not seen before.
+
+    One that is elected uncleanly after a loss begins with what it knew to be committed before.
+    """
+    return before is None or now.high_watermark > before.high_watermark
+
+
 class Invariants:
     """Sees everything and keeps the first violation."""
 
@@ -313,7 +321,8 @@ class Invariants:
                     history, partition, rose_from, now.high_watermark, self.now_ms
                 )
         elif now.high_watermark > history.committed_end:
-            self._commit(history, broker_id, partition, now.high_watermark)
+            rose = has_risen(before, now)
+            self._commit(history, broker_id, partition, now.high_watermark, has_risen=rose)
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
 
@@ -326,13 +335,19 @@ class Invariants:
                     self._epochs.is_to_join(partition, broker_id)
 
     def _commit(
-        self, history: History, broker_id: int, partition: Partition, high_watermark: int
+        self,
+        history: History,
+        broker_id: int,
+        partition: Partition,
+        high_watermark: int,
+        *,
+        has_risen: bool = True,
     ) -> None:
-        """Take what a watermark covers for the first time."""
+        """Take what a watermark covers for the first time; enough are in sync where it rose."""
         key = partition.topic_partition
         # Where replicas differ, one that follows a leader that lost writes may know more committed.
         is_forked = history.is_forked(history.committed_end, high_watermark)
-        if not is_forked:
+        if has_risen and not is_forked:
             self._check_in_sync_count(key, partition)
         for batch in content_batches(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:

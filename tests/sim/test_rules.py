@@ -21,6 +21,7 @@ from engine.replication.partition import Partition
 from engine.sim.clients import passing_kind
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History, Loss
+from engine.sim.invariants import has_risen
 from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
@@ -117,6 +118,14 @@ def test_a_producer_waits_for_good_only_where_too_few_can_ever_be_in_sync(
         2: replica(follower),
     }
     assert may_wait is is_held(T0, nodes, cast(Any, noting))
+
+
+@pytest.mark.parametrize(("before", "rose"), [(None, True), (3, True), (4, False), (5, False)])
+def test_a_watermark_that_a_leader_began_with_was_not_raised_by_it(
+    before: int | None, rose: bool
+) -> None:
+    seen = None if before is None else SimpleNamespace(high_watermark=before)
+    assert rose is has_risen(cast(Any, seen), cast(Any, SimpleNamespace(high_watermark=4)))
 
 
 @pytest.mark.parametrize(
