@@ -270,6 +270,15 @@ def test_of_a_full_window_just_the_records_that_are_too_large_fail(
     assert [value for value in values if len(value) <= 700] == log.values(P0)
 
 
+def test_of_two_records_the_one_that_is_too_large_fails_alone() -> None:
+    log = ProduceLog(size_bytes_max=300)
+    producer = Producer(log.client())
+    producer.add_fast(OutgoingValues("t", [b"x", b"y" * 400], partition=0), range(1, 3))
+    (failed,) = [r for r in producer.flush() if r.error is not None]
+    assert ([2], -1) == (list(failed.batch.places), failed.base_offset)
+    assert [b"x"] == log.values(P0)
+
+
 def test_a_record_that_may_be_stored_and_is_too_large_now_ends_its_partition() -> None:
     log = ProduceLog()
     log.codes = [TIMED_OUT, TOO_LARGE]

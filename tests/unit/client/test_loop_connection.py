@@ -230,6 +230,14 @@ def test_a_silent_handshake_is_given_up_too() -> None:
     assert isinstance(promise.error, TimedOut)
 
 
+def test_calls_behind_the_first_wait_for_the_handshake_too() -> None:
+    stage = Stage()
+    stage.answers_versions = False
+    promises = [stage.ask(), stage.ask()]
+    assert [] == stage.requested
+    assert [False, False] == [promise.is_kept for promise in promises]
+
+
 def test_an_older_broker_is_asked_again_in_the_version_of_the_handshake_that_it_knows() -> None:
     stage = Stage()
     stage.version_of_versions = 0
