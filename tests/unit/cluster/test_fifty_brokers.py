@@ -59,6 +59,8 @@ class Machine:
                 "listeners": "PLAINTEXT://127.0.0.1:0",
                 "log.dirs": str(self.folder / f"logs{broker_id}"),
                 "zookeeper.connect": "localhost:2181",
+                # One that has just become the controller closes what it is asked on.
+                "controlled.shutdown.retry.backoff.ms": "10",
             }
         )
 
