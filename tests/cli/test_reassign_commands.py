@@ -134,7 +134,7 @@ def test_the_phases_of_a_move_are_seen_in_order(three: Shell) -> None:
 
 def test_an_execution_that_was_killed_is_resumed(three: Shell) -> None:
     path = plan(three, "--drain", "3")
-    command = [*KCTL, "reassign", "execute", path, "-y", "--throttle", "800000"]
+    command = [*KCTL, "reassign", "execute", path, "-y", "--throttle", "1600000"]
     with subprocess.Popen(
         [*command, "--moves-per-broker", "1"],
         stderr=subprocess.PIPE,
