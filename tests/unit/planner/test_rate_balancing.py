@@ -6,7 +6,7 @@ from engine.model import TopicPartition
 from engine.planner.cluster_model import BrokerModel, ClusterModel, PartitionModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.placement_state import PlacementState
-from engine.planner.rate_balancing import RateState
+from engine.planner.rate_balancing import RateBalancing, RateState
 
 #: The larger a partition, the less is written to it: by size and by rate they stand in turn.
 MODEL = ClusterModel(
@@ -49,3 +49,16 @@ def test_replicas_stand_where_the_search_has_placed_them_and_are_handed_back() -
     rates.hand_back()
     assert [20, 30, 10] == [search.held_bytes[broker] for broker in (one, two, three)]
     assert [three] == search.replicas[number_of(search, 0)]
+
+
+def test_replicas_of_one_size_are_exchanged_on_brokers_that_hold_more_bytes_than_they_may() -> None:
+    rows = [(1, 30), (1, 20), (2, 10), (2, 0)]
+    partitions = [
+        PartitionModel("t", number, (broker,), 1, size_bytes=10, write_bytes_per_s=rate)
+        for number, (broker, rate) in enumerate(rows)
+    ]
+    model = ClusterModel([BrokerModel(1), BrokerModel(2)], partitions)
+    rates = RateState(PlacementState(model, PlanConstraints()))
+    assert 1.0 == RateBalancing(rates, [15, 15]).level()
+    assert [30, 30] == rates.held_bytes
+    assert [20, 20] == rates.stored_bytes
