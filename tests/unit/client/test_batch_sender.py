@@ -409,7 +409,7 @@ def test_batches_under_way_when_their_partition_fails_have_its_error_too() -> No
     assert max(under_way) > 1
     stored, failed = seen(results)[:4], seen(results)[4:]
     assert {None} == {error for *_, error in stored}
-    assert {"TOPIC_AUTHORIZATION_FAILED"} == {error for *_, error in failed}
+    assert {(-1, "TOPIC_AUTHORIZATION_FAILED")} == {(at, error) for _, at, _, error in failed}
     # Nobody is left without a result, and nothing is counted as pending.
     assert len(LINES) == sum(count for _, _, count, _ in seen(results))
     assert producer.is_idle
