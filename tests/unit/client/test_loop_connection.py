@@ -14,7 +14,7 @@ from engine.client.settings import Address
 from engine.host import ports
 from engine.host.event_loop import EventLoop
 from engine.host.memory import ManualClock
-from engine.host.memory_network import LookupFault, MemoryNetwork, MemoryTimers
+from engine.host.memory_network import LookupFault, MemoryConnection, MemoryNetwork, MemoryTimers
 from engine.host.name_lookup import HostAddress
 from engine.host.promise import Promise
 from engine.host.real import RealClock
@@ -101,6 +101,37 @@ class Stage:
     def pass_time(self, duration_ms: int) -> None:
         self.clock.advance(duration_ms)
         self.timers.run_until_idle()
+
+
+class BufferNetwork(MemoryNetwork):
+    """A network that tells which receive buffers were wanted of it."""
+
+    def __init__(self, timers: MemoryTimers) -> None:
+        super().__init__(timers)
+        self.wanted_bytes: list[int] = []
+
+    def connect(
+        self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
+    ) -> MemoryConnection:
+        self.wanted_bytes.append(receive_buffer_bytes)
+        return super().connect(host, port, address, receive_buffer_bytes=receive_buffer_bytes)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted_bytes"), [({}, -1), ({"receive_buffer_bytes": 70_000}, 70_000)]
+)
+def test_a_connection_has_the_systems_receive_buffer_unless_another_is_wanted(
+    options: dict[str, int], wanted_bytes: int
+) -> None:
+    clock = ManualClock()
+    timers = MemoryTimers(clock)
+    network = BufferNetwork(timers)
+    there = Address("there", 9092)
+    loop = LoopConnection(
+        network, timers, clock, there, lambda: BrokerConnection("7"), timeout_ms=1, **options
+    )
+    loop.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    assert [wanted_bytes] == network.wanted_bytes
 
 
 def test_calls_wait_for_the_handshake_and_go_in_order_by_one_connection() -> None:
