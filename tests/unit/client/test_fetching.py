@@ -130,7 +130,9 @@ def test_records_come_from_all_leaders_in_every_version(version: int) -> None:
     assert {P0: [(0, b"a"), (1, b"b")], P1: [(0, b"c")]} == found
     requested, body = log.fetched[0]
     assert version == requested
-    assert (TOPIC_ID if version > 12 else bytes(16)) == body.topics[0].topic_id
+    by_id, by_name = ("", TOPIC_ID), ("t", bytes(16))
+    topic = body.topics[0]
+    assert (by_id if version > 12 else by_name) == (topic.topic, topic.topic_id)
 
 
 def test_topics_without_ids_are_fetched_by_name() -> None:
