@@ -288,6 +288,19 @@ class TestCoordinator:
         cluster.handlers["FindCoordinator"] = coordinator_is(2)
         assert 9002 == cluster.client().coordinator("g").port
 
+    @pytest.mark.parametrize("version", [1, 3, 4])
+    def test_that_of_a_transactional_id_is_asked_for_as_such(self, version: int) -> None:
+        cluster = FakeCluster({"FindCoordinator": (0, version)})
+        asked: list[int] = []
+
+        def answer(body: Any, version: int, address: tuple[str, int]) -> Any:
+            asked.append(body.key_type)
+            return coordinator_is(2)(body, version, address)
+
+        cluster.handlers["FindCoordinator"] = answer
+        assert 9002 == cluster.client().coordinator("id", 1).port
+        assert [1] == asked
+
     def test_one_that_moved_is_looked_up_again(self) -> None:
         cluster = FakeCluster()
         cluster.handlers["FindCoordinator"] = coordinator_is(1)
