@@ -13,7 +13,7 @@
 number of threads must also stay within half and double of what it is: of what counts, so that one
 set for all changes nothing where the broker has its own. What is kept on the disk of tiered logs
 may not become more than what is kept of them in all, and a listener keeps its security protocol.
-Passwords lie encrypted in a znode: whatever key ends as that of one does, a plug-in's too.
+Passwords are encrypted in a znode: each key that ends as that of one does, also of a plug-in.
 
 Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig,
 DynamicListenerConfig, ListenerConnectionQuota.validateReconfiguration; a real broker's answers

@@ -193,7 +193,7 @@ def test_a_deletion_that_cannot_be_made_durable_is_not_said_to_be_done() -> None
 
 
 def test_a_replica_in_a_failed_directory_begins_nowhere_else_though_it_is_said_to_be_new() -> None:
-    # A controller that takes over amid a move says so again of a replica that is there by now.
+    # A controller that takes over during a move says so again of a replica that is there by now.
     stage = Stage()
     stage.lead(T0)
     fill(stage.logs.logs[T0], [3])

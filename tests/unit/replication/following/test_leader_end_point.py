@@ -84,7 +84,7 @@ def test_a_partition_goes_by_the_id_of_its_log_or_by_that_of_the_metadata(
 def test_a_topic_may_go_before_its_request_is_written() -> None:
     asking = Asking(None)
     call = asking.fetch()
-    # Whoever is not connected yet writes its request later.
+    # A follower that is not connected yet writes its request later.
     asking.tell(None, {})
     assert asking.metadata.partition(TopicPartition("t", 0)) is None
     assert {KNOWN: [PARTITION.partition]} == ids_in(call)
