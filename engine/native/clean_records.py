@@ -15,7 +15,7 @@ from __future__ import annotations
 from array import array
 from hashlib import md5
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.host.ports import Buffer
 from engine.native.clean_layout import GROWTH_BYTES, KEEP, NOTE, SCRATCH_BYTES, SPAN
@@ -96,7 +96,7 @@ class CompiledCleaner:
         )
         self._make_room(_COUNT_FAST, _BYTES_FAST)
 
-    def _at(self, memory: bytearray | memoryview) -> Any:
+    def _at(self, memory: bytearray | memoryview) -> object:
         """Return the address of writable memory, as an argument."""
         return self._by_reference(self._byte_in(memory))
 

@@ -13,7 +13,7 @@ nothing else. Imported only to compile: numba takes half a second to import.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numba
 from numba import types
@@ -22,6 +22,14 @@ from engine.native.clean_layout import KEEP, NOTE, SCRATCH_TAIL, SPAN
 from engine.native.kernel_varint import raw_varint
 from engine.native.md5_code import START, md5_block
 from engine.native.raw_memory import load_eight, put_byte, put_eight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numba.core.registry import CPUDispatcher as Dispatcher
+    from numba.core.typing.templates import Signature
+
+    from engine.native.pointers import Bytes, Numbers
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
@@ -44,12 +52,12 @@ _START_LOW, _START_HIGH = START
 _TAIL = SCRATCH_TAIL
 
 
-def _inlined(function: Any) -> Any:
+def _inlined(function: Callable[..., object]) -> Dispatcher:
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
 @_inlined
-def _key_at(raw: Any, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
+def _key_at(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
     """Read a record up to its value.
 
     Returns its end (0: off the fast path), the place behind its time, time and offset deltas, where
@@ -78,7 +86,7 @@ def _key_at(raw: Any, at: int, size: int) -> tuple[int, int, int, int, int, int,
 
 
 @_inlined
-def _digest(raw: Any, at: int, length: int, scratch: Any) -> None:
+def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
     """Leave the MD5 of some bytes at the start of the scratch memory."""
     put_eight(scratch, 0, _U64(_START_LOW))
     put_eight(scratch, 8, _U64(_START_HIGH))
@@ -109,7 +117,7 @@ def _digest(raw: Any, at: int, length: int, scratch: Any) -> None:
 
 
 @_inlined
-def _slot_of(scratch: Any, digests: Any, offsets: Any, slot_count: int) -> int:
+def _slot_of(scratch: Bytes, digests: Bytes, offsets: Numbers, slot_count: int) -> int:
     """Return the slot that has a digest, or the free one for it."""
     low = load_eight(scratch, 0)
     high = load_eight(scratch, 8)
@@ -124,8 +132,14 @@ def _slot_of(scratch: Any, digests: Any, offsets: Any, slot_count: int) -> int:
 
 
 def note_kernel(
-    raw: Any, size: int, count: int, numbers: Any, digests: Any, offsets: Any, scratch: Any
-) -> Any:
+    raw: Bytes,
+    size: int,
+    count: int,
+    numbers: Numbers,
+    digests: Bytes,
+    offsets: Numbers,
+    scratch: Bytes,
+) -> int:
     """Note the last offsets of keys; see the module's head."""
     size = _I64(size)
     base = numbers[_N_BASE_OFFSET]
@@ -163,7 +177,7 @@ def note_kernel(
 
 
 @_inlined
-def _put_varint(out: Any, at: int, value: int) -> int:
+def _put_varint(out: Bytes, at: int, value: int) -> int:
     """Write a zig-zag number; returns the position behind it."""
     rest = _U64((value << 1) ^ (value >> 63))
     while rest > _U64(127):
@@ -185,7 +199,7 @@ def _varint_size(value: int) -> int:
 
 
 @_inlined
-def _copied(raw: Any, spans: Any, kept: int, shift: int, out: Any) -> int:
+def _copied(raw: Bytes, spans: Numbers, kept: int, shift: int, out: Bytes) -> int:
     """Write records whose time deltas all move by so many ms; returns how many bytes they take."""
     out_at = _I64(0)
     for index in range(kept):
@@ -211,16 +225,16 @@ def _copied(raw: Any, spans: Any, kept: int, shift: int, out: Any) -> int:
 
 
 def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
-    raw: Any,
+    raw: Bytes,
     size: int,
     count: int,
-    numbers: Any,
-    digests: Any,
-    offsets: Any,
-    scratch: Any,
-    spans: Any,
-    out: Any,
-) -> Any:
+    numbers: Numbers,
+    digests: Bytes,
+    offsets: Numbers,
+    scratch: Bytes,
+    spans: Numbers,
+    out: Bytes,
+) -> int:
     """Decide on the records of a block, and write those that stay; see the module's head."""
     size = _I64(size)
     base = numbers[_K_BASE_OFFSET]
@@ -286,6 +300,6 @@ def compile_keep_kernel() -> tuple[str, str]:
     return _compiled(KEEP_SIGNATURE, keep_kernel)
 
 
-def _compiled(signature: Any, kernel: Any) -> tuple[str, str]:
+def _compiled(signature: Signature, kernel: Callable[..., int]) -> tuple[str, str]:
     compiled = numba.cfunc(signature, nopython=True, error_model="numpy")(kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

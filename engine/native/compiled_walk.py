@@ -16,7 +16,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
 from engine.errors import StorageError
 from engine.host import processes
@@ -62,7 +61,7 @@ def compiled_walk(address: int) -> RecordWalk:
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
         size = len(data) - position
-        block: Any
+        block: object
         if size < COPIED_FOR_A_CALL_BYTES_MAX:
             block = bytes(data[position:])
         else:

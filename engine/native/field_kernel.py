@@ -9,12 +9,15 @@ Imported only to compile: numba takes half a second to import.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numba
 from numba import types
 
 from engine.native.kernel_varint import raw_varint
+
+if TYPE_CHECKING:
+    from engine.native.pointers import Bytes, Numbers
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
@@ -26,8 +29,8 @@ _KEY, _NULL_KEY, _NULL_VALUE, _HEADERS = 1, 2, 4, 8
 
 
 def field_kernel(  # noqa: C901, PLR0912 (no calls)
-    raw: Any, size: int, count: int, out: Any
-) -> Any:
+    raw: Bytes, size: int, count: int, out: Numbers
+) -> int:
     """Find the fields; see the module's head."""
     size = types.int64(size)
     at = types.int64(0)

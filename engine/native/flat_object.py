@@ -14,7 +14,10 @@ Imported only to compile.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
 
 _CODE_SECTION = ".text"
 _RELOCATION_SECTIONS = (".rela.text", ".rel.text")
@@ -46,7 +49,7 @@ def flat_code_of(llvm_text: str, name: str) -> bytes:
     return _code_of(llvm.ObjectFileRef.from_data(machine.emit_object(module)), name)
 
 
-def _code_of(object_file: Any, name: str) -> bytes:
+def _code_of(object_file: llvm.ObjectFileRef, name: str) -> bytes:
     """Return the only section of code; NotFlat if something must be filled in."""
     code = b""
     for section in object_file.sections():

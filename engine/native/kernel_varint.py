@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numba
 from numba import types
 
+if TYPE_CHECKING:
+    from engine.native.pointers import Bytes
+
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def raw_varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
+def raw_varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
     """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
     value = 0
     shift = 0

@@ -13,13 +13,20 @@ Imported only to compile: numba takes half a second to import.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numba
 from numba import types
 
 from engine.native.line_layout import SLOTS, WORDS
 from engine.native.raw_memory import copy_bytes, load_eight, object_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numba.core.registry import CPUDispatcher as Dispatcher
+
+    from engine.native.pointers import Bytes, Numbers
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
@@ -42,12 +49,12 @@ _SIZES = tuple(len(word) for word in WORDS)
 _PLACES = tuple(sum(_SIZES[:n]) for n in range(len(WORDS)))
 
 
-def _jit(function: Any) -> Any:
+def _jit(function: Callable[..., object]) -> Dispatcher:
     return numba.njit(nogil=True, error_model="numpy", inline="never")(function)
 
 
 @_jit
-def _put_number(out: Any, at: int, value: int) -> int:
+def _put_number(out: Bytes, at: int, value: int) -> int:
     """Write a number in decimal; returns the position behind it."""
     if value < 0:
         out[at] = 45
@@ -71,7 +78,7 @@ def _put_number(out: Any, at: int, value: int) -> int:
 
 
 @_jit
-def _varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
+def _varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
     """Return a zig-zag number and the position behind it; −1 as position when there is none."""
     value = _U64(0)
     shift = _U64(0)
@@ -88,7 +95,7 @@ def _varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
 
 
 @_jit
-def _sequence_length(raw: Any, i: int, end: int) -> int:
+def _sequence_length(raw: Bytes, i: int, end: int) -> int:
     """Return the bytes of the UTF-8 sequence at `i`; of a wrong one, minus those replaced."""
     lead = raw[i]
     if lead < 0xC2 or lead > 0xF4:
@@ -105,7 +112,7 @@ def _sequence_length(raw: Any, i: int, end: int) -> int:
 
 
 @_jit
-def _is_ascii(raw: Any, start: int, end: int) -> bool:
+def _is_ascii(raw: Bytes, start: int, end: int) -> bool:
     i = start
     words = _U64(0)
     while i + 8 <= end:
@@ -121,7 +128,7 @@ def _is_ascii(raw: Any, start: int, end: int) -> bool:
 
 
 @_jit
-def _put_text(out: Any, at: int, raw: Any, start: int, end: int) -> int:
+def _put_text(out: Bytes, at: int, raw: Bytes, start: int, end: int) -> int:
     """Copy UTF-8, each invalid part replaced as Java does (see java_text.py)."""
     if _is_ascii(raw, start, end):
         copy_bytes(out, at, raw, start, end - start)
@@ -143,7 +150,7 @@ def _put_text(out: Any, at: int, raw: Any, start: int, end: int) -> int:
 
 @_jit
 def _put_header_names(
-    out: Any, at: int, raw: Any, position: int, end: int, count: int
+    out: Bytes, at: int, raw: Bytes, position: int, end: int, count: int
 ) -> tuple[int, int]:
     """Write names with commas; returns the ends in `out` and in `raw`, −1 off the fast path."""
     for n in range(count):
@@ -162,14 +169,16 @@ def _put_header_names(
 
 
 @_jit
-def _put_word(out: Any, at: int, words: Any, word: int) -> int:
+def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
     size = _SIZES[word]
     copy_bytes(out, at, words, _PLACES[word], size)
     return at + size
 
 
 @_jit
-def _put_metadata(out: Any, at: int, words: Any, numbers: Any, delta_ms: int, delta: int) -> int:
+def _put_metadata(
+    out: Bytes, at: int, words: Bytes, numbers: Numbers, delta_ms: int, delta: int
+) -> int:
     """Write the line up to its time."""
     at = _put_word(out, at, words, _OFFSET)
     at = _put_number(out, at, numbers[_BASE_OFFSET] + delta)
@@ -182,7 +191,9 @@ def _put_metadata(out: Any, at: int, words: Any, numbers: Any, delta_ms: int, de
 
 
 @_jit
-def _put_sizes(out: Any, at: int, words: Any, key_size: int, value_size: int, sequence: int) -> int:
+def _put_sizes(
+    out: Bytes, at: int, words: Bytes, key_size: int, value_size: int, sequence: int
+) -> int:
     """Write the line from the key's size to the opening of the header names."""
     at = _put_word(out, at, words, _KEY_SIZE)
     at = _put_number(out, at, key_size)
@@ -194,7 +205,7 @@ def _put_sizes(out: Any, at: int, words: Any, key_size: int, value_size: int, se
 
 
 @_jit
-def _note_offset(numbers: Any, gaps: Any, offset: int) -> None:
+def _note_offset(numbers: Numbers, gaps: Numbers, offset: int) -> None:
     """Compare an offset with the one before and keep it."""
     last = numbers[_LAST_OFFSET]
     if offset != last + 1 and (last != -1 or numbers[_CHECK_FIRST_GAP]):
@@ -207,7 +218,14 @@ def _note_offset(numbers: Any, gaps: Any, offset: int) -> None:
 
 @_jit
 def _put_record(
-    raw: Any, position: int, end: int, out: Any, at: int, words: Any, numbers: Any, gaps: Any
+    raw: Bytes,
+    position: int,
+    end: int,
+    out: Bytes,
+    at: int,
+    words: Bytes,
+    numbers: Numbers,
+    gaps: Numbers,
 ) -> tuple[int, int]:
     """Write one record's line; returns its ends in `raw` and `out`, −1 off the fast path."""
     delta_ms, position = _varint(raw, position + 1, end, 10)
@@ -248,7 +266,9 @@ def _put_record(
 
 
 @_jit
-def _put_records(raw: Any, out: Any, at: int, words: Any, numbers: Any, gaps: Any) -> int:
+def _put_records(
+    raw: Bytes, out: Bytes, at: int, words: Bytes, numbers: Numbers, gaps: Numbers
+) -> int:
     """Write the lines of a batch's records; returns the end in `out`, −1 off the fast path."""
     position = numbers[_RAW_START]
     end = numbers[_RAW_END]
@@ -264,7 +284,7 @@ def _put_records(raw: Any, out: Any, at: int, words: Any, numbers: Any, gaps: An
 
 
 @_jit
-def _big_endian(raw: Any, at: int, count: int) -> int:
+def _big_endian(raw: Bytes, at: int, count: int) -> int:
     """Return a signed number of 2, 4 or 8 bytes."""
     value = _U64(0)
     for i in range(count):
@@ -274,13 +294,13 @@ def _big_endian(raw: Any, at: int, count: int) -> int:
 
 
 @_jit
-def _put_pair(out: Any, at: int, words: Any, word: int, value: int) -> int:
+def _put_pair(out: Bytes, at: int, words: Bytes, word: int, value: int) -> int:
     at = _put_word(out, at, words, word)
     return _put_number(out, at, value)
 
 
 @_jit
-def _put_batch_head(raw: Any, start: int, out: Any, at: int, words: Any) -> int:
+def _put_batch_head(raw: Bytes, start: int, out: Bytes, at: int, words: Bytes) -> int:
     """Write the first half of a batch's line."""
     base_offset = _big_endian(raw, start, 8)
     delta = _big_endian(raw, start + 23, 4)
@@ -307,7 +327,7 @@ def _put_batch_head(raw: Any, start: int, out: Any, at: int, words: Any) -> int:
 
 @_jit
 def _put_batch_tail(
-    raw: Any, start: int, out: Any, at: int, words: Any, position: int, valid: int
+    raw: Bytes, start: int, out: Bytes, at: int, words: Bytes, position: int, valid: int
 ) -> int:
     """Write the second half of a batch's line."""
     at = _put_pair(out, at, words, _B_POSITION, position)
@@ -326,7 +346,7 @@ def _put_batch_tail(
 
 
 @_jit
-def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
+def _load_batch(raw: Bytes, start: int, numbers: Numbers) -> bool:
     """Set the numbers that records are written by; False for a batch off the fast path."""
     numbers[_RAW_START] = start + 61
     numbers[_RAW_END] = start + 12 + _big_endian(raw, start + 8, 4)
@@ -349,7 +369,13 @@ def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
 
 @_jit
 def _put_batches(
-    raw: Any, out: Any, words: Any, numbers: Any, gaps: Any, positions: Any, valid: Any
+    raw: Bytes,
+    out: Bytes,
+    words: Bytes,
+    numbers: Numbers,
+    gaps: Numbers,
+    positions: Numbers,
+    valid: Bytes,
 ) -> None:
     """Write whole batches up to the first that is off the fast path or that has no room."""
     at = 0
@@ -379,7 +405,13 @@ def _put_batches(
 
 
 def line_kernel(
-    raw: Any, out: Any, words: Any, numbers: Any, gaps: Any, positions: Any, valid: Any
+    raw: Bytes,
+    out: Bytes,
+    words: Bytes,
+    numbers: Numbers,
+    gaps: Numbers,
+    positions: Numbers,
+    valid: Bytes,
 ) -> int:
     """Write the lines of one batch's records, or of whole batches; see the module's head."""
     if numbers[_BATCH_COUNT]:

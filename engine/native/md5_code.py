@@ -9,11 +9,21 @@ Machines of big-endian byte order are not among those that code is kept for. Sou
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba.core import types
 from numba.core.extending import intrinsic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context
+    from numba.core.typing.templates import Signature
+
+    #: What an intrinsic returns: its signature, and the function that writes its code.
+    Intrinsic = tuple[Signature, Callable[..., ir.Value]]
 
 _WORD = ir.IntType(32)
 _SHIFTS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
@@ -22,15 +32,17 @@ START = (0xEFCDAB8967452301, 0x1032547698BADCFE)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def md5_block(_typing: Any, state: Any, block: Any, _at: Any) -> Any:
+def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types.Type) -> Intrinsic:
     """Take the block at `block[at]` into the state."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         state_at, block_at, at = args
         words = builder.bitcast(builder.gep(block_at, [at]), _WORD.as_pointer())
         kept = builder.bitcast(state_at, _WORD.as_pointer())
 
-        def word(pointer: Any, number: int) -> Any:
+        def word(pointer: ir.Value, number: int) -> tuple[ir.Value, ir.Value]:
             place = builder.gep(pointer, [ir.Constant(_WORD, number)])
             return builder.load(place, align=1), place
 
@@ -54,7 +66,9 @@ def md5_block(_typing: Any, state: Any, block: Any, _at: Any) -> Any:
     return types.void(state, block, types.int64), generate
 
 
-def _mixed(builder: Any, step: int, b: Any, c: Any, d: Any) -> tuple[Any, int]:
+def _mixed(
+    builder: ir.IRBuilder, step: int, b: ir.Value, c: ir.Value, d: ir.Value
+) -> tuple[ir.Value, int]:
     """Return what a step mixes of three words, and which word of the block it takes."""
     if step < 16:
         return builder.xor(d, builder.and_(b, builder.xor(c, d))), step

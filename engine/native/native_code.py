@@ -14,7 +14,8 @@ from __future__ import annotations
 import ctypes
 import zlib
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TypeAlias
 
 from engine.errors import StorageError
 from engine.host.real import RealFiles
@@ -24,7 +25,7 @@ Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
 
 _MARK = b"kctl-native 1\n"
 # An engine owns its code: letting it go would unmap functions still in use.
-_engines: list[Any] = []
+_engines: list[object] = []
 
 
 def load_native(
@@ -60,7 +61,9 @@ def load_native(
     return _link(llvm, *kept)
 
 
-def _key(llvmlite: Any, llvm: Any, files: RealFiles, beside: str, sources: tuple[str, ...]) -> str:
+def _key(
+    llvmlite: ModuleType, llvm: ModuleType, files: RealFiles, beside: str, sources: tuple[str, ...]
+) -> str:
     features = llvm.get_host_cpu_features().flatten()
     text = f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features}".encode()
     return key_of(text + sources_of(files, beside, sources))
@@ -79,7 +82,7 @@ def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
     return rest, symbol.decode()
 
 
-def _link(llvm: Any, code: bytes, symbol: str) -> int | None:
+def _link(llvm: ModuleType, code: bytes, symbol: str) -> int | None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     # What compilers call for copies; the loader does not look for them itself.

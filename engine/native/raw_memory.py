@@ -6,19 +6,35 @@ Callers check every length: nothing here does. Only compiled code may call these
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numba.core.base import BaseContext
+    from numba.core.ccallback import CFunc
+    from numba.core.typing import Context
+    from numba.core.typing.templates import Signature
+
+    #: What an intrinsic returns: its signature, and the function that writes its code.
+    Intrinsic = tuple[Signature, Callable[..., ir.Value]]
+
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def load_eight(_typing: Any, source: Any, _index: Any) -> Any:
+def load_eight(_typing: Context, source: types.Type, _index: types.Type) -> Intrinsic:
     """Return the eight bytes from `index` on as one number in the machine's byte order."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(
+        _context: BaseContext,
+        builder: ir.IRBuilder,
+        _signature: Signature,
+        args: Sequence[ir.Value],
+    ) -> ir.Value:
         address, index = args
         pointer = builder.gep(address, [index])
         value = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
@@ -30,10 +46,19 @@ def load_eight(_typing: Any, source: Any, _index: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def copy_bytes(_typing: Any, target: Any, _at: Any, source: Any, _start: Any, _count: Any) -> Any:
+def copy_bytes(
+    _typing: Context,
+    target: types.Type,
+    _at: types.Type,
+    source: types.Type,
+    _start: types.Type,
+    _count: types.Type,
+) -> Intrinsic:
     """Copy `count` bytes from `source[start]` on to `target[at]` on; they do not overlap."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         target_at, at, source_at, start, count = args
         into = builder.gep(target_at, [at])
         out_of = builder.gep(source_at, [start])
@@ -43,7 +68,9 @@ def copy_bytes(_typing: Any, target: Any, _at: Any, source: Any, _start: Any, _c
     return types.void(target, types.int64, source, types.int64, types.int64), generate
 
 
-def _stored(context: Any, builder: Any, value: Any, pointer: Any) -> Any:
+def _stored(
+    context: BaseContext, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value
+) -> ir.Value:
     """Store at any byte, and let no compiler make a call to memcpy or memset of several stores."""
     builder.store(value, pointer, align=1)
     nothing = ir.FunctionType(ir.VoidType(), [])
@@ -52,10 +79,14 @@ def _stored(context: Any, builder: Any, value: Any, pointer: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def put_byte(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
+def put_byte(
+    _typing: Context, target: types.Type, _at: types.Type, _value: types.Type
+) -> Intrinsic:
     """Store the lowest byte of a number."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         address, at, value = args
         byte = builder.trunc(value, ir.IntType(8))
         return _stored(context, builder, byte, builder.gep(address, [at]))
@@ -64,10 +95,14 @@ def put_byte(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def put_eight(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
+def put_eight(
+    _typing: Context, target: types.Type, _at: types.Type, _value: types.Type
+) -> Intrinsic:
     """Store eight bytes in the machine's byte order."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         address, at, value = args
         pointer = builder.bitcast(builder.gep(address, [at]), ir.IntType(64).as_pointer())
         return _stored(context, builder, value, pointer)
@@ -75,7 +110,7 @@ def put_eight(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
     return types.void(target, types.int64, types.uint64), generate
 
 
-def object_code(compiled: Any) -> tuple[bytes, str]:
+def object_code(compiled: CFunc) -> tuple[bytes, str]:
     """Return a compiled C function's machine code without numba's wrapper, and its name in it.
 
     The function is then called as `int32 name(int64 *result, void **exception, arguments...)`.

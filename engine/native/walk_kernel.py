@@ -10,12 +10,15 @@ Imported only to compile: numba takes half a second to import.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numba
 from numba import types
 
 from engine.native.kernel_varint import raw_varint
+
+if TYPE_CHECKING:
+    from engine.native.pointers import Bytes, Numbers
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
@@ -26,14 +29,14 @@ _DELTA_MAX = 1 << 62
 
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def _behind_sized(raw: Any, at: int, end: int) -> tuple[int, int]:
+def _behind_sized(raw: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return whether there is content and the position behind it, beyond `end` if it is cut."""
     size, at = raw_varint(raw, at, end, 4)
     is_there = 1 - (size & 1)
     return is_there, at + (size >> 1) * is_there
 
 
-def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
+def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
     """Walk a block; see the module's head."""
     size = types.int64(size)
     at = types.int64(0)
