@@ -124,7 +124,7 @@ JOINED_SEND_BYTES_MAX = 1 << 14
 # reader is not read far ahead.
 LAYER_SEND_BYTES = 1 << 16
 
-# Schemas have kilobytes; whatever sends more is not what was asked for.
+# Schemas have kilobytes; a larger body is not a schema.
 HTTP_BODY_BYTES_MAX = 16 << 20
 
 # A link that is slower is cut: connections.max.idle.ms is ten minutes.
@@ -386,8 +386,8 @@ SENDFILE_BYTES_MIN = 128 << 10
 # that is looked for.
 HEADER_WALK_BYTES = 4096
 
-# A cleaner's offset map may take what an array in Java may, whatever log.cleaner.dedupe.buffer.size
-# says: 2 GiB are 80 million keys in one pass.
+# A cleaner's offset map may take what an array in Java may, even if log.cleaner.dedupe.buffer.size
+# is larger: 2 GiB are 80 million keys in one pass.
 CLEANER_MAP_BYTES_MAX = 2_147_483_647
 
 # Kafka's own interval: a shorter one would slow a cleaner down for every batch, a longer one lets
@@ -485,7 +485,7 @@ CONTROLLER_READS_MAX = 1_000
 CONTROLLER_OPERATIONS_PER_SHARE = 100
 
 # A broker that could not load the cluster stands for election again after this pause: long enough
-# for another broker to be first and for the disk to rest, short for whoever waits for a leader.
+# for another broker to be first and for the disk to rest, short for clients that wait for a leader.
 CONTROLLER_RETRY_MS = 500
 
 # Kafka's own time before a new controller looks whether the preferred leaders lead.
@@ -538,7 +538,7 @@ PARTITIONS_AT_ONCE_MAX = 128
 METADATA_TOPICS_AT_ONCE = 256
 
 # An answer that is overtaken by new metadata is begun again so often; then it is made at once, for
-# whoever asks must not wait for a cluster to come to rest.
+# a client must not wait for a cluster to come to rest.
 METADATA_RESTARTS_MAX = 3
 
 # max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
@@ -621,5 +621,5 @@ BULK_RECORDS_MIN = 5_000
 PRODUCE_LINE_BYTES_MAX = 100 << 20
 
 # How long a command's batch waits for more records: too short for a person to notice, long enough
-# for whatever writes line by line. Kafka's own console producer waits for a second.
+# for programs that write line by line. Kafka's own console producer waits for a second.
 PRODUCE_LINGER_MS = 50

@@ -48,7 +48,7 @@ INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__sha
 #: The client id by which Kafka's own admin tools write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 
-#: Those of them that are compacted whatever a broker's default is.
+#: Those of them that are compacted under any default of a broker.
 COMPACTED_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
 
 #: The topic of the KRaft quorum; its directory is no partition of any client's.

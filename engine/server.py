@@ -13,14 +13,14 @@ For each frame:
 Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
-Whoever connects before `begin` waits, if the server is held until then: a broker that has no epoch
-yet could not tell what is meant for its former life.
+A client that connects before `begin` waits, if the server is held until then: a broker that has no
+epoch yet could not tell what is meant for its former life.
 
 A connection with too many open slots is paused until some leave, and one with a request that is
 served in several turns of the loop until that has had them: the next must not overtake it.
 
 A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An
-assertion that fails is told to `on_broken` and goes on to whoever turns the loop, who ends the
+assertion that fails is reported to `on_broken` and raised to the driver of the loop, which ends the
 process: what the broker believes is not so, and each further step may do harm.
 
 Source: NET-2.
@@ -94,7 +94,7 @@ class RequestServer:
         self._is_held = False
 
     def hold(self) -> None:
-        """Take no request of whoever connects from now on, until `begin`."""
+        """Take no request of clients that connect from now on, until `begin`."""
         self._is_held = True
 
     def begin(self) -> None:
@@ -402,7 +402,7 @@ class ClientConnection:
         self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
-        """Close the connection, whatever is owed."""
+        """Close the connection, even with responses unsent."""
         self._connection.close(reason)
 
     def _end(self, reason: str) -> None:

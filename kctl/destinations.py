@@ -29,6 +29,6 @@ def check_destination(target: str | None, sources: Iterable[str]) -> None:
 
 
 def _is_inside(target: str, source: str) -> bool:
-    """Return whether a path is the source or lies in it, whatever links lead there."""
+    """Return whether a path is the source or lies in it, through links too."""
     real_target, real_source = os.path.realpath(target), os.path.realpath(source)
     return os.path.commonpath((real_target, real_source)) == real_source

@@ -3,7 +3,7 @@
 ```
 waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done
-behind the first      the second one ends everything at once, whatever is under way
+behind the first      the second one ends everything at once, in the middle of work too
 ```
 
 SIGTERM is deferred by the same rule.

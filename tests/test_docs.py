@@ -125,7 +125,7 @@ def all_names() -> frozenset[str]:
 
 @cache
 def attributes() -> frozenset[str]:
-    """Return what objects have besides methods: `Class.name` of whatever `self.name` is set."""
+    """Return what objects have besides methods: `Class.name` of every `self.name` that is set."""
     found = set()
     for tree in sources().values():
         for node in ast.walk(tree):

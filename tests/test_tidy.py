@@ -14,7 +14,7 @@ from tests.parsed_sources import ONE_PROCESS, tree_of
 pytestmark = ONE_PROCESS
 
 ROOT = Path(__file__).parent.parent
-# Tables of message fields are data, whatever their suffix.
+# Tables of message fields are data, with any suffix.
 SOURCES = sorted(
     p for top in ("engine", "kctl") for p in (ROOT / top).rglob("*.py") if p.parent.name != "tables"
 )

@@ -124,7 +124,7 @@ class UnknownColumn(EngineError):
 def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[ViewColumn, ...]:
     """Return the columns of these names in the view's order, all for None.
 
-    Names are taken as SQL does, whatever their case. Raises UnknownColumn.
+    Names are taken as SQL does, in any case of letters. Raises UnknownColumn.
     """
     if names is None:
         return columns

@@ -135,7 +135,7 @@ class ExportFolder:
             raise ExportRunning(self._out) from error
 
     def _release(self) -> None:
-        # The name goes while the lock is held: whoever waits on the old file sees that, and
+        # The name goes while the lock is held: a process that waits on the old file sees that, and
         # makes a new one.
         with suppress(StorageError):
             self._files.remove(self._lock_path)

@@ -66,7 +66,7 @@ def start_session(master: str, *, parallelism: int | None = None) -> Any:
     Raises SparkMissing, NoJava, SparkFailed.
     """
     require_spark()
-    # Workers need the packages of this environment, whatever `python3` on the path is.
+    # Workers need the packages of this environment; `python3` on the path may be another.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = _settings(master, parallelism)
     if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:

@@ -14,7 +14,7 @@ and has no other entries than for damaged places. Then
 
 ```
 an entry covers the piece            hidden
-none does, a marker follows          given: whatever ended it was no abort, or its own entry would
+none does, a marker follows          given: its end was no abort, or its own entry would
                                      cover the piece
 none does, nothing follows           undecided: committed in the damage, or open
 ```

@@ -56,7 +56,7 @@ async def _caught(work: Coroutine[Any, None, T]) -> Any:
     except (EngineError, AssertionError):
         raise
     except CloseConnection as order:
-        # A value for the server: whoever waits takes EngineErrors alone.
+        # A value for the server: those who wait take EngineErrors alone.
         return order
     except Exception as fault:
         raise HandlerFailed(fault) from fault

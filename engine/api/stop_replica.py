@@ -89,7 +89,7 @@ class StopReplica:
             code = await self._stop_all(request, exchange.api_version, share, stopped)
         except Exception as error:
             fault = error
-        # Of those that were deleted, whoever is the controller now, and also behind a fault; but
+        # Of those that were deleted, under any controller, and also behind a fault; but
         # not where a stop has cut the order off, which is then only let go.
         for _ in self._leadership.note_deletions(stopped.deleted):
             if share.is_over():

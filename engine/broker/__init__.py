@@ -10,7 +10,7 @@
 | `session` | its life across sessions with the metadata store |
 | `peers` | the way to another broker, of this process or elsewhere |
 | `controller_channel` | the controller's requests to brokers |
-| `controller_link` | a broker's requests to whoever is the controller |
+| `controller_link` | a broker's requests to the current controller |
 | `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |
 | `isr_proposals` | proposals of in-sync sets on their way to the controller |
 | `unserved` | settings that ask for what is not there |

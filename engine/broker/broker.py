@@ -129,7 +129,7 @@ class Broker:
         """Return a broker that serves, steps 1 to 6; if one fails, nothing of it is left.
 
         `peers` are the brokers of this process, by id. `on_fatal` is told when the broker cannot
-        go on; whoever runs it stops it. The errors are those of the store, the settings, the logs
+        go on; its runner stops it. The errors are those of the store, the settings, the logs
         and the network.
         """
         broker = cls(settings, host, znodes, peers, on_fatal)

@@ -14,7 +14,8 @@ the new leaders, before the connections close.
 Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
 Differs: a broker that is the only one asks for nothing: nobody could take its leaders. Another
 controller than the one that was asked is asked at once. An answer is waited for as long as any of
-another broker. Kafka closes its connections with the answer, whatever the broker has heard by then.
+another broker. Kafka closes its connections with the answer, before the broker has heard of
+its new roles, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests of one broker to whoever is the controller, one after the other.
+"""Requests of one broker to the current controller, one after the other.
 
 ```
 queue ── who is it? ── not known ────────────────────────────> after a pause, again

@@ -146,7 +146,7 @@ class DirectoryMoves:
             error = self._replicas().answer_to(topic_partition, failure)
             _log.error("%s is not moved on: %s", topic_partition, error)
         finally:
-            # Whatever one has met, the others move on.
+            # An error of one move does not stop the others.
             if not is_over:
                 self._moving.append(topic_partition)
             if self._moving:

@@ -6,9 +6,9 @@
                               topics' logs, the broker's rooms  <── listeners ────────┘
 ```
 
-At the start everything is read, afterwards what a change names. A change node older than
-15 minutes is removed by whoever sees it. A topic is made without a change node: its settings are
-read by `load_topics` when the broker first has a replica of it.
+At the start everything is read, afterwards what a change names. A change node older than 15 minutes
+is removed by any broker that sees it. A topic is made without a change node: its settings are read
+by `load_topics` when the broker first has a replica of it.
 
 | found in a znode | done |
 |---|---|
@@ -200,7 +200,7 @@ class DynamicConfigWatch:
         self._is_reading = True
         try:
             changes = await self._watched_changes()
-            # Whatever they say is in what is read next.
+            # The settings that are read next contain these changes.
             self._last_change = max((sequence for sequence, _ in changes), default=-1)
             await self._load_broker()
             topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")

@@ -44,7 +44,7 @@ _UNKNOWN_EPOCH = -1
 
 
 class AskController(Protocol):
-    """A request to whoever is the controller; `message` makes it of the version."""
+    """A request to the current controller; `message` makes it of the version."""
 
     def __call__(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None

@@ -6,7 +6,7 @@ another EngineError if the broker was not reached or was lost.
 
 Brokers of one process between which a fault is set (`engine.host.links`) have a connection, too:
 what cuts and slows connections needs no twin for calls then. When the fault comes or goes, the
-links of the other kind end, as connections that break do, and whoever asks makes new ones.
+links of the other kind end, as connections that break do, and the next request makes new ones.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all w
           4 settings read and watched again      5 the controller module stands for election
 ```
 
-Whatever fails in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
+A failure in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
 the while by what the broker knows; nobody sends it new roles until it is registered.
 
 Source: kafka.zookeeper.ZooKeeperClient.reinitialize, KafkaController's Expire and

@@ -86,7 +86,7 @@ class LoopTasks:
         self.once(name, first_after_ms, run)
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take steps in shares of the loop's turns, then run `done`, whatever one has met."""
+        """Take steps in shares of the loop's turns, then run `done`, also after an error."""
         drive(self._taken(name, steps, done))
 
     async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:

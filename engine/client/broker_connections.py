@@ -208,7 +208,8 @@ class Links:
             return Unreachable(host, port, reason)
         lost = ConnectionLost(host, port, reason)
         if link.is_ready and not link.has_answered and self._settings.sasl is None:
-            # A broker tells its versions to everyone, and closes at whatever comes next unsaid.
+            # A broker tells its versions to everyone, and closes at a next request that is not
+            # authenticated.
             lost.hint = (
                 "a listener with SASL ends the connection so: set security.protocol to "
                 "SASL_PLAINTEXT or SASL_SSL, with sasl.mechanism and sasl.jaas.config"

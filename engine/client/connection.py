@@ -70,7 +70,7 @@ Message: TypeAlias = "Struct | Callable[[int], Struct]"
 class FastExchange(Protocol):
     """Takes the responses to a call that take the fast path, and returns the request after each.
 
-    The call goes on for as long as that is something; whoever asked gets the first response that is
+    The call goes on for as long as that is something; the caller gets the first response that is
     not on the fast path, or None in place of it where no request follows.
     """
 

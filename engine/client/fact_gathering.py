@@ -1,4 +1,4 @@
-"""Asks a cluster for all that findings are made from, with an answer by a deadline whatever hangs.
+"""Asks a cluster for the facts of all findings, by a deadline even if brokers hang.
 
 1. Metadata, of whichever broker answers first: half of the cluster may be silent.
 2. All questions to all brokers at the same time: directories, throttles, the ends of replicas that

@@ -181,7 +181,7 @@ class Process:
         if not promise.is_kept:
             promise.watch(self.loop.stop)
         while not promise.is_kept:
-            # Whoever gives up stops the loop too.
+            # A caller that gives up stops the loop too.
             self.loop.run()
         return promise.result()
 

@@ -128,7 +128,7 @@ class ClusterKeeper:
             return
         self._is_busy, self._done = True, request.number
         if request.action is not Action.COMPACTION:
-            # Whoever watches asks for that again and again.
+            # A watching command asks for that again and again.
             _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))
         work.watch(lambda: self._answer(request, work))
@@ -211,7 +211,7 @@ class ClusterKeeper:
                 "logs": {str(key): rows for key, rows in self._logs.items()},
             },
         )
-        # Whoever gave up waiting may have been followed by another.
+        # A command that gave up waiting may have been followed by another.
         self.look()
 
     def write_running(self) -> str:

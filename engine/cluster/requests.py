@@ -6,7 +6,7 @@ process   looks ── carries it out ── response.json
 ```
 
 Commands come one after the other: they have the turn (`daemon.turn`). Each takes the number behind
-the last one, whatever the clock says; the process carries out every number but the last it did.
+the last one, also when the clock went back; the process carries out every number but its last.
 
 | request.json | {"number": …, "action": "restart", "broker": 2, "topics": null} |
 |---|---|

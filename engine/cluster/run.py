@@ -164,7 +164,7 @@ def _settings_of(
     made = plan()
     log_dirs = data.broker_paths(broker_id, made.log_dir_count)
     settings = broker_settings(made, log_dirs, broker_id, port)
-    # It is one for whoever connects there.
+    # Clients find the metadata store at this address.
     settings["zookeeper.connect"] = znode_address
     return BrokerSettings(settings)
 

@@ -139,7 +139,7 @@ class AllocateProducerIds:
         )
 
     async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
-        # Brokers before 3.0 write the node themselves: whoever is first has the block.
+        # Brokers before 3.0 write the node themselves: the first writer has the block.
         while True:
             data, stat = await self._client.get(PRODUCER_ID_BLOCK)
             last = decode_producer_id_block(data, PRODUCER_ID_BLOCK)

@@ -93,7 +93,7 @@ class EventQueue:
             except EngineError as error:
                 await self._on_failed(event.name, error)
         finally:
-            # Whatever happened, the next event is not held up by this one.
+            # An error in this event does not hold up the next one.
             self._is_running = False
             on_idle, self._on_idle = self._on_idle, None
             if on_idle is not None:

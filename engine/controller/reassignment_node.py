@@ -40,7 +40,7 @@ class ReassignmentNode:
         except NoNode:
             return {}
         except InvalidZnodeValue as error:
-            # It stays where it is, for whoever wrote it.
+            # It stays where it is, for its writer to see.
             self._reporter.event_failed("ZkPartitionReassignment", error)
             return {}
 

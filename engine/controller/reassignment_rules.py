@@ -69,7 +69,7 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target, whatever it was on its way to before.
+    """Return an assignment on its way to a target; an earlier target is given up.
 
     Source: RSN-4.
     """
@@ -110,7 +110,7 @@ def replicas_refusal(
 
 
 def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
-    """Return why a list cannot be one of replicas, whoever is alive."""
+    """Return why a list cannot be one of replicas; whether they are alive is not asked."""
     if not target:
         return _invalid("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):

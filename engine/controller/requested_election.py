@@ -3,7 +3,7 @@
 | election | held where | leader | cannot be held |
 |---|---|---|---|
 | preferred | somebody else than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
-| unclean | nobody who is alive leads | as OFFLINE with unclean allowed, whatever the topic says | ELIGIBLE_LEADERS_NOT_AVAILABLE |
+| unclean | nobody who is alive leads | as OFFLINE with unclean allowed, the topic's setting not asked | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
 Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
 

@@ -2,7 +2,7 @@
 
 ```
 1 its lock is taken, what a crash left is recovered
-2 whatever is done with its logs
+2 work on its logs
 3 files that wait for file.delete.delay.ms go at once
 4 everything is closed as in a clean stop: checkpoints, .kafka_cleanshutdown
 ```

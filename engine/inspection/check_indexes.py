@@ -7,7 +7,7 @@
             holds offset; the last entry of a closed segment has the largest of all
 ```
 
-The last segment of a log may be open, whatever its indexes look like: a broker that keeps them in
+The last segment of a log may be open, however its indexes look: a broker that keeps them in
 memory has written none or only the first of their entries. What is there must be right.
 
 The index of an open segment may hold more behind its last entry: when a broker truncates a log it

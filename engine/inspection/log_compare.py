@@ -171,7 +171,7 @@ class _Side:
                         batch.last_offset,
                         batch.leader_epoch,
                         batch.size_bytes,
-                        # Whatever the stored checksum says, and the epoch apart.
+                        # Without the stored checksum and the epoch.
                         crc32c(batch.raw[16:]),
                         path,
                         position,

@@ -1,4 +1,4 @@
-"""What a log asks of whoever drives it: work for later, in steps, and on a worker thread.
+"""What a log asks of its driver: work for later, in steps, and on a worker thread.
 
 A log never waits and has no threads. It hands out what Kafka gives to its scheduler: removing
 files after their delay, making a rolled segment durable, writing checkpoints from time to time.

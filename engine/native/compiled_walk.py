@@ -8,7 +8,7 @@ anything else                      records are walked in plain Python
 ```
 
 A broker looks a moment after its start, so that starting costs nothing. The compiling process ends
-by itself, whatever becomes of the broker.
+by itself, also if the broker ends.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Each version of the sources has files of its own, and several versions may share the folder. Loading
 a file makes its time new; what has been loaded by nobody for long is removed when something new is
 kept. Any process may do that at any time: code that is mapped stays until its process ends, and
-whoever finds no file compiles again.
+a process that finds no file compiles again.
 """
 
 from __future__ import annotations

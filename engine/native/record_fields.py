@@ -1,4 +1,4 @@
-"""Where the fields of a block of records lie: for whoever needs columns and no `Record` of each.
+"""Where the fields of a block of records lie: for code that needs columns and no `Record` of each.
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)

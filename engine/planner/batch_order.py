@@ -22,7 +22,7 @@ _LOOK_AHEAD = 16
 
 
 class ChangeQueue:
-    """Changes that wait, and who may start: for batches, and for whoever executes a plan.
+    """Changes that wait, and who may start: for batches, and for the execution of a plan.
 
     `held_bytes` and `capacity_bytes` are by broker id, without an entry for no bound.
     """

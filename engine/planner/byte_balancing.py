@@ -10,7 +10,7 @@ stay where it was while another of its broker moves in its stead. Only what rema
 further moves, and only when bytes are asked to be level.
 
 What a broker should hold is the level that racks leave: where each rack must hold a copy of
-everything, small racks hold more on each broker, whatever is moved.
+everything, small racks hold more on each broker, and no move changes that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a plan is made of: brokers, their directories, and partitions with sizes.
 
-Whoever asks for a plan fills these in from a live cluster, a file or a test. Bytes are of one
+The caller of a planner fills these in from a live cluster, a file or a test. Bytes are of one
 replica; ids are Kafka's. A partition's replicas are in the order of preference, leader first.
 """
 

@@ -91,7 +91,7 @@ def _give(
 
 
 def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
-    """Yield what to give away: evenly over the sizes, then whatever is left."""
+    """Yield what to give away: evenly over the sizes, then the rest."""
     if not smallest_first:
         stride = len(held) / max(wanted, 1)
         for number in range(wanted):

@@ -9,7 +9,7 @@ a leads 4, b 3, c 2;  a has no partition with c, b has       a → b → c: two 
 
 When no such path leads from a broker to one that leads two less, no assignment of leaders to
 these replicas is more level. Partitions whose leader's replica went away are given first, and
-whatever else leads stays as it is unless a path needs it.
+other leaders stay unless a path needs them to change.
 
 Source: the theory of semi-matchings (Harvey, Ladner, Lovász, Tamir 2006).
 """

@@ -36,7 +36,7 @@ class _Directories:
         self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
         #: Replicas alone: what else lies on the disks, perhaps a common one, is nobody's to move.
         self.held = {d.path: 0 for d in broker.log_dirs}
-        #: With all that comes and nothing that goes: whatever the order, no more is there.
+        #: With all arrivals and no departures: the bound of any order of the moves.
         self._peak = {d.path: d.foreign_bytes for d in broker.log_dirs}
         self._movable: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
         self.moved: dict[tuple[str, int], str] = {}

@@ -58,7 +58,7 @@ class PlacementState:
             and (not constraints.pinned or partition.name not in constraints.pinned)
             for partition in self.partitions
         ]
-        #: Partitions of which a replica had to move, whatever else may be level.
+        #: Partitions of which a replica had to move, for other reasons than balance.
         self.forced: set[int] = set()
         #: Replicas that may not come back, by partition and broker: their directory failed, or
         #: their broker is dead.

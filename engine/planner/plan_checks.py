@@ -1,4 +1,4 @@
-"""What no plan may do, whoever made it: for our own plans in tests, for files of others before use.
+"""What no plan may do: checked for our own plans in tests, for files of others before use.
 
 | rule | broken when |
 |---|---|

@@ -46,7 +46,7 @@ class MovePhase(Enum):
     GONE = "gone"
 
 
-#: Phases in which a change needs nothing more of whoever executes the plan.
+#: Phases in which a change needs nothing more of the execution.
 ENDED = frozenset((MovePhase.DONE, MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
 #: Phases in which brokers copy.
 AT_WORK = frozenset(

@@ -15,7 +15,7 @@ from engine.reassign.scheduling import PlanOrder
 def changes_under_way(
     view: ClusterView, ongoing: dict[TopicPartition, OngoingReassignment]
 ) -> list[PartitionChange]:
-    """Return what moves, whoever asked for it, as changes."""
+    """Return all moves of the cluster as changes."""
     changes = []
     for key, move in sorted(ongoing.items()):
         partition = view.partition(key)

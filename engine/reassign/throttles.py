@@ -13,7 +13,7 @@ once ours is taken away. What somebody else changed meanwhile is left alone, but
 replicas are taken out.
 
 Source: REPL-17, KIP-73; kafka-reassign-partitions.
-Differs: Kafka's tool removes all throttles in the end, whoever set them.
+Differs: Kafka's tool removes all throttles in the end, those of others too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The header of a record batch: where its fields are, for whoever reads or sets them.
+"""The header of a record batch: where its fields are, for code that reads or sets them.
 
 ```
  0 int64 baseOffset        16 int8  magic (2)             35 int64 maxTimestamp

@@ -34,7 +34,7 @@ from engine.timing.purgatory import DelayedOperation
 class FetchResult(NamedTuple):
     """One partition's result; offsets are −1 where an error left them unknown.
 
-    Whoever sends `records` releases them. `preferred_replica` is who should be read from instead.
+    The sender of `records` releases them. `preferred_replica` is who should be read from instead.
     """
 
     error: ApiError | None
@@ -195,7 +195,7 @@ def bytes_behind(
 ) -> int | None:
     """Return how much there is to read by now behind the place where a read stopped.
 
-    None if waiting is over whatever there is: cases A, C and F. What a throttle holds back is
+    None if waiting is over without regard to bytes: cases A, C and F. What a throttle holds back is
     nothing, on a new segment too. Raises StorageError.
     """
     _, _, _, _, isolation, is_leader_required, _, _ = params

@@ -7,7 +7,7 @@
  results <── read some ─ turn ─ read some … <─── enough bytes, deadline ──────────┘
 ```
 
-Whoever waits is listed before the first look, so that no event between two looks is lost. What has
+A fetch is listed before the first look, so that no event between two looks is lost. What has
 been read keeps files open: a `Reading` gives them back, once, if nobody takes it over.
 
 Source: FET-2, FET-3, PUR-2, PUR-5; Kafka reads the partitions of a fetch one after the other, too,
@@ -38,7 +38,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 class LargeDelayedFetch(DelayedFetch):
     """Waits for the bytes of very many partitions; each event is a look at one of them.
 
-    Whoever awaits the promise reads by itself when it is kept.
+    The awaiting code reads by itself when the promise is kept.
     """
 
     __slots__ = ("_available", "_total_bytes", "_waiting_of", "is_abandoned")
@@ -118,7 +118,7 @@ class Reading:
             release_results(self.results)
 
     def hand_over(self) -> None:
-        """Leave the files to whoever sends the response."""
+        """Leave the files to the sender of the response."""
         self._is_over = True
         del self._all[self]
 
@@ -140,7 +140,7 @@ class LargeFetches:
         return len(self._readings)
 
     def begin(self) -> Reading:
-        """Return what a fetch keeps what it has read in; whoever asks ends it, or hands it over."""
+        """Return the holder of what a fetch has read; the caller ends it, or hands it over."""
         reading = Reading(self._readings)
         if self._is_stopped:
             reading.end()

@@ -52,7 +52,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
         except EngineError:
             raise
         except Exception as error:
-            # The reader of arbitrary bytes raises whatever its parts do.
+            # The reader of arbitrary bytes raises any exception of its parts.
             raise ValueError(f"not of this Avro schema: {error!r}") from error
         if stream.read(1):
             raise ValueError("not of this Avro schema: there are bytes behind the value")

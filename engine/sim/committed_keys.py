@@ -139,5 +139,5 @@ class CommittedKeys:
         )
 
     def _stay_ms(self, committed_ms: int) -> int:
-        """Return for how long a tombstone stays at least, whatever clocks have done since."""
+        """Return for how long a tombstone stays at least; steps of clocks shorten it."""
         return max(0, self._tombstones_stay_ms - self._spread_ms(committed_ms))

@@ -86,7 +86,7 @@ class Disk:
         self._refuse()
 
     def stop_after(self, changes: int) -> None:
-        """Stop before a change to come, in the middle of whatever is done then."""
+        """Stop before a change to come, in the middle of the work of that moment."""
         self.has_failed_once = True
         self.files.stop_at(self.files.operations + changes)
 

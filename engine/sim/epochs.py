@@ -43,7 +43,7 @@ class EpochRules:
         self._broke = broke
         self._nodes = nodes
         self._histories = histories
-        #: The latest epoch of each replica, whatever became of its process since.
+        #: The latest epoch of each replica; restarts of its process do not clear it.
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
         #: Where the log of each leader ended as its epoch began for it.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}

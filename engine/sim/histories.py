@@ -197,7 +197,7 @@ class History:
         """Await a loss when a replica leads whose loss its controller cannot know of.
 
         A controller that takes over sees brokers that are there and the sets they are in: one that
-        was away and came back in between keeps its role, whatever its disk has lost.
+        was away and came back in between keeps its role, even if its disk has lost data.
         """
         leader = -1 if self.state is None else self.state.leader
         lossy = self.lossy.get(leader)

@@ -97,7 +97,7 @@ class Ledger:
         return -1 if history is None or history.state is None else history.state.leader_epoch
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether the leader's log has a batch, whatever the producer was told.
+        """Return whether the leader's log has a batch; the producer's response does not count.
 
         Where old records are deleted it may have had it.
         """

@@ -24,7 +24,7 @@ class VirtualLoop:
         #: Whether a run ends behind the callback that runs.
         self.is_stopped = False
         self._soon: deque[Callable[[], None]] = deque()
-        #: Time, number, and a list of the callback, emptied by whoever cancels it.
+        #: Time, number, and a list of the callback, which a cancellation empties.
         self._due: list[tuple[int, int, list[Callable[[], None]]]] = []
         self._number = 0
 

@@ -99,7 +99,7 @@ class Machine:
         try:
             callback()
         except MachineStopped:
-            # Whoever is told that it ran sees to it.
+            # The callback sees to it.
             pass
         except Exception as error:
             self._events.broke(self, error)

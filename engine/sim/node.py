@@ -1,4 +1,4 @@
-"""A broker and whoever watches over its process: started again when it ends.
+"""A broker and its supervisor, which starts the process again when it ends.
 
 ```
 down ── start ──> opening ──> up ── stop ──> stopping ──> down

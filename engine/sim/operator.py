@@ -345,7 +345,7 @@ def _outcome(message: Any) -> str:
 
 
 def _codes(message: Any) -> list[int]:
-    """Return every error code of a response, at whatever depth."""
+    """Return every error code of a response, at any depth."""
     codes = []
     for name in message.__slots__:
         value = getattr(message, name)

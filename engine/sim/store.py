@@ -54,7 +54,7 @@ _EXPIRY_TICK_MS = 500
 _RECONNECT_MS = 300
 #: How long it waits for the server's response to that.
 _ATTACH_MS = 2_000
-#: The session of whoever deletes a node by hand lasts as long as any simulation.
+#: The session of an operator who deletes a node by hand lasts as long as any simulation.
 _OPERATOR_MS = 1 << 30
 
 

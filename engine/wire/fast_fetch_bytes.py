@@ -6,7 +6,7 @@ request   version 11    what librdkafka sends: one topic by name, nothing to for
 answer    from 7 on     one partition without an error, or none: no news in a session
 ```
 
-Whatever else there is goes to `fetch_bytes`, which says how the bytes are laid out and stays the
+Every other form goes to `fetch_bytes`, which says how the bytes are laid out and stays the
 judge of them.
 """
 

@@ -5,9 +5,9 @@ request    header · limits · session, epoch · 1 topic, 1 partition: REQUESTED
 response   header · no throttling, no error · session · 1 topic, 1 partition: OFFSETS · RECORDS
 ```
 
-Both are one struct in front of whatever has no fixed size, read and written whole. The request is
+Both are one struct in front of the parts of variable size, read and written whole. The request is
 that of versions 15 to 17, where a follower says in a tag who it is; nothing is forgotten and no
-rack named. Whatever else there is goes to `fetch_bytes` and the table codec, which say how the
+rack named. Every other form goes to `fetch_bytes` and the table codec, which say how the
 bytes are laid out and stay the judges of them.
 """
 

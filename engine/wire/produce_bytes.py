@@ -8,7 +8,7 @@ PART      int32 index · int16 error · int64 base offset · [v2+: int64 append 
           [v5+: int64 log start] [v8+: record errors · string? message]
 ```
 
-From version 9 on lengths are compact and every struct ends in a tagged section. Whatever is
+From version 9 on lengths are compact and every struct ends in a tagged section. All that is
 off the fast path goes to the table codec, which stays the judge: tagged fields and wrong bytes on
 the way in, record errors, messages and leaders on the way out. Both ways give the same values and
 bytes.

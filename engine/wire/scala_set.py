@@ -5,7 +5,7 @@ Kafka 3.9's dump tool prints the partitions of a transaction in this order.
 ```
 hash     31 * (31 + partition) + String.hashCode(topic), as int32, then h ^ h >>> 16
 table    2^n buckets (16 at first), index = hash & (buckets - 1); a bucket is sorted by hash
-growth   a batch of k makes room for (k + 1) / 0.75 buckets, whatever is there already;
+growth   a batch of k makes room for (k + 1) / 0.75 buckets, existing elements not counted;
          only batches of up to 4 also double the table when one more element would reach 3/4 of
          it (larger ones come as another class, which is added without that look)
 ```

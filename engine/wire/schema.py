@@ -20,7 +20,7 @@ space than its parent), then the structs that several fields share:
 | null | versions in which the field may be null |
 | tag | its number and the versions in which it is a tagged field |
 | plain | a string that never takes the compact form (the client id of a request header) |
-| ignorable | versions without the field leave it out silently, whatever its value |
+| ignorable | versions without the field leave it out silently, with any value |
 | mapKey | part of the key of a keyed collection; on the wire an array like others |
 | unstable | the highest version may still change: brokers do not offer it |
 

@@ -3,7 +3,7 @@
     def encode(o0, w0):         o0: the message, w0: the bytearray to append to
 
 Fixed-size fields in a row go through one `struct` call, together with the length of what follows.
-A value that does not fit raises whatever it raises; `writer.Writer` then finds the field.
+A value that does not fit raises struct's own error; `writer.Writer` then finds the field.
 """
 
 from __future__ import annotations

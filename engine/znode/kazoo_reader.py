@@ -3,8 +3,8 @@
 Changes are found by comparing: each event makes a new picture of the node and its children, with
 every watch set again before. Two changes of a node that come close together are one then.
 
-All that is asked within a `with` is answered by one deadline, that of the time-out, whatever
-hangs: a look-up of a name, a server that accepts and says nothing, a process that was stopped.
+All that is asked within a `with` is answered by one deadline, that of the time-out. A look-up of
+a name, a server that accepts and says nothing and a process that was stopped may hang before it.
 Kazoo's threads are left to themselves then. A watch has a deadline for each of its pictures alone:
 when the connection is lost, or the session with it, another is waited for so long.
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 def bar(part: int, whole: int, largest: int, cells: int) -> str:
     """Return a bar as long as `whole` is by `largest`, its first `part` filled.
 
-    `cells` is the longest one; whoever has anything has a cell.
+    `cells` is the longest one; every value above 0 has a cell.
     """
     from rich.bar import FULL_BLOCK
 

@@ -20,7 +20,7 @@ class Column(NamedTuple):
     |---|---|
     | string, integer, number, boolean | one of these |
     | object | an object with `fields` |
-    | any | whatever there is |
+    | any | any value |
     | K? | a K or null |
     | K[] | a list of K |
     | K{} | an object whose values are K |

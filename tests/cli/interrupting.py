@@ -150,7 +150,7 @@ def interrupt(shell: Shell, case: Case, how: str, delay_s: float) -> Ending:
             break
         time.sleep(0.01)
     new = sorted(files_below(shell.home) - before)
-    # Compiled code is kept for the next command, whatever comes of this one.
+    # Compiled code is kept for the next command, even if this one fails.
     allowed = (*case.leaves, ".cache")
     result = result_of(shell, case)
     if result:

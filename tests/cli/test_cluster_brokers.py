@@ -104,7 +104,7 @@ def test_brokers_outlive_the_metadata_store_and_go_on_with_it(three: Shell) -> N
     assert ("crashed", ["running"] * 3) == (three.status()["state"], states(three))
     three.ok("cluster", "start")
     assert own == [broker["pid"] for broker in brokers(three).values()]
-    # Sessions that ended meanwhile begin again, and whoever left an in-sync set comes back.
+    # Sessions that ended meanwhile begin again, and replicas that left an in-sync set come back.
     three.ok("check", "--wait", "--timeout", "60")
     three.ok("produce", "t", stdin="one\n")
     assert ["one"] == three.ok("consume", "t", "-e").splitlines()

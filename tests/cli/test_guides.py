@@ -47,7 +47,7 @@ def home(tmp_path: Path) -> Shell:
 
 
 def run(home: Shell, line: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line of a guide, with whatever port is free."""
+    """Run a command line of a guide, with any free port."""
     return subprocess.run(
         ["bash", "-c", line.replace("--port 9492", "--port 0")],
         cwd=home.home,

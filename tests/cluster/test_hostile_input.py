@@ -27,7 +27,7 @@ from tests.cluster.raw_client import RawClient
 from tests.unit.log.writing import sent
 
 TOPIC = "attacked"
-#: What the broker may take more than at the start, whatever comes: what one peer may leave unread,
+#: What the broker may take more than at the start, for any input: what one peer may leave unread,
 #: its largest frame, and what it costs to keep those.
 MEMORY_MAX_BYTES = UNSENT_BYTES_MAX + 2 * FRAME_BYTES_MAX
 _HUGE = 0x7FFFFFFF

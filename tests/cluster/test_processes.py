@@ -1,4 +1,4 @@
-"""Brokers in processes of their own lose nothing, whoever is killed, paused or restarted."""
+"""Brokers in processes of their own lose nothing when one is killed, paused or restarted."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     python -m tests.perf.cleaner_latency [--libs DIR] [--records 300000] [--rounds 4] [--folder DIR]
                                          [--settings k=v …] [--realtime]
 
-Each round is a time without a cleaning, then the cleaning of one dirty log, so that whatever else
-the machine does is in both. `--libs` is a folder with Kafka's jars: it does the same in turn.
+Each round is a time without a cleaning, then the cleaning of one dirty log, so that all other
+work of the machine is in both. `--libs` is a folder with Kafka's jars: it does the same in turn.
 `--realtime` (root) gives the client and the brokers, but not what cleans, a processor at once: the
 waits are then those of a machine that has one to spare.
 """

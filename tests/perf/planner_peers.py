@@ -1,6 +1,6 @@
 """How other tools would move replicas: written again from what their authors say of them.
 
-Kafka: round robin from a random start, whatever is where (`engine/planner/kafka_assignment.py`).
+Kafka: round robin from a random start (`engine/planner/kafka_assignment.py`).
 
 kafka-utils (kafka-cluster-manager, `rebalance` and `decommission`): replicas of a partition over
 racks, counts over racks, then over the brokers of a rack, one replica at a time from those with

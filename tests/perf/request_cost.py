@@ -8,7 +8,7 @@ that is measured is the broker. Trees are checkouts to be compared; each has a b
 Peers are brokers that run already. All are asked in turn, round after round. What counts is the CPU
 time of the broker's process, which other load on the machine changes little; the lowest of the
 rounds is shown, then the median. `--least` has `least.c` beside them, which does nothing that could
-be left out: no broker costs less, whatever it is written in. It is compiled by gcc with liblz4,
+be left out: no broker costs less, in any language. It is compiled by gcc with liblz4,
 libzstd and libisal. With `--brokers N` each tree runs N brokers in one process, partitions have a
 replica on each, and produces wait for all of them (acks=all).
 """

@@ -1,4 +1,4 @@
-"""Whatever a log holds, cleaning loses no last value."""
+"""With any content of a log, cleaning loses no last value."""
 
 from __future__ import annotations
 

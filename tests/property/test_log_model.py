@@ -1,4 +1,4 @@
-"""A log against a list: whatever is appended, cut, rolled, deleted and restarted, both agree."""
+"""A log against a list: they agree after appends, truncations, rolls, deletions and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a log: a check ends, a repair leaves a prefix, a second one does nothing."""
+"""After any damage to a log: a check ends, a repair leaves a prefix, a second one does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no plan does, whatever the cluster: generated ones, small and dirty, for every verb.
+"""What no plan does on any cluster: generated ones, small and dirty, for every verb.
 
 `make planner-clusters` runs this with some thousands of clusters.
 """
@@ -133,7 +133,7 @@ def assert_harmless(
 def assert_settled(
     model: ClusterModel, plan: ReassignmentPlan, verb: Verb, constraints: PlanConstraints
 ) -> None:
-    """The same again, whatever the order of what was told; and nothing to do afterwards.
+    """The same again, with facts in any order; and nothing to do afterwards.
 
     What could not be reached may be within reach once other moves have made room. A broker whose
     directory failed, or that lagged, can do again what it could not once the replica is gone.

@@ -85,7 +85,7 @@ def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
 
 
 def truncating_on_leader_change_alone(patch: pytest.MonkeyPatch) -> None:
-    """Believe in the local log where the leader is the one before, whatever the epoch."""
+    """Believe in the local log where the leader is the one before, the epoch not asked."""
     become_follower, begin = Partition.become_follower, FollowerLogs.begin
     believers: set[Partition] = set()
 

@@ -180,7 +180,7 @@ def the_end_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def unfenced(patch: pytest.MonkeyPatch) -> None:
-    """Answer whoever knows another leader epoch."""
+    """Answer requesters with another leader epoch."""
     require = Partition.require
 
     def ignoring(self: Partition, _epoch: int | None, *, is_leader_required: bool) -> None:
@@ -190,7 +190,7 @@ def unfenced(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_leader_commits_alone(patch: pytest.MonkeyPatch) -> None:
-    """Commit what the leader has, whatever the followers have."""
+    """Commit what the leader has, the followers not asked."""
     patch.setattr(partitions, "leader_high_watermark", lambda current, end, _ends: end)
     patch.setattr(partitions, "is_held", lambda *_: False)
 

@@ -24,6 +24,6 @@ def failed_syncs_pass(patch: pytest.MonkeyPatch) -> None:
 
 
 def requests_delete_all_that_is_committed(patch: pytest.MonkeyPatch) -> None:
-    """Delete up to the watermark, whatever offset was asked for."""
+    """Delete up to the watermark instead of the requested offset."""
     delete = Partition.delete_records_before
     patch.setattr(Partition, "delete_records_before", lambda self, offset: delete(self, -1))

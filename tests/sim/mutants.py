@@ -140,7 +140,7 @@ def dead_replicas_count_as_deleted(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_phase_follows_any(patch: pytest.MonkeyPatch) -> None:
-    """Move replicas from phase to phase whatever the table says."""
+    """Move replicas from phase to phase, the table not asked."""
     everything = dict.fromkeys(REPLICA_COMES_FROM, frozenset(ReplicaPhase))
     patch.setattr(replica_machine, "REPLICA_COMES_FROM", everything)
 

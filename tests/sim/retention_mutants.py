@@ -76,7 +76,7 @@ def retention_takes_one_more(patch: pytest.MonkeyPatch) -> None:
 
 
 def oldest_segments_go_unasked(patch: pytest.MonkeyPatch) -> None:
-    """Delete the oldest of three segments, whatever retention says."""
+    """Delete the oldest of three segments, retention not asked."""
     delete = LocalLog.delete_old_segments
 
     def hasty(self: LocalLog, high_watermark: int, now_ms: int) -> Any:

@@ -1,4 +1,4 @@
-"""Compaction and retention during kills: whatever is cleaned, no last value of a key is lost.
+"""Compaction and retention during kills: no last value of a key is lost.
 
     make soak-clean                   or: python -m tests.soak.clean_logs --brokers 3 --minutes 10
 

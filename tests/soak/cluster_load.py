@@ -1,4 +1,4 @@
-"""An idempotent load on a replicated topic, and what must be true of it whatever happens.
+"""An idempotent load on a replicated topic, and what must be true of it under any fault.
 
 Each record says which it is of its partition: 0, 1, 2, … So a log is right if it is that sequence,
 without a gap, a repetition or another order, up to the last one that was acknowledged at least.

@@ -218,7 +218,7 @@ class Soak:
         )
 
     def abandon(self) -> None:
-        """End the process whatever it does."""
+        """End the process in any state."""
         self.broker.kill()
 
 

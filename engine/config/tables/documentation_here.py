@@ -1,6 +1,6 @@
 """Where the embedded broker does otherwise than the texts of the keys say.
 
-A sentence, and below it the keys that it is added to; `*` stands for whatever follows. The first
+A sentence, and below it the keys that it is added to; `*` stands for any rest of a key. The first
 sentence that names a key counts. docs/compatibility.md says the same.
 """
 

@@ -23,7 +23,7 @@ early.start.listeners
     Listeners that open before the authorizer is ready, for controllers that need each other for
     that.
 fetch.max.bytes
-    The most bytes in one answer to a fetch, whatever the consumer asks for. The first batch is
+    The most bytes in one answer to a fetch, even if the consumer asks for more. The first batch is
     always sent whole, so that a large one cannot stop a reader.
 inter.broker.listener.name
     The listener over which brokers speak to each other. Give either this or

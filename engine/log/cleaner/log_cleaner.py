@@ -17,7 +17,7 @@ its failure   bytes that are no records,  the partition is uncleanable until the
 Looking at all logs is work in steps: the dirtiest one is looked at again before it is begun with.
 What asks for a look during another is looked at behind it.
 
-Whatever ends a cleaning, its slot is free again, and the other logs come before it is begun again.
+However a cleaning ends, its slot is free again, and the other logs come before it is begun again.
 A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
 
 Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
@@ -224,7 +224,7 @@ class LogCleaner:
             for process in self._processes.unused(self._ports.clock.monotonic_ms()):
                 self._end(process)
         finally:
-            # Whatever this one has met, the next one comes.
+            # An error of this round does not prevent the next one.
             if not self._is_stopped:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 

@@ -1,7 +1,7 @@
 """The logs of a broker's followers, as its fetchers read and change them.
 
 All goes through partitions, and what they lead to through the replica manager: the log's end, the
-watermark and whoever waits for them stay in step.
+watermark and the operations that wait for them stay in step.
 
 Source: PART-9, D1; Kafka's ReplicaFetcherThread.
 """

@@ -142,7 +142,7 @@ class ReplicaFetcher:
         answer: LeaderAnswer,
     ) -> None:
         def on_its_turn() -> None:
-            # Whoever is not the same any more is not told: its fetch went with it.
+            # A replaced fetcher is not notified: its fetch went with it.
             if self._is_closed or not self._leader.is_same:
                 return
             followed, following = self.followed, None

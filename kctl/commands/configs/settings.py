@@ -165,7 +165,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     is_table = request.output in TABLES
-    # A setting that is asked for by name is shown whatever its value.
+    # A setting that is asked for by name is shown with any value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
         entries = configs.get(resource, [])

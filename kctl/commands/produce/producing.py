@@ -90,7 +90,7 @@ class _Run:
         self._interrupts = interrupts
 
     def send_all(self) -> None:
-        """Send everything; whatever ends that, what came before is stored and counted."""
+        """Send everything; however that ends, the records before are stored and counted."""
         report, producer = self._report, self._producer
         try:
             if isinstance(self._source, FileRecords):

@@ -45,7 +45,7 @@ _PERIOD_S = 0.1
 
 
 class Watched(NamedTuple):
-    """What is looked at; `is_all` follows whatever moves."""
+    """What is watched; `is_all` follows every move."""
 
     changes: list[PartitionChange]
     is_all: bool

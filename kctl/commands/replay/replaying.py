@@ -149,7 +149,7 @@ class _Run:
         self._interrupts = interrupts
 
     def send_all(self, records: Iterable[SourceRecord], pace: Pace) -> None:
-        """Send everything; whatever ends that, what was taken before is sent and counted."""
+        """Send everything; however that ends, the records taken before are sent and counted."""
         try:
             for record in self._in_time(records, pace):
                 place = self._report.note(record)

@@ -279,7 +279,7 @@ def test_two_requests_for_one_topic_create_it_once() -> None:
     assert expected == sorted(
         (each.code, each.message) for (each,) in (a.values() for a in answers)
     )
-    # Whoever asks for a topic that is just being created asks again.
+    # A client that asks for a topic that is just being created asks again.
     assert [{"u": 3}, {"u": 5}] == codes
 
 

@@ -1,7 +1,7 @@
 """Frames that no client should send, for a whole broker in memory.
 
 Requests are drawn from their schemas, with names and numbers that mean something to the broker, so
-that they reach deep; then some of their bytes are changed. Whatever comes: no exception leaves the
+that they reach deep; then some of their bytes are changed. With any bytes: no exception leaves the
 server, no handler fails, and another client is served.
 """
 

@@ -1,4 +1,4 @@
-"""What was opened is closed the other way round, all of it, whatever fails."""
+"""What was opened is closed the other way round, all of it, even if some closes fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker's own requests find whoever is the controller, and are asked until they are answered."""
+"""A broker's own requests find the current controller, and are asked until they are answered."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.unit.broker.memory_cluster import T0, MemoryCluster, Requested
 
 
 class Load:
-    """A client that produces to whoever leads, again until it is acknowledged."""
+    """A client that produces to the current leader, again until it is acknowledged."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster

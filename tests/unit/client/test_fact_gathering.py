@@ -1,4 +1,4 @@
-"""All facts about a cluster by a deadline, whatever hangs."""
+"""All facts about a cluster by a deadline, even if brokers hang."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A cluster whose controller dies at a write that the test chooses.
 
 Brokers 1 to 4 have the replicas and never stand for election. Broker 8 is the controller until it
-dies, then broker 9 is. Whoever asked and got no response asks again, as clients and brokers do.
+dies, then broker 9 is. Requests without a response are sent again, as clients and brokers do.
 """
 
 from __future__ import annotations

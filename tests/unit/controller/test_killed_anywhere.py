@@ -1,4 +1,4 @@
-"""Whatever the controller was doing when it died, its successor ends it in the same state.
+"""A controller that dies at any step: its successor ends the work in the same state.
 
 Each story is told once undisturbed. Then it is told again and again, and the controller dies before
 and after each of its writes; what is stored and what the brokers were told must be the same (C7).

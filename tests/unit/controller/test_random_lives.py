@@ -96,7 +96,7 @@ def check(cluster: Cluster, epochs: dict[tuple[int, int], int]) -> None:
             epochs[key] = state.leader_epoch
             if topic in context.to_delete:
                 continue
-            # Whoever is in sync and alive leads.
+            # A replica that is in sync and alive leads.
             alive = [each for each in state.isr if each in cluster.nodes]
             assert bool(alive) == (state.leader in cluster.nodes)
             expected = PartitionPhase.ONLINE if alive else PartitionPhase.OFFLINE
@@ -127,7 +127,7 @@ def test_what_always_holds(life: list[tuple[object, ...]]) -> None:
     for step in life:
         do(cluster, told, step)
         check(cluster, epochs)
-    # When all brokers are up and answer, whatever was to be deleted is gone.
+    # When all brokers are up and answer, all that was to be deleted is gone.
     for broker_id in BROKERS:
         if broker_id not in cluster.nodes:
             told.listen(cluster.start(broker_id))

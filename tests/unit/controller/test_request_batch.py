@@ -55,7 +55,7 @@ def test_leader_and_isr_has_everything_of_a_partition() -> None:
     batch, channel, context = bench()
     leadership, assignment = context.leaderships[T0], context.assignment(T0)
     batch.add_leader_and_isr((1, 3), T0, leadership, assignment, is_new=True)
-    # Once new stays new, whatever is told later of the same partition.
+    # Once new stays new in later changes of the same partition.
     batch.add_leader_and_isr((1,), T0, leadership, assignment, is_new=False)
     batch.send()
     (broker_id, _, request), *metadata = channel.take()
@@ -129,7 +129,7 @@ def test_a_broker_that_fails_to_serve_a_stop_has_deleted_nothing() -> None:
 
 
 class Failing:
-    """A channel to brokers that fail to serve whatever they are asked."""
+    """A channel to brokers that fail to serve every request."""
 
     def __init__(self, channel: FakeChannel) -> None:
         self.open = channel.open

@@ -42,7 +42,7 @@ class Told(NamedTuple):
 
     address: str
     requests: list[tuple[str, dict[str, str]]]
-    #: Where it sends whoever asks for a path.
+    #: Where it redirects requests of a path to.
     locations: dict[str, str]
 
 

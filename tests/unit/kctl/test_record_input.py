@@ -70,7 +70,7 @@ def test_what_dump_log_prints_is_read_back_exactly(found: list[Record]) -> None:
     rows = [row for dumped in dump.rows([LOG]) for row in dumped.rows()]
     for record, row in zip(stored, rows, strict=True):
         assert agrees(record, parsed(row))
-        # The text alone says it too, for whoever leaves the long form out.
+        # The text alone says it too, for users who leave the long form out.
         short = {name: value for name, value in row.items() if not name.endswith("_base64")}
         for header in short["headers"]:
             del header["value_base64"]

@@ -289,7 +289,7 @@ def one_record(
 
 
 def with_block(block: bytes, count: int, codec: Codec = Codec.NONE) -> memoryview:
-    """Return a batch of given records, whatever they are."""
+    """Return a batch of given records, valid or not."""
     raw = bytes(sent()[:61]) + compress(codec, block)
     for field, value in ((1, len(raw) - 12), (5, codec), (6, count - 1), (12, count)):
         raw = bytes(with_field(memoryview(raw), field, value))

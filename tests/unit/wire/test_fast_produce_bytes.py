@@ -73,7 +73,7 @@ FAST = {
 SLOW_PATH = {
     "an old version": frame_of(version=8),
     "null in place of a client id": frame_of(client_id=None),
-    # What is remembered of a producer must stay small, whatever it calls itself.
+    # What is remembered of a producer must stay small, with any client id.
     "a long client id": frame_of(client_id="c" * (PRODUCE_HEAD_CLIENT_ID_BYTES_MAX + 1)),
     "the longest that there is": frame_of(client_id="c" * 32_767),
     "a transactional id": frame_of(transactional_id="x"),
