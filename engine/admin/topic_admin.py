@@ -17,7 +17,7 @@ Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.topic_creation import TopicCreation
@@ -27,6 +27,7 @@ from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.controller.grouped_writes import write_groups
 from engine.errors import EngineError
+from engine.host.coroutine import PromiseCoroutine
 from engine.kafka_errors import NONE, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from engine.znode.errors import NodeError, NodeExists
 from engine.znode.model import Create
@@ -123,9 +124,7 @@ class TopicAdmin:
         return with_late(results, late)
 
 
-async def _written(
-    names: Sequence[str], work: Coroutine[object, None, TopicResults]
-) -> TopicResults:
+async def _written(names: Sequence[str], work: PromiseCoroutine[TopicResults]) -> TopicResults:
     """Return the results of the writing part; a store that fails fails all its topics."""
     try:
         return await work

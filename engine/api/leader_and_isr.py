@@ -16,12 +16,13 @@ Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
+from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns, Share
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
@@ -47,7 +48,7 @@ class LeaderAndIsr:
         self,
         leadership: Leadership,
         broker_epoch: Callable[[], int],
-        load_topics: Callable[[Iterable[str]], Coroutine[object, None, None]],
+        load_topics: Callable[[Iterable[str]], PromiseCoroutine[None]],
         turns: LoopTurns,
         line: Line,
     ) -> None:

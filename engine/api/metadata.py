@@ -28,12 +28,13 @@ map.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.promised import in_order, promised
+from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
@@ -77,7 +78,7 @@ _Topic: TypeAlias = "messages.MetadataResponse.MetadataResponseTopic"
 _Response: TypeAlias = "messages.MetadataResponse | EncodedResponse"
 
 #: Makes topics and returns the error code of each.
-AutoCreate: TypeAlias = Callable[[list[str]], Coroutine[Any, None, dict[str, int]]]
+AutoCreate: TypeAlias = Callable[[list[str]], PromiseCoroutine[dict[str, int]]]
 
 
 class _Question(NamedTuple):

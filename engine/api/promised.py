@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from engine.api.exchange import CloseConnection
 from engine.errors import ApiError, EngineError
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 
@@ -22,7 +21,7 @@ class HandlerFailed(ApiError):
         self.fault = fault
 
 
-def promised(work: Coroutine[Any, None, T]) -> Promise[T]:
+def promised(work: PromiseCoroutine[T]) -> Promise[T]:
     """Drive a handler's work; a fault of it fails the promise with HandlerFailed.
 
     The server sees what the first turn raises and nothing of the later ones: without this the
@@ -50,7 +49,7 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
     return response
 
 
-async def _caught(work: Coroutine[Any, None, T]) -> Any:
+async def _caught(work: PromiseCoroutine[T]) -> Any:
     try:
         return await work
     except (EngineError, AssertionError):

@@ -7,7 +7,7 @@ ApiVersions tells; docs/compatibility.md says the same in words.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
@@ -54,6 +54,7 @@ from engine.broker.loggers import PythonLoggers
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
+from engine.host.coroutine import PromiseCoroutine
 from engine.host.ports import Clock, Entropy, Files
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
@@ -87,7 +88,7 @@ class ApiDeps(NamedTuple):
     replica_manager: ReplicaManager
     leadership: Leadership
     #: Reads the settings of topics.
-    load_topics: Callable[[Iterable[str]], Coroutine[object, None, None]]
+    load_topics: Callable[[Iterable[str]], PromiseCoroutine[None]]
     waiting: TopicWaiting
     controller: Controller
     #: The cluster's controller, which may be another broker's.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -24,7 +24,7 @@ from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.halts import LIFE_BEGINS
 from engine.errors import EngineError
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.garbage import Garbage
@@ -66,7 +66,7 @@ class ServedBrokers(Protocol):
 
 S = TypeVar("S", bound=ServedBrokers)
 #: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
-Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[object, None, S]]
+Opening: TypeAlias = Callable[[Callable[[str], None]], PromiseCoroutine[S]]
 
 
 class BrokerGaveUp(EngineError):
@@ -175,7 +175,7 @@ class Process:
         finally:
             garbage.end()
 
-    def _finish(self, work: Coroutine[object, None, T]) -> T:
+    def _finish(self, work: PromiseCoroutine[T]) -> T:
         """Turn the loop until work is done that may wait for a metadata store elsewhere."""
         promise = drive(work)
         if not promise.is_kept:

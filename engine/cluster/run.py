@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.link_faults import STORE
 from engine.host.linked_network import LinkedNetwork
 from engine.host.lock_file import LockHeld, acquire
@@ -262,7 +262,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     network_path = data.member_network_path(broker_id)
     apply_faults(data, process.links, network_path)
 
-    def opening(on_fatal: Callable[[str], None]) -> Coroutine[object, None, Cluster]:
+    def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
         process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
             sessions,
@@ -324,7 +324,7 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 
 
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
-    def opening(on_fatal: Callable[[str], None]) -> Coroutine[object, None, Cluster]:
+    def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
         cluster = Cluster(
             sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False
         )

@@ -8,11 +8,11 @@ What vanishes between a list of children and the read of one of them is passed o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from engine.controller.context import LiveBroker, PartitionLeadership
-from engine.host.coroutine import drive, together
+from engine.host.coroutine import PromiseCoroutine, drive, together
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import CONTROLLER_READS_MAX
@@ -47,7 +47,7 @@ V = TypeVar("V")
 
 
 async def read_many(
-    read: Callable[[K], Coroutine[Any, None, V]], keys: Iterable[K], turns: LoopTurns
+    read: Callable[[K], PromiseCoroutine[V]], keys: Iterable[K], turns: LoopTurns
 ) -> dict[K, V]:
     """Read nodes by key, many of them at once; the keys are all different.
 

@@ -21,7 +21,7 @@ Source: CTL-1 ... CTL-3, CTL-11, ZN:election, ZN:failover; Kafka's KafkaControll
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
@@ -52,6 +52,7 @@ from engine.controller.requested_reassignment import RequestedReassignment
 from engine.controller.topic_deletion import TopicDeletion
 from engine.controller.topic_events import TopicEvents
 from engine.errors import EngineError
+from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import CONTROLLER_RETRY_MS
@@ -248,7 +249,7 @@ class Controller:
         self,
         name: str,
         handler: _RequestHandler[R],
-        handle: Callable[[], Coroutine[object, None, R]],
+        handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
         promise: Promise[R] = Promise()
 
@@ -271,7 +272,7 @@ class Controller:
 
     # -- events --------------------------------------------------------------------------------
 
-    def _put_active(self, name: str, work: Callable[[], Coroutine[object, None, None]]) -> None:
+    def _put_active(self, name: str, work: Callable[[], PromiseCoroutine[None]]) -> None:
         async def if_active() -> None:
             if self.is_active:
                 await work()

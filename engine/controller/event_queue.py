@@ -9,13 +9,13 @@ Source: C5, D11, CTL-11; Kafka's ControllerEventManager.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import EngineError
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 
-Work: TypeAlias = Callable[[], Coroutine[object, None, None]]
+Work: TypeAlias = Callable[[], PromiseCoroutine[None]]
 
 
 class Event(NamedTuple):
@@ -32,7 +32,7 @@ class EventQueue:
     def __init__(
         self,
         call_soon: Callable[[Callable[[], None]], None],
-        on_failed: Callable[[str, EngineError], Coroutine[object, None, None]],
+        on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
     ) -> None:
         self._call_soon = call_soon
         self._on_failed = on_failed

@@ -12,9 +12,10 @@ Source: none; Kafka sends a transaction for every write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from engine.host.coroutine import PromiseCoroutine
 from engine.limits import CONTROLLER_MULTI_BYTES_MAX, CONTROLLER_MULTI_OPERATIONS_MAX
 from engine.znode.errors import NodeError
 from engine.znode.model import Operation, OperationResult
@@ -23,7 +24,7 @@ from engine.znode.request_size import request_bytes
 #: Of a group of writes: the results of its operations, or why all of it was refused.
 GroupResult: TypeAlias = "list[OperationResult] | NodeError"
 #: Does all operations or none.
-Multi: TypeAlias = Callable[[Sequence[Operation]], Coroutine[object, None, list[OperationResult]]]
+Multi: TypeAlias = Callable[[Sequence[Operation]], PromiseCoroutine[list[OperationResult]]]
 
 
 async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:

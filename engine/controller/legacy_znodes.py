@@ -15,7 +15,7 @@ refused, where Kafka 3.9.1 is left with a move that never ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 from engine.controller.machines import Machines
 from engine.controller.reassignment import Reassignment
@@ -26,6 +26,7 @@ from engine.controller.reassignment_rules import (
     target_replicas,
 )
 from engine.controller.requested_election import RequestedElection
+from engine.host.coroutine import PromiseCoroutine
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.znode.errors import NoNode
@@ -79,6 +80,6 @@ class LegacyZnodes:
         return is_reassigning(assignment) and target_replicas(assignment) == target
 
     async def _watch(
-        self, path: str, name: str, work: Callable[[], Coroutine[object, None, None]]
+        self, path: str, name: str, work: Callable[[], PromiseCoroutine[None]]
     ) -> None:
         await self._machines.watches.arm_node(path, lambda _event: self._machines.put(name, work))

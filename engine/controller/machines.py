@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.controller.armed_watches import ArmedWatches
@@ -12,10 +12,11 @@ from engine.controller.partition_machine import PartitionMachine
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import RequestBatch
 from engine.controller.topic_deletion import TopicDeletion
+from engine.host.coroutine import PromiseCoroutine
 from engine.model import TopicPartition
 
 #: Queues an event of the active controller, by name.
-PutActive = Callable[[str, Callable[[], Coroutine[object, None, None]]], None]
+PutActive = Callable[[str, Callable[[], PromiseCoroutine[None]]], None]
 
 
 class Machines(NamedTuple):

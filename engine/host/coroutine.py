@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 
 T = TypeVar("T")
+#: A coroutine that awaits promises alone, as `drive` runs them.
+PromiseCoroutine: TypeAlias = Coroutine[Promise[object], None, T]
 
 
-def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
+def drive(work: PromiseCoroutine[T]) -> Promise[T]:
     """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
 
     Any other exception is a fault of the code and is raised to the caller of the step.
@@ -30,7 +32,7 @@ def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
     return promise
 
 
-async def together(works: Sequence[Coroutine[Any, None, T]]) -> list[T]:
+async def together(works: Sequence[PromiseCoroutine[T]]) -> list[T]:
     """Run coroutines concurrently and return their values in order.
 
     All are started before the first is awaited. Raises the first error in order; the others run on.
@@ -47,10 +49,10 @@ async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, peri
         await looked
 
 
-def _step(work: Coroutine[Any, None, T], promise: Promise[T]) -> None:
+def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
     while True:
         try:
-            waits_for: Promise[Any] = work.send(None)
+            waits_for: Promise[object] = work.send(None)
         except StopIteration as stop:
             promise.keep(stop.value)
             return

@@ -11,14 +11,14 @@ Source: what an init system does with a broker: `Restart=always`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
 from engine.config.settings import BrokerSettings
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
 from engine.log.directory.log_refusals import DuplicateLog
@@ -91,7 +91,7 @@ class SimulatedBroker:
         self._events = events
         self._is_ending = False
         self._has_given_up = False
-        self._opening: Coroutine[object, None, Broker] | None = None
+        self._opening: PromiseCoroutine[Broker] | None = None
         self._buried: list[object] = []
 
     @property

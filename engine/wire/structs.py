@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.wire.layout import NO_UUID, attribute_name
 from engine.wire.schema import ENGINE_RELEASE, FieldSchema, MessageSchema, message_schema
@@ -40,8 +40,13 @@ class Struct:
     shared_defaults: ClassVar[tuple[tuple[str, object], ...]] = ()
     fresh_defaults: ClassVar[tuple[tuple[str, Callable[[], object]], ...]] = ()
 
+    if TYPE_CHECKING:
+        # The fields are those of the message's schema, which type checkers do not see.
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: object) -> None: ...
+
     # Written by hand and not compiled per class: compiling one costs as much as 500 calls of this.
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: object) -> None:
         for name, value in self.shared_defaults:
             setattr(self, name, value)
         for name, make in self.fresh_defaults:

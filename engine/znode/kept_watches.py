@@ -29,12 +29,12 @@ Source: Z3; ZooKeeper's ClientCnxn, which primes a connection with SetWatches.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
 from engine.errors import EngineError
-from engine.host.coroutine import drive
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.each import do_each
 from engine.host.promise import Promise
 from engine.znode.errors import NoNode, ZnodeConnectionLost
@@ -49,7 +49,7 @@ class Arm(Protocol):
 
     def __call__(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
-    ) -> Coroutine[object, None, int | None]:
+    ) -> PromiseCoroutine[int | None]:
         """Return the node's mzxid or, for children, its pzxid; None where there is no node.
 
         The request is on its way when this first waits. Raises NoNode for children of no node,
@@ -162,7 +162,7 @@ class KeptWatches:
             raise
         watch.first_request = None
 
-    def _request(self, watch: _Watch) -> Coroutine[object, None, int | None]:
+    def _request(self, watch: _Watch) -> PromiseCoroutine[int | None]:
         return self._arm(watch.path, watch.kind, partial(self._fired, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
