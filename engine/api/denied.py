@@ -15,10 +15,9 @@ Differs: the message names the API, where Kafka prints the whole request.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.wire import messages
-from engine.wire.structs import Struct, message_class
+from engine.wire.structs import Message, Struct, message_class
 
 _FIRST_GROUPED_LEADER_AND_ISR = 2
 _FIRST_LEADER_AND_ISR_BY_ID = 5
@@ -165,7 +164,7 @@ def _alter_log_dirs(
 
 
 #: Each takes the request of its API.
-_FILLED: dict[str, Callable[[Any, int, int], Struct]] = {
+_FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
     "StopReplica": _stop_replica,
     "ElectLeaders": _elect_leaders,

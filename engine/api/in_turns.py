@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
 from engine.api.promised import in_order, promised
@@ -26,6 +26,7 @@ from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import ROWS_PER_SHARE
 from engine.wire.row_bytes import encode_rows
+from engine.wire.structs import Message
 
 
 class Rows(NamedTuple):
@@ -34,7 +35,7 @@ class Rows(NamedTuple):
     api_name: str
     requested: str
     answered: str
-    name_of: Callable[[Any], Hashable]
+    name_of: Callable[[Message], Hashable]
     #: So many are served before the time of the share is looked at.
     at_once: int = ROWS_PER_SHARE
 
@@ -42,7 +43,7 @@ class Rows(NamedTuple):
 class _Parts:
     """The parts of a response that are awaited together, and abandoned together."""
 
-    def __init__(self, parts: Sequence[Promise[Any]]) -> None:
+    def __init__(self, parts: Sequence[Promise[Message]]) -> None:
         self._parts = parts
 
     def abandon(self) -> None:
@@ -51,13 +52,13 @@ class _Parts:
             part.abandon()
 
 
-def _all_there(parts: Sequence[Promise[Any]]) -> Promise[None]:
+def _all_there(parts: Sequence[Promise[Message]]) -> Promise[None]:
     """Return what is kept when all parts are there, or one has failed."""
     there: Promise[None] = Promise()
     there.source = _Parts(parts)
     missing = {id(part) for part in parts}
 
-    def came(part: Promise[Any]) -> None:
+    def came(part: Promise[Message]) -> None:
         missing.discard(id(part))
         if not there.is_kept and (part.error is not None or not missing):
             there.keep(None)
@@ -77,19 +78,21 @@ class InTurns:
         self._rows = rows
         self._turns = turns
 
-    def handle(self, request: Any, exchange: Exchange) -> Handled:
+    def handle(self, request: Message, exchange: Exchange) -> Handled:
         """Return what the handler does; of many rows, promise it."""
         rows = getattr(request, self._rows.requested)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
         return in_order(promised(self._served(request, rows, exchange)))
 
-    def _are_single(self, rows: Sequence[Any]) -> bool:
+    def _are_single(self, rows: Sequence[Message]) -> bool:
         return len(set(map(self._rows.name_of, rows))) == len(rows)
 
-    async def _served(self, request: Any, rows: Sequence[Any], exchange: Exchange) -> EncodedRows:
+    async def _served(
+        self, request: Message, rows: Sequence[Message], exchange: Exchange
+    ) -> EncodedRows:
         share = self._turns.begin()
-        begun: list[EncodedRows | Promise[Any]] = []
+        begun: list[EncodedRows | Promise[Message]] = []
         at_once = self._rows.at_once
         for start in range(0, len(rows), at_once):
             if share.is_over():
@@ -101,11 +104,11 @@ class InTurns:
         return await self._together(begun, exchange)
 
     async def _together(
-        self, begun: Sequence[EncodedRows | Promise[Any]], exchange: Exchange
+        self, begun: Sequence[EncodedRows | Promise[Message]], exchange: Exchange
     ) -> EncodedRows:
         await _all_there([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
-        message: Any = None
+        message: Message = None
         row_count = 0
         parts: list[bytes] = []
         for each in begun:
@@ -117,7 +120,9 @@ class InTurns:
             parts += part.parts
         return EncodedRows(message, self._rows.answered, row_count, parts)
 
-    def _encoded_if_there(self, handled: Handled, exchange: Exchange) -> EncodedRows | Promise[Any]:
+    def _encoded_if_there(
+        self, handled: Handled, exchange: Exchange
+    ) -> EncodedRows | Promise[Message]:
         """Return bytes at once where there is a response: its objects take ten times their room."""
         if not isinstance(handled, Promise):
             return self._encoded(handled, exchange)
@@ -125,7 +130,7 @@ class InTurns:
             return self._encoded(handled.result(), exchange)
         return handled
 
-    def _encoded(self, response: Any, exchange: Exchange) -> EncodedRows:
+    def _encoded(self, response: Message, exchange: Exchange) -> EncodedRows:
         field = self._rows.answered
         rows = getattr(response, field)
         content = encode_rows(self._rows.api_name, exchange.api_version, response, field)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
@@ -66,6 +66,7 @@ from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire import messages
 from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
+from engine.wire.structs import Message
 from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaApis")
@@ -111,11 +112,11 @@ class Row(NamedTuple):
     local: Handler | None = None
 
 
-def _named(row: Any) -> str:
+def _named(row: Message) -> str:
     return str(row.name)
 
 
-def _typed(row: Any) -> tuple[int, str]:
+def _typed(row: Message) -> tuple[int, str]:
     return row.resource_type, row.resource_name
 
 

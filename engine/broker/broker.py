@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Any
 
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.admission import Session, allow_all
@@ -78,7 +77,7 @@ from engine.log.cleaner.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 from engine.znode.client import ZnodeClient
 from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
 from engine.znode.values import BrokerRegistration, encode_log_dir_event
@@ -366,7 +365,7 @@ class Broker:
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_local(self, name: str, version: int, request: object) -> Promise[Any]:
+    def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
         """Carry out a request of a broker of this process, and promise the response.
 
         What is no message is asked in values, which the row of the API must know. A handler that

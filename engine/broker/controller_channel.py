@@ -22,7 +22,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
@@ -31,7 +31,7 @@ from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import BrokerNode
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.controller.ControllerChannelManager")
 
@@ -49,7 +49,7 @@ class QueueClosed(EngineError):
 
 class _Request(NamedTuple):
     call: Call
-    promise: Promise[Any]
+    promise: Promise[Message]
 
 
 class _Queue:
@@ -75,7 +75,7 @@ class _Queue:
         self._is_silent = False
         self._cancel: Callable[[], None] | None = None
 
-    def put(self, call: Call) -> Promise[Any]:
+    def put(self, call: Call) -> Promise[Message]:
         """Queue a request."""
         request = _Request(call, Promise())
         self._requests.append(request)
@@ -157,7 +157,7 @@ class ControllerChannel:
         if queue is not None:
             queue.close()
 
-    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Any]:
+    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
         """Queue a request; it fails without a queue, and when its queue is closed."""
         queue = self._queues.get(broker_id)
         if queue is None:

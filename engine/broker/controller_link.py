@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
@@ -29,7 +29,7 @@ from engine.kafka_errors import NOT_CONTROLLER
 from engine.limits import CONTROLLER_LINK_RETRY_MS
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.server.NodeToControllerChannelManager")
 
@@ -49,7 +49,7 @@ class BrokerStopped(EngineError):
 
 class _Request(NamedTuple):
     call: Call
-    promise: Promise[Any]
+    promise: Promise[Message]
 
 
 class ControllerLink:
@@ -71,7 +71,7 @@ class ControllerLink:
 
     def ask(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
-    ) -> Promise[Any]:
+    ) -> Promise[Message]:
         """Promise the controller's response; the message is made of the version.
 
         It fails with NoCommonVersion, with an ApiError if the controller's broker fails to serve

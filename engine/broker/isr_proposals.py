@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
@@ -33,7 +33,7 @@ from engine.replication.effects import ProposeIsr
 from engine.replication.partition_types import IsrDecision
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
 
@@ -48,7 +48,7 @@ class AskController(Protocol):
 
     def __call__(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
-    ) -> Promise[Any]:
+    ) -> Promise[Message]:
         """Promise the response of the API; versions up to `highest`."""
         ...
 

@@ -13,7 +13,6 @@ Source: D12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.api.dispatch import ApiRow
 from engine.api.exchange import EncodedResponse, EncodedRows
@@ -21,7 +20,7 @@ from engine.host.promise import Promise
 from engine.host.send_parts import part_bytes
 from engine.wire.codec import message_codec
 from engine.wire.row_bytes import with_rows
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 
 def request_for(row: ApiRow, version: int, request: object) -> object:
@@ -34,7 +33,7 @@ def request_for(row: ApiRow, version: int, request: object) -> object:
     )
 
 
-def response_of(row: ApiRow, version: int, response: Any) -> Any:
+def response_of(row: ApiRow, version: int, response: Message) -> Message:
     """Return a handler's response as a message; what it holds open is let go."""
     if isinstance(response, EncodedResponse):
         try:
@@ -50,15 +49,15 @@ def response_of(row: ApiRow, version: int, response: Any) -> Any:
     return message_codec(f"{row.name}Response", version).decode(memoryview(body))
 
 
-def let_go(response: Any) -> None:
+def let_go(response: Message) -> None:
     """Let go what a handler's response holds open that nobody takes."""
     if isinstance(response, EncodedResponse) and response.on_sent is not None:
         response.on_sent()
 
 
 def encoded_serve(
-    serve: Callable[[str, int, object], Promise[Any]], name: str, version: int, request: Struct
-) -> Promise[Any]:
+    serve: Callable[[str, int, object], Promise[Message]], name: str, version: int, request: Struct
+) -> Promise[Message]:
     """Serve a request that is encoded and decoded on its way, as is its response."""
     arrived = _through_bytes(f"{name}Request", version, request)
     return serve(name, version, arrived).then(
@@ -66,6 +65,6 @@ def encoded_serve(
     )
 
 
-def _through_bytes(name: str, version: int, message: Struct) -> Any:
+def _through_bytes(name: str, version: int, message: Struct) -> Message:
     codec = message_codec(name, version)
     return codec.decode(memoryview(codec.encode(message)))

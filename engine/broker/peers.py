@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.broker.local_messages import encoded_serve
 from engine.client.connection import BrokerConnection, Call
@@ -27,14 +27,14 @@ from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
 # Kafka's number of the protocol.
 _PLAINTEXT = 0
 
 #: Serves a request of a broker by the API's name, a version and the message, or what stands for it.
-Serve: TypeAlias = Callable[[str, int, object], Promise[Any]]
+Serve: TypeAlias = Callable[[str, int, object], Promise[Message]]
 
 
 class LinkSettings(NamedTuple):
@@ -58,7 +58,7 @@ class BrokerLink(Protocol):
         """Return whether it runs in this process, in the same life, that was asked last."""
         ...
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def ask(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order they were asked."""
         ...
 
@@ -94,9 +94,9 @@ class LocalLink:
         self._is_broken = False
         self._requested: Serve | None = None
         # The response to what was asked last.
-        self._response: Promise[Any] | None = None
+        self._response: Promise[Message] | None = None
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def ask(self, call: Call) -> Promise[Message]:
         """Serve a request at once, in the highest version that it allows."""
         if self._is_broken:
             return Promise.failed(self._lost())
@@ -152,7 +152,7 @@ class RemoteLink:
         self._connection = connection
         self._on_close = on_close
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def ask(self, call: Call) -> Promise[Message]:
         """Send a request."""
         return self._connection.ask(call).then(message_of)
 

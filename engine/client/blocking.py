@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from engine.client.broker_connections import CallResult, Links
-from engine.client.connection import BrokerConnection, Call, Message, Response
+from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.first_response import FirstResponse
 from engine.client.metadata import (
@@ -46,6 +46,7 @@ from engine.kafka_errors import (
 from engine.limits import PARTITION_ATTEMPTS_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.wire import messages
+from engine.wire.structs import Message
 
 ANY: Final = "any"
 CONTROLLER: Final = "controller"
@@ -134,10 +135,10 @@ class KafkaClient:
     def ask(
         self,
         api_name: str,
-        message: Message,
+        message: RequestMessage,
         *,
         to: Destination = ANY,
-        retriable_code: Callable[[Any], int] | None = None,
+        retriable_code: Callable[[Message], int] | None = None,
         lowest: int = 0,
         highest: int | None = None,
         is_repeatable: bool = True,
@@ -382,7 +383,7 @@ class KafkaClient:
         self,
         partitions: Iterable[TopicPartition],
         make_call: Callable[[list[TopicPartition], ClusterView], Call],
-        read: Callable[[Any, int], Mapping[TopicPartition, T | EngineError]],
+        read: Callable[[Message, int], Mapping[TopicPartition, T | EngineError]],
         *,
         is_repeatable: bool = True,
     ) -> dict[TopicPartition, T | EngineError]:
@@ -408,7 +409,7 @@ class KafkaClient:
         partitions: list[TopicPartition],
         view: ClusterView,
         make_call: Callable[[list[TopicPartition], ClusterView], Call],
-        read: Callable[[Any, int], Mapping[TopicPartition, T | EngineError]],
+        read: Callable[[Message, int], Mapping[TopicPartition, T | EngineError]],
         deadline_ms: int,
     ) -> dict[TopicPartition, T | EngineError]:
         results: dict[TopicPartition, T | EngineError] = {}
@@ -467,10 +468,10 @@ class KafkaClient:
         self,
         key: str,
         api_name: str,
-        message: Message,
+        message: RequestMessage,
         *,
         key_type: int = _GROUP_KEY_TYPE,
-        retriable_code: Callable[[Any], int],
+        retriable_code: Callable[[Message], int],
     ) -> Response:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved."""
         deadline_ms = self._deadline_ms()

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
-from engine.client.connection import Call, Message
+from engine.client.connection import Call, RequestMessage
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
@@ -156,7 +156,7 @@ def _description(
     names: Sequence[str] | None,
     with_synonyms: bool = False,
     with_documentation: bool = False,
-) -> Message:
+) -> RequestMessage:
     request = messages.DescribeConfigsRequest
 
     def build(version: int) -> messages.DescribeConfigsRequest:

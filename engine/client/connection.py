@@ -22,7 +22,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from engine import __version__
 from engine.client.errors import (
@@ -46,7 +46,7 @@ from engine.wire.headers import (
     read_response_header,
     request_header_bytes,
 )
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 CONNECTING: Final = "connecting"
 NEGOTIATING: Final = "negotiating"
@@ -64,7 +64,7 @@ _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 #: A request: the message, or what makes it once the version is known.
-Message: TypeAlias = "Struct | Callable[[int], Struct]"
+RequestMessage: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
 class FastExchange(Protocol):
@@ -74,11 +74,11 @@ class FastExchange(Protocol):
     not on the fast path, or None in place of it where no request follows.
     """
 
-    def read(self, frame: memoryview, version: int) -> Any:
+    def read(self, frame: memoryview, version: int) -> Message:
         """Return the fields of a response, None for one off the fast path: nothing is done then."""
         ...
 
-    def take(self, read: Any, /) -> bool:
+    def take(self, read: Message, /) -> bool:
         """Use what was read; returns whether `request` is to be sent."""
         ...
 
@@ -95,7 +95,7 @@ class Call(NamedTuple):
     """
 
     api_name: str
-    message: Message
+    message: RequestMessage
     lowest: int = 0
     highest: int | None = None
     has_response: bool = True
@@ -125,7 +125,7 @@ class Response(NamedTuple):
 
     token: object
     version: int
-    message: Any
+    message: Message
 
 
 class BrokerConnection:
@@ -184,7 +184,7 @@ class BrokerConnection:
     def send(
         self,
         api_name: str,
-        message: Message,
+        message: RequestMessage,
         *,
         version: int,
         token: object,
@@ -283,7 +283,7 @@ class BrokerConnection:
 
     # -- handshake
 
-    def _continue_handshake(self, sent: Sent, message: Any) -> None:
+    def _continue_handshake(self, sent: Sent, message: Message) -> None:
         if sent.api_name == "ApiVersions":
             self._take_versions(sent, message)
         elif sent.api_name == "SaslHandshake":

@@ -16,7 +16,7 @@ behind them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.broker_connections import CallResult
@@ -46,6 +46,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import MOVE_RATE_MS
 from engine.model import TopicPartition
+from engine.wire.structs import Message
 
 _LOG_DIRS: Final = "its log directories"
 _THROTTLES: Final = "its settings"
@@ -209,7 +210,7 @@ class _Gathering:
         }
 
     def _moves(self) -> dict[TopicPartition, OngoingReassignment] | EngineError:
-        answer: Any = self._answers.get(_Question(_MOVES, self._view.controller_id))
+        answer: Message = self._answers.get(_Question(_MOVES, self._view.controller_id))
         if answer is None:
             return {}
         return answer if isinstance(answer, EngineError) else listing_of(answer.message)

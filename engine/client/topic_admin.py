@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.connection import Call, Message
+from engine.client.connection import Call, RequestMessage
 from engine.client.metadata import ClusterView
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
@@ -134,7 +134,7 @@ class _Row(Protocol):
 
 
 def _ask_controller(
-    client: KafkaClient, api_name: str, message: Message, rows: Callable[[R], Iterable[_Row]]
+    client: KafkaClient, api_name: str, message: RequestMessage, rows: Callable[[R], Iterable[_Row]]
 ) -> R:
     """Ask the controller, and the next one if it has moved on."""
 

@@ -14,14 +14,14 @@ epoch of the broker it is for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Timers
 from engine.host.promise import Promise
 from engine.host.turns import never
 from engine.replication.metadata_cache import BrokerNode
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 from engine.znode.client import ZnodeClient
 
 
@@ -40,7 +40,7 @@ class BrokerChannel(Protocol):
         """Drop the queue to a broker that is gone, if any, with all that was not answered."""
         ...
 
-    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Any]:
+    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
         """Queue a request, by the name of its message; promises the response of its API."""
         ...
 

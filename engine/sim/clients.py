@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.client.connection import BrokerConnection, Call, Response
 from engine.client.loop_connection import LoopConnection
@@ -33,6 +33,7 @@ from engine.sim.machine import MachineTimers
 from engine.sim.network import MachineNetwork
 from engine.sim.records import Sender, build
 from engine.wire import messages
+from engine.wire.structs import Message
 
 ACKS_ALL = -1
 _TIMEOUT_MS = 10_000
@@ -383,7 +384,7 @@ class SimulatedProducer:
         if all(each.is_answered for each in self._lanes[batch.partition].sent):
             self._round_over(batch.partition)
 
-    def _decided(self, batch: SentBatch, leader: Address, row: Any) -> None:
+    def _decided(self, batch: SentBatch, leader: Address, row: Message) -> None:
         code = row.error_code
         if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
             if not batch.is_accepted:

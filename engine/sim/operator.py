@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from engine.client.connection import Call
 from engine.client.settings import Address
@@ -24,6 +24,7 @@ from engine.sim.invariants import Invariants
 from engine.sim.plan import Fault
 from engine.sim.trace import Trace
 from engine.wire import messages
+from engine.wire.structs import Message
 
 _TIMEOUT_MS = 5_000
 _AGAIN_MS = 500
@@ -88,7 +89,9 @@ class Operator:
 
     # Talking to the cluster
 
-    def _ask(self, name: str, request: Any, done: Callable[[Any], None] | None = None) -> None:
+    def _ask(
+        self, name: str, request: Message, done: Callable[[Message], None] | None = None
+    ) -> None:
         """Ask the controller once; `done` is given the response, None if there was none."""
         links = self._links
 
@@ -101,7 +104,7 @@ class Operator:
                 lambda: take(None if response.error is not None else response.result().message)
             )
 
-        def take(message: Any) -> None:
+        def take(message: Message) -> None:
             self._trace.add("operator", f"{name}: {_outcome(message)}")
             if done is not None:
                 done(message)
@@ -116,7 +119,7 @@ class Operator:
             for name, (partitions, replicas) in topics.items()
         ]
 
-        def done(message: Any) -> None:
+        def done(message: Message) -> None:
             if message is None or any(topic.error_code != NONE for topic in message.topics):
                 self._links.after(_AGAIN_MS, lambda: self.create(topics))
 
@@ -148,7 +151,7 @@ class Operator:
         self,
         partition: TopicPartition,
         replicas: list[int] | None,
-        done: Callable[[Any], None] | None = None,
+        done: Callable[[Message], None] | None = None,
     ) -> None:
         what = "its replicas of before" if replicas is None else replicas
         self._trace.add("operator", f"{partition} is to have {what}")
@@ -307,7 +310,7 @@ class Operator:
         if not self._has_throttled:
             return
 
-        def done(message: Any) -> None:
+        def done(message: Message) -> None:
             if is_repeated and (message is None or any(_codes(message))):
                 self._links.after(_AGAIN_MS, lambda: self.unthrottle(is_repeated=True))
 
@@ -317,7 +320,7 @@ class Operator:
     def _alter_configs(
         self,
         resources: Iterable[tuple[int, str, Sequence[Change]]],
-        done: Callable[[Any], None] | None = None,
+        done: Callable[[Message], None] | None = None,
     ) -> None:
         """Change settings, by type and name of the resource: key, operation and value of each."""
         request = messages.IncrementalAlterConfigsRequest
@@ -336,7 +339,7 @@ class Operator:
         self._ask("IncrementalAlterConfigs", request(resources=rows), done)
 
 
-def _outcome(message: Any) -> str:
+def _outcome(message: Message) -> str:
     """Return in words what a response says: done, or the errors in it."""
     if message is None:
         return "no response"
@@ -344,7 +347,7 @@ def _outcome(message: Any) -> str:
     return ", ".join(names) or "done"
 
 
-def _codes(message: Any) -> list[int]:
+def _codes(message: Message) -> list[int]:
     """Return every error code of a response, at any depth."""
     codes = []
     for name in message.__slots__:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from engine.limits import WALKED_BYTES, WALKED_ROWS
 from engine.wire.errors import TrailingBytes, UnencodableValue
@@ -27,6 +27,7 @@ from engine.wire.read_parts import Refused
 from engine.wire.read_source import Decoder, compile_decoder
 from engine.wire.reader import Reader
 from engine.wire.schema import ENGINE_RELEASE
+from engine.wire.structs import Message
 from engine.wire.write_source import Encoder, Unwritable, compile_encoder
 from engine.wire.writer import Writer
 
@@ -80,7 +81,7 @@ class MessageCodec:
 
     # -- bytes → message
 
-    def decode(self, buffer: Buffer) -> Any:
+    def decode(self, buffer: Buffer) -> Message:
         """Decode a message that fills `buffer`; raises MalformedMessage.
 
         Records stay views of `buffer`; everything else is copied out of it.
@@ -91,7 +92,7 @@ class MessageCodec:
             raise TrailingBytes(self.name, "", position, "the end", f"{left} bytes more")
         return message
 
-    def decode_at(self, buffer: Buffer, position: int) -> tuple[Any, int]:
+    def decode_at(self, buffer: Buffer, position: int) -> tuple[Message, int]:
         """Decode a message that starts at `position`; returns it and the position after it."""
         # Slices of bytes are quicker than those of a memoryview, and a copy of a small message
         # costs less than both.
@@ -115,20 +116,20 @@ class MessageCodec:
             self._decoder = compile_decoder(self.name, self.release, self.layout)
         return self._decoder
 
-    def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Any, int]:
+    def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Message, int]:
         """Decode without a compiled decoder."""
         reader = Reader(self.name, self.release, raw, position)
         return reader.struct(self.layout), reader.position
 
     # -- message → bytes
 
-    def encode(self, message: Any) -> bytes:
+    def encode(self, message: Message) -> bytes:
         """Encode a message; raises UnencodableValue."""
         out = bytearray()
         self.append(message, out)
         return bytes(out)
 
-    def append(self, message: Any, out: bytearray) -> None:
+    def append(self, message: Message, out: bytearray) -> None:
         """Encode a message at the end of `out`, which is left as it was on an error."""
         start = len(out)
         if self._encoder is None and _row_count(self.layout, message) >= WALKED_ROWS:
@@ -150,7 +151,7 @@ class MessageCodec:
         if self._written_bytes > WALKED_BYTES:
             self._encoder = compile_encoder(self.name, self.release, self.layout)
 
-    def _write(self, message: Any, out: bytearray) -> None:
+    def _write(self, message: Message, out: bytearray) -> None:
         """Encode without a compiled encoder; the writer says what cannot be written."""
         start = len(out)
         try:
@@ -160,7 +161,7 @@ class MessageCodec:
             raise
 
 
-def _row_count(layout: StructLayout, message: Any) -> int:
+def _row_count(layout: StructLayout, message: Message) -> int:
     """Count the structs in the arrays of a message, to WALKED_ROWS or a few more."""
     count = 0
     for field in layout.fields:

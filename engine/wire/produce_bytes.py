@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 from struct import Struct as Format
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.limits import PRODUCED_TOPICS_KEPT
 from engine.model import new_tuple
@@ -34,6 +34,7 @@ from engine.wire.read_parts import (
     long_varint,
     nullable_compact_string,
 )
+from engine.wire.structs import Message
 from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
 
 FIRST_FLEXIBLE: Final = 9
@@ -255,7 +256,7 @@ def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[Pro
     return partitions, at
 
 
-def _from_message(message: Any, version: int) -> ProduceRequest:
+def _from_message(message: Message, version: int) -> ProduceRequest:
     topics = [
         (topic.name, [(part.index, part.records) for part in topic.partition_data])
         for topic in message.topic_data

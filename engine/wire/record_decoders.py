@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from engine.errors import EngineError
 from engine.wire.coordinator_text import coordinator_texts
 from engine.wire.framed_text import cluster_metadata_texts, remote_log_metadata_texts
 from engine.wire.json_form import json_node, json_text
 from engine.wire.schema import RELEASES
+from engine.wire.structs import Message
 from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool
 from engine.wire.transaction_text import transaction_texts
 
@@ -79,7 +80,7 @@ def control_record_json(message: str, value: Raw | None) -> str:
             "java.lang.NullPointerException",
             'Cannot invoke "java.nio.ByteBuffer.slice()" because "data" is null',
         )
-    record: Any
+    record: Message
     record, _ = read_as_tool(message, _CONTROL_RELEASE, value, version=0)
     # The tool reads version 0, and prints the version that the record names.
     return json_text(json_node(record, nearest_version(record, record.version)))

@@ -6,10 +6,10 @@ RemoteLogSegmentMetadataUpdate, RemotePartitionDeleteMetadata, RemoteLogSegmentM
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from engine.naming import uuid_text
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 from engine.wire.tool_reader import ToolFailure
 
 _SEGMENT_STATES: Final = (
@@ -48,18 +48,18 @@ def _custom_metadata(raw: bytes | None) -> str:
     return "Optional.empty" if raw is None else f"Optional[CustomMetadata{{{len(raw)} bytes}}]"
 
 
-def _topic_id_partition(partition: Any) -> str:
+def _topic_id_partition(partition: Message) -> str:
     """Return the text of a topic partition with its id."""
     return f"{uuid_text(partition.id)}:{partition.name}-{partition.partition}"
 
 
-def _segment_id(segment: Any) -> str:
+def _segment_id(segment: Message) -> str:
     """Return the text of a segment's id."""
     place = _topic_id_partition(segment.topic_id_partition)
     return f"RemoteLogSegmentId{{topicIdPartition={place}, id={uuid_text(segment.id)}}}"
 
 
-def _leader_epochs(rows: list[Any]) -> str:
+def _leader_epochs(rows: list[Message]) -> str:
     """Return the text of the map from leader epoch to start offset, sorted by epoch."""
     if not rows:
         raise _illegal("segmentLeaderEpochs can not be null or empty")
@@ -72,14 +72,14 @@ def _illegal(message: str) -> ToolFailure:
     return ToolFailure("java.lang.IllegalArgumentException", message)
 
 
-def _transaction_index(record: Any) -> str:
+def _transaction_index(record: Message) -> str:
     """Return what newer releases say of the transaction index."""
     if "txn_index_empty" not in record.__slots__ or record.release == "3.9.1":
         return ""
     return f", txnIdxEmpty={'true' if record.txn_index_empty else 'false'}"
 
 
-def _segment_text(record: Any) -> str:
+def _segment_text(record: Message) -> str:
     """Return the text of a segment's metadata."""
     start, end = record.start_offset, record.end_offset
     if start < 0:
@@ -104,7 +104,7 @@ def _segment_text(record: Any) -> str:
     )
 
 
-def _update_text(record: Any) -> str:
+def _update_text(record: Message) -> str:
     """Return the text of a segment's new state."""
     return (
         "RemoteLogSegmentMetadataUpdate{"
@@ -115,7 +115,7 @@ def _update_text(record: Any) -> str:
     )
 
 
-def _delete_text(record: Any) -> str:
+def _delete_text(record: Message) -> str:
     """Return the text of a partition's deletion."""
     return (
         "RemotePartitionDeleteMetadata{"
@@ -125,7 +125,7 @@ def _delete_text(record: Any) -> str:
     )
 
 
-def _snapshot_text(record: Any) -> str:
+def _snapshot_text(record: Message) -> str:
     """Return the text of a segment's metadata in a snapshot."""
     state = _segment_state(record.remote_log_segment_state)
     epochs = _leader_epochs(record.segment_leader_epochs)

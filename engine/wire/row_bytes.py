@@ -10,16 +10,16 @@ The count is an int32, or n + 1 as a varint in flexible versions; these have no 
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 from engine.wire.codec import MessageCodec, message_codec
 from engine.wire.layout import FIXED
+from engine.wire.structs import Message
 from engine.wire.writer import varint_bytes
 
 _INT32_BYTES = 4
 
 
-def encode_rows(api_name: str, version: int, message: Any, field: str) -> bytes:
+def encode_rows(api_name: str, version: int, message: Message, field: str) -> bytes:
     """Return the bytes of a response's rows: those of an array with fixed fields behind it."""
     codec = message_codec(f"{api_name}Response", version)
     empty = copy.copy(message)
@@ -32,7 +32,7 @@ def encode_rows(api_name: str, version: int, message: Any, field: str) -> bytes:
 
 
 def with_rows(
-    api_name: str, version: int, message: Any, field: str, row_count: int, parts: list[bytes]
+    api_name: str, version: int, message: Message, field: str, row_count: int, parts: list[bytes]
 ) -> list[bytes]:
     """Return a response whose array is empty, with so many rows in it that are encoded."""
     codec = message_codec(f"{api_name}Response", version)

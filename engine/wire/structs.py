@@ -22,10 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from engine.wire.layout import NO_UUID, attribute_name
 from engine.wire.schema import ENGINE_RELEASE, FieldSchema, MessageSchema, message_schema
+
+#: A decoded message or one of its structs, where the API is known at run time alone. The fields
+#: are those of its class in `engine.wire.messages`.
+Message: TypeAlias = Any
 
 
 class Struct:
@@ -119,6 +123,6 @@ def struct_classes(name: str, release: str = ENGINE_RELEASE) -> dict[str, type[S
     return made
 
 
-def message_class(name: str, release: str = ENGINE_RELEASE) -> Any:
+def message_class(name: str, release: str = ENGINE_RELEASE) -> type[Message]:
     """Return a message's class; the classes below it are its attributes. Raises UnknownMessage."""
     return struct_classes(name, release)[name]

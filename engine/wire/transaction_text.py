@@ -14,13 +14,14 @@ Source: TransactionLog.formatRecordKeyAndValue.
 from __future__ import annotations
 
 from struct import Struct as Format
-from typing import Any, Final
+from typing import Final
 
 from engine.errors import WireError
 from engine.model import TopicPartition
 from engine.wire.codec import message_codec
 from engine.wire.scala_set import scala_order
 from engine.wire.schema import message_schema
+from engine.wire.structs import Message
 from engine.wire.tool_reader import ToolFailure, read_as_tool
 
 _RELEASE: Final = "3.9.1"
@@ -67,7 +68,7 @@ def _version(raw: bytes | memoryview | None) -> int:
     return version
 
 
-def _read(name: str, raw: bytes | memoryview, version: int) -> Any:
+def _read(name: str, raw: bytes | memoryview, version: int) -> Message:
     """Read the message behind the int16."""
     try:
         message, _ = message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)
@@ -99,7 +100,7 @@ def _value_text(raw: bytes | memoryview) -> str:
     )
 
 
-def _partitions(value: Any) -> list[TopicPartition]:
+def _partitions(value: Message) -> list[TopicPartition]:
     """Return the partitions of a transaction in the tool's order."""
     if value.transaction_partitions is None:
         raise ToolFailure(

@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 from engine.errors import EngineError
 from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout
 from engine.wire.schema import FieldSchema
-from engine.wire.structs import shared_default, struct_classes
+from engine.wire.structs import Message, shared_default, struct_classes
 from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
 
-Encoder: TypeAlias = Callable[[Any, bytearray], None]
+Encoder: TypeAlias = Callable[[Message, bytearray], None]
 
 #: The unsigned varints of one byte.
 SMALL: Final = tuple(bytes((value,)) for value in range(128))

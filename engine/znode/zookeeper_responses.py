@@ -20,10 +20,10 @@ its removal; so does ZooKeeper's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.errors import ZnodeError
 from engine.limits import ZOOKEEPER_FRAME_BYTES_MAX
+from engine.wire.structs import Message
 from engine.znode.errors import BadVersion, NodeError, NoNode
 from engine.znode.model import ANY_VERSION, EventType, Stat, Watcher, WatchEvent, WatchKind
 from engine.znode.store import ZnodeStore
@@ -104,11 +104,11 @@ class ZookeeperResponses:
         assert isinstance(path, str)
         return path
 
-    def _delete(self, body: Any) -> bytes:
+    def _delete(self, body: Message) -> bytes:
         self._store.apply(self._session_id, body)
         return b""
 
-    def _set_data(self, body: Any) -> bytes:
+    def _set_data(self, body: Message) -> bytes:
         stat = self._store.apply(self._session_id, body)
         assert isinstance(stat, Stat)
         return packed_stat(stat)
@@ -249,7 +249,7 @@ def _refused(index: int, code: int, count: int) -> bytes:
     return multi_response([*([0] * index), code, *behind])
 
 
-_RESPONDERS: dict[int, Callable[[ZookeeperResponses, Any], bytes]] = {
+_RESPONDERS: dict[int, Callable[[ZookeeperResponses, Message], bytes]] = {
     OpCode.CREATE: ZookeeperResponses._create,
     OpCode.DELETE: ZookeeperResponses._delete,
     OpCode.EXISTS: ZookeeperResponses._exists,

@@ -15,7 +15,7 @@ Source: Kafka's LeaderEndPoint, LocalLeaderEndPoint and RemoteLeaderEndPoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engine.client.connection import Call
 from engine.host.ports import Clock, Timers
@@ -33,6 +33,7 @@ from engine.replication.following.followed_partitions import (
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
 from engine.replication.partition_types import FetchSpec
 from engine.wire import messages
+from engine.wire.structs import Message
 
 #: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
 _LOWEST_LIST_OFFSETS: Final = 4
@@ -48,7 +49,7 @@ class LeaderLink(Protocol):
         """Return whether the leader runs in this process, in the life that was asked last."""
         ...
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def ask(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order they were asked."""
         ...
 
@@ -108,7 +109,7 @@ class LeaderEndPoint:
         if link is not None:
             link.close()
 
-    def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Any]:
+    def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Message]:
         """Fetch what `FollowedPartitions.requested` has just returned.
 
         `give` takes the records of one partition from a leader of this process while it waits.
@@ -150,7 +151,7 @@ class LeaderEndPoint:
         """Ask where the epochs before gaps ended."""
         return self._ask(_epoch_ends(self._ports.broker_id, requested))
 
-    def _ask(self, call: Call) -> Promise[Any]:
+    def _ask(self, call: Call) -> Promise[Message]:
         assert self._link is not None
         return self._link.ask(call)
 
