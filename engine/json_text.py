@@ -13,9 +13,12 @@ is nested deeply. Here each of these is a ValueError that says why.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from engine.limits import JSON_DEPTH_MAX
+
+#: An object of a document, as Python reads it. Its readers check what they take from it.
+JsonObject: TypeAlias = dict[str, Any]
 
 TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
 

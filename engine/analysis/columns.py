@@ -9,9 +9,12 @@ and null for all others; beside each there is one in ms that has every time exac
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class ViewColumn(NamedTuple):
@@ -135,7 +138,7 @@ def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[Vi
     return tuple(column for column in columns if column.name.lower() in wanted)
 
 
-def arrow_schema(columns: tuple[ViewColumn, ...]) -> Any:
+def arrow_schema(columns: tuple[ViewColumn, ...]) -> pa.Schema:
     """Return the columns as a pyarrow schema."""
     import pyarrow as pa
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import Problem
@@ -20,6 +20,10 @@ from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Split, decode_splits
 from engine.host.real import RealFiles
 from engine.limits import PARQUET_ROW_GROUP_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 #: Few values, many repeats: worth a dictionary. Keys and values are not.
 _REPEATING = ("topic", "partition", "timestampType", "codec", "segment", "leaderEpoch",
@@ -86,15 +90,15 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
 class _RowGroups:
     """Gathers batches into row groups of a good size; opens the file with the first."""
 
-    def __init__(self, path: str, schema: Any) -> None:
+    def __init__(self, path: str, schema: pa.Schema) -> None:
         self._path = path
         self._schema = schema
-        self._writer: Any = None
-        self._held: list[Any] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._count = 0
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: pa.RecordBatch) -> None:
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         self._count += batch.num_rows
@@ -136,7 +140,7 @@ class _RowGroups:
             RealFiles().remove(self._path)
 
 
-def map_export(job: ExportJob, groups: Iterator[Any]) -> Iterator[Any]:
+def map_export(job: ExportJob, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of (number, splits) in, reports out."""
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.batch_reader import Problem, SplitReader
 from engine.analysis.splits import Split, decode_splits, encode_splits
@@ -23,6 +23,10 @@ from engine.host.ports import Files
 from engine.host.real import RealFiles
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import FileKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
@@ -146,7 +150,7 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
     ]
 
 
-def committed_on_spark(session: Any, splits: list[Split]) -> Committed:
+def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
     """Do the same for all partitions, each in a task of its own."""
     context = session.sparkContext
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
@@ -158,7 +162,7 @@ def committed_on_spark(session: Any, splits: list[Split]) -> Committed:
     )
 
 
-def _map_committed(groups: Iterator[Any]) -> Iterator[Any]:
+def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for batch in groups:

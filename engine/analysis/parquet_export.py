@@ -13,7 +13,7 @@ import json
 import os
 import posixpath
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine import __version__
 from engine.analysis.batch_reader import Problem
@@ -26,6 +26,10 @@ from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.errors import EngineError
 from engine.host.ports import Files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
@@ -73,7 +77,7 @@ class ExportPlan(NamedTuple):
 
 
 def export(
-    session: Any,
+    session: SparkSession,
     files: ExportFiles,
     plan: ExportPlan,
     job_id: str,
@@ -108,7 +112,7 @@ def export_with(
 
 
 def _run(
-    session: Any, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
+    session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
     from functools import partial
 
@@ -177,7 +181,7 @@ def _empty_file(files: Files, staging: str, plan: ExportPlan) -> str:
     return name
 
 
-def _write_problems(files: Files, staging: str, problems: list[Any]) -> None:
+def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
     import pyarrow as pa
 
     schema = arrow_schema(PROBLEMS)
@@ -186,7 +190,7 @@ def _write_problems(files: Files, staging: str, problems: list[Any]) -> None:
     _write_table(files, f"{staging}/{PROBLEMS_FILE}", table)
 
 
-def _write_table(files: Files, path: str, table: Any) -> None:
+def _write_table(files: Files, path: str, table: pa.Table) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _Result = TypeVar("_Result")
 _EVERY_S = 0.2
 
 
 def watched(
-    context: Any,
+    context: SparkContext,
     run: Callable[[], _Result],
     task_count: int,
     on_progress: Callable[[int, int], None],
@@ -33,7 +36,7 @@ def watched(
 
 
 def _watch(
-    context: Any, ended: Event, task_count: int, on_progress: Callable[[int, int], None]
+    context: SparkContext, ended: Event, task_count: int, on_progress: Callable[[int, int], None]
 ) -> None:
     tracker = context.statusTracker()
     while not ended.wait(_EVERY_S):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
@@ -12,10 +12,13 @@ from engine.analysis.columns import ViewColumn, arrow_schema
 from engine.analysis.isolation import HiddenRecords
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Split
-from engine.analysis.table_columns import batch_rows, segment_row
+from engine.analysis.table_columns import Row, batch_rows, segment_row
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class SplitRecords:
@@ -32,7 +35,7 @@ class SplitRecords:
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
 
-    def batches_of(self, split: Split) -> Iterator[Any]:
+    def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the records of one split."""
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
@@ -61,7 +64,7 @@ class SplitRecords:
 
 def view_batches(
     files: Files, view: str, columns: tuple[ViewColumn, ...], split: Split, *, control: bool
-) -> Iterator[Any]:
+) -> Iterator[pa.RecordBatch]:
     """Yield one split's rows of a view as Arrow batches of the given columns."""
     if view == "records":
         yield from SplitRecords(files, columns, include_control=control).batches_of(split)
@@ -69,7 +72,7 @@ def view_batches(
     import pyarrow as pa
 
     schema = arrow_schema(columns)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     if view == "segments":
         # A segment is described by the task that has its beginning.
         if split.start == 0:

@@ -5,15 +5,19 @@ what follows from keys and values is computed by Arrow for all rows at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.analysis.columns import ViewColumn
 from engine.analysis.splits import Split
+from engine.analysis.table_columns import Row
 from engine.analysis.table_values import timestamps_of
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 from engine.records.crc import crc32c
 from engine.records.record import Header, Record
 from engine.records.view import RecordBatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Columns that are the same throughout a batch.
 _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
@@ -44,7 +48,7 @@ def schema_id_of(value: bytes | None) -> int | None:
     return int.from_bytes(value[1:_ENVELOPE_BYTES], "big", signed=True)
 
 
-def _header_list(headers: tuple[Header, ...]) -> list[dict[str, Any]] | None:
+def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
     if not headers:
         return None
     # A name that is no UTF-8 keeps its bytes visible: Arrow strings must be valid.
@@ -57,7 +61,7 @@ def _header_list(headers: tuple[Header, ...]) -> list[dict[str, Any]] | None:
 class RecordColumns:
     """Collects records of one split until they make an Arrow batch."""
 
-    def __init__(self, columns: tuple[ViewColumn, ...], schema: Any, split: Split) -> None:
+    def __init__(self, columns: tuple[ViewColumn, ...], schema: pa.Schema, split: Split) -> None:
         self._schema = schema
         self._split = split
         self._names = {column.name for column in columns}
@@ -120,7 +124,7 @@ class RecordColumns:
             return batch.base_offset if batch.magic >= 2 else records[0].offset
         return _OF_BATCH[name](batch)
 
-    def take(self) -> Any:
+    def take(self) -> pa.RecordBatch:
         """Return the collected rows as a pyarrow record batch, and start again."""
         import pyarrow as pa
 
@@ -133,7 +137,7 @@ class RecordColumns:
         self.row_count = self._size_bytes = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _array(self, field: Any, plain: dict[str, Any]) -> Any:
+    def _array(self, field: pa.Field, plain: Row) -> pa.Array:
         """Return one column, computed where it follows from another."""
         import pyarrow as pa
         import pyarrow.compute as pc

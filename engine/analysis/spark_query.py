@@ -15,15 +15,19 @@ like a question whether it is one.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.columns import VIEWS
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_views import columns_used, register_views
 from engine.analysis.splits import Split
 from engine.analysis.sql_text import without_texts
+from engine.analysis.table_columns import Row
 from engine.analysis.table_values import plain_rows
 from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _ACTIONS = frozenset({
     "add", "alter", "analyze", "cache", "call", "clear", "comment", "commit", "create",
@@ -63,7 +67,7 @@ class QueryResult(NamedTuple):
     """The rows of a query; `is_cut` says that there were more than asked for."""
 
     columns: list[str]
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     is_cut: bool
 
 
@@ -81,7 +85,7 @@ def check_statement(query: str) -> str:
 
 
 def run_query(
-    session: Any, query: str, splits: list[Split], *, control: bool, max_rows: int
+    session: SparkSession, query: str, splits: list[Split], *, control: bool, max_rows: int
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
@@ -108,7 +112,7 @@ def run_query(
     return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)
 
 
-def _check_parsed(session: Any, query: str) -> None:
+def _check_parsed(session: SparkSession, query: str) -> None:
     """Raise StatementRefused for a statement that writes, by Spark's parser.
 
     Spark runs a command as soon as it is analysed, so that has to be known before.

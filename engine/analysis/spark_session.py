@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.java import find_java, java_version
 from engine.errors import EngineError
 from engine.host.real import RealFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # What Spark's launcher opens to its libraries (its JavaModuleOptions), less the vector module.
 _OPENED = (
@@ -60,7 +63,7 @@ def require_spark() -> None:
             raise SparkMissing(package)
 
 
-def start_session(master: str, *, parallelism: int | None = None) -> Any:
+def start_session(master: str, *, parallelism: int | None = None) -> SparkSession:
     """Return a session on `master`; with a local one its JVM ends with this process.
 
     Raises SparkMissing, NoJava, SparkFailed.

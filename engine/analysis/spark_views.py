@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.columns import VIEWS, ViewColumn, spark_schema
 from engine.analysis.record_batches import view_batches
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.errors import EngineError
 from engine.host.real import RealFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The columns of each view that a query uses; views that it does not use are left out.
 UsedColumns = Mapping[str, tuple[ViewColumn, ...]]
@@ -34,7 +39,7 @@ class ViewNotPrepared(EngineError):
     """A stand-in for a view was read: the query was not the one that was looked at."""
 
 
-def columns_used(session: Any, query: str) -> UsedColumns:
+def columns_used(session: SparkSession, query: str) -> UsedColumns:
     """Return which columns of which views a query uses.
 
     Spark's errors for a query that it refuses are raised. The views stand for nothing afterwards.
@@ -50,11 +55,11 @@ def columns_used(session: Any, query: str) -> UsedColumns:
         return VIEWS
 
 
-def _used_in(frame: Any) -> UsedColumns:
+def _used_in(frame: DataFrame) -> UsedColumns:
     """Return what the optimized plan of a query reads of the stand-ins; knows Spark's inside."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
-    sources: list[list[Any]] = []
+    sources: list[list[JavaObject]] = []
     for node in _nodes(plan):
         if node.nodeName() == "MapInArrow":
             sources.append(list(_each(node.output())))
@@ -72,7 +77,7 @@ def _used_in(frame: Any) -> UsedColumns:
     }
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
     """Yield the operators of a plan, those of its subqueries too."""
     yield plan
     for inner in (plan.children(), plan.subqueries(), plan.innerChildren()):
@@ -80,19 +85,21 @@ def _nodes(plan: Any) -> Iterator[Any]:
             yield from _nodes(node)
 
 
-def _each(sequence: Any) -> Iterator[Any]:
+def _each(sequence: JavaObject) -> Iterator[JavaObject]:
     """Yield the elements of a sequence of Scala."""
     for number in range(sequence.size()):
         yield sequence.apply(number)
 
 
-def _refuse_to_read(groups: Iterator[Any]) -> Iterator[Any]:
+def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in groups:
         raise ViewNotPrepared("a view was read that the query does not use")
     return iter(())
 
 
-def register_views(session: Any, used: UsedColumns, splits: list[Split], *, control: bool) -> None:
+def register_views(
+    session: SparkSession, used: UsedColumns, splits: list[Split], *, control: bool
+) -> None:
     """Make the views, each with all its columns; only the used ones are read."""
     context = session.sparkContext
     for name, columns in used.items():
@@ -126,8 +133,8 @@ def _whole_segments(splits: list[Split]) -> list[Split]:
 
 
 def _read_view(
-    view: str, columns: tuple[ViewColumn, ...], control: bool, groups: Iterator[Any]
-) -> Iterator[Any]:
+    view: str, columns: tuple[ViewColumn, ...], control: bool, groups: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of splits in, rows of the view out."""
     from engine.analysis.worker import calm_worker
 

@@ -7,7 +7,12 @@ Python can show, and null for others; a column of ms beside it has every time ex
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from engine.analysis.table_columns import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: The first and the last ms of the years that a timestamp column has.
 FIRST_SHOWN_MS = -62_135_596_800_000
@@ -26,7 +31,7 @@ def timestamp_of(time_ms: int | None) -> int | None:
     return time_ms * 1000
 
 
-def timestamps_of(times_ms: Any, arrow_type: Any) -> Any:
+def timestamps_of(times_ms: pa.Array, arrow_type: pa.DataType) -> pa.Array:
     """Return an Arrow array of times in ms as one of timestamps."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -38,13 +43,13 @@ def timestamps_of(times_ms: Any, arrow_type: Any) -> Any:
     return pc.multiply_checked(shown, 1000).cast(arrow_type)
 
 
-def plain_rows(table: Any) -> list[dict[str, Any]]:
+def plain_rows(table: pa.Table) -> list[Row]:
     """Return the rows of an Arrow table; a time that Python's datetime has not is text."""
     columns = [_values(column.combine_chunks()) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(array: Any) -> list[Any]:
+def _values(array: pa.Array) -> list[Any]:
     import pyarrow as pa
 
     try:
@@ -57,7 +62,7 @@ def _values(array: Any) -> list[Any]:
         )
 
 
-def _value(scalar: Any) -> Any:
+def _value(scalar: pa.Scalar) -> Any:
     """Return one value that has a time in it."""
     import pyarrow as pa
 
@@ -73,13 +78,13 @@ def _value(scalar: Any) -> Any:
     return _values(pa.array([scalar.as_py()] if not _is_time(kind) else [scalar], kind))[0]
 
 
-def _is_time(kind: Any) -> bool:
+def _is_time(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _times(array: Any) -> list[Any]:
+def _times(array: pa.Array) -> list[Any]:
     import pyarrow as pa
 
     kind = array.type

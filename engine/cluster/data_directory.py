@@ -52,7 +52,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.cluster.halts import Halt, last_halt
 from engine.cluster.plan import ClusterPlan
@@ -61,6 +61,7 @@ from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
 from engine.host.replace import TEMPORARY_SUFFIX
+from engine.json_text import JsonObject
 from engine.naming import STORE_FILE
 
 _BROKER_LOCK = re.compile(r"broker-([0-9]{1,10})\.lock")
@@ -381,11 +382,11 @@ class DataDirectory:
         except FileMissing:
             return
 
-    def read_message(self, path: str) -> dict[str, Any] | None:
+    def read_message(self, path: str) -> JsonObject | None:
         """Return a request or a response, None without one; raises BadClusterFile."""
         return self._read(path)
 
-    def write_message(self, path: str, content: dict[str, Any]) -> None:
+    def write_message(self, path: str, content: JsonObject) -> None:
         """Replace a request or a response."""
         self._write(path, content)
 
@@ -425,13 +426,13 @@ class DataDirectory:
             content["brokers"] = {**kept, str(broker_id): port}
         self._write(self._znode_port_path, content)
 
-    def _znode_ports(self) -> dict[str, Any]:
+    def _znode_ports(self) -> JsonObject:
         try:
             return self._read(self._znode_port_path) or {}
         except BadClusterFile:
             return {}
 
-    def _read(self, path: str) -> dict[str, Any] | None:
+    def _read(self, path: str) -> JsonObject | None:
         try:
             content = json.loads(self._files.read_bytes(path))
         except FileMissing:
@@ -442,5 +443,5 @@ class DataDirectory:
             raise BadClusterFile(path, "not a JSON object")
         return content
 
-    def _write(self, path: str, content: dict[str, Any]) -> None:
+    def _write(self, path: str, content: JsonObject) -> None:
         self._files.replace_file(path, json.dumps(content, indent=2).encode() + b"\n")

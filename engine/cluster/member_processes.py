@@ -23,7 +23,6 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from engine.broker.broker import Broker
 from engine.cluster.broker_processes import (
@@ -43,6 +42,7 @@ from engine.host.coroutine import until
 from engine.host.link_faults import LinkFaults
 from engine.host.lock_file import is_held
 from engine.host.processes import Started
+from engine.json_text import JsonObject
 from engine.znode.paths import broker_path
 
 _log = logging.getLogger("kafka.cluster")
@@ -177,7 +177,7 @@ class MemberProcesses:
             processes.resume(running.pid)
         await self._until_gone(broker_id)
 
-    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
         """Have all brokers that run do what is wanted of all, side by side, and await each.
 
         One that is killed or paused meanwhile says nothing.
@@ -192,15 +192,13 @@ class MemberProcesses:
             self._data.write_message(path, request.as_message())
             processes.ask_to_look(running.pid)
             requested.append(broker_id)
-        said: dict[int, list[dict[str, Any]]] = {}
+        said: dict[int, list[JsonObject]] = {}
         for broker_id in requested:
             is_done = partial(self._has_answered, broker_id, request.number, said)
             await until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         return said
 
-    def _has_answered(
-        self, broker_id: int, number: int, said: dict[int, list[dict[str, Any]]]
-    ) -> bool:
+    def _has_answered(self, broker_id: int, number: int, said: dict[int, list[JsonObject]]) -> bool:
         """Take what a broker answers; returns whether it has, or cannot any more."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.cluster.data_directory import BadClusterFile, DataDirectory
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.lock_file import is_held
 from engine.host.ports import Clock
+from engine.json_text import JsonObject
 
 # Commands import this module, and have no broker and no logs to load.
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ClusterRequest(NamedTuple):
     broker_id: int | None
     topics: tuple[str, ...] | None = None
 
-    def as_message(self) -> dict[str, Any]:
+    def as_message(self) -> JsonObject:
         """Return what is written down."""
         return {
             "number": self.number,
@@ -172,7 +173,7 @@ def _exchange(
     clock: Clock,
     timeout_s: float,
     pause: Callable[[int], None],
-) -> dict[str, Any]:
+) -> JsonObject:
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
         raise ClusterNotRunning(data.path)
@@ -209,7 +210,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
         raise BadClusterFile(path, f"no request: {error}") from error
 
 
-async def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
+async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
     """Have a broker do what is wanted of all, and return its logs as values of JSON."""
     from engine.log.cleaner.compaction_state import encode_states
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from engine.json_text import JsonObject
 from engine.limits import (
     LINK_DELAY_MS_MAX,
     LINK_PACKET_BYTES,
@@ -112,7 +113,7 @@ def packet_count(size_bytes: int) -> int:
     return max(1, -(-size_bytes // LINK_PACKET_BYTES))
 
 
-def encode_faults(faults: LinkFaults) -> dict[str, Any]:
+def encode_faults(faults: LinkFaults) -> JsonObject:
     """Return faults as JSON values."""
     return {
         "groups": [sorted(group, key=place_order) for group in faults.groups],

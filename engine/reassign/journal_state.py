@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.client.config_admin import ConfigResourceType, Resource
 from engine.errors import EngineError
 from engine.host.process_identity import ProcessIdentity
+from engine.json_text import JsonObject
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.scheduling import PlanOrder
@@ -181,7 +182,7 @@ class JournalState(NamedTuple):
 
 def read_journal(files: ReadFiles, path: str) -> JournalState:
     """Return what a journal tells of its last execution; raises UnreadableJournal, FileMissing."""
-    rows: list[tuple[int, dict[str, Any]]] = []
+    rows: list[tuple[int, JsonObject]] = []
     damage: list[JournalDamage] = []
     lines = files.read_bytes(path).split(b"\n")
     for line_number, line in enumerate(lines, 1):
@@ -198,7 +199,7 @@ def read_journal(files: ReadFiles, path: str) -> JournalState:
     return _state(path, rows, damage)
 
 
-def _row(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+def _row(line: bytes) -> tuple[JsonObject | None, bool]:
     """Return the step of a line, and whether it is all of the line.
 
     Of a line in which another one begins, as two writers leave them, the last step is returned.
@@ -213,7 +214,7 @@ def _row(line: bytes) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _state(
-    path: str, rows: list[tuple[int, dict[str, Any]]], damage: list[JournalDamage]
+    path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
     if not rows or rows[0][1]["step"] != "begin":
         raise UnreadableJournal(path, "it has no begin")
@@ -233,7 +234,7 @@ def _state(
     return state._replace(damage=tuple(sorted(damage)))
 
 
-def _after(state: JournalState, row: dict[str, Any]) -> JournalState:
+def _after(state: JournalState, row: JsonObject) -> JournalState:
     """Return the state after one more step; a step that is not known changes nothing.
 
     What grows with the plan is added to in place: a journal has a line for each partition.
@@ -242,30 +243,30 @@ def _after(state: JournalState, row: dict[str, Any]) -> JournalState:
     return state if read is None else state._replace(**read(state, row))
 
 
-def _after_throttle(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+def _after_throttle(state: JournalState, row: JsonObject) -> JsonObject:
     for setting, value in _throttles(row).items():
         state.ours.setdefault(setting, []).append(value or "")
     return {"is_returned": False}
 
 
-def _after_submit(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+def _after_submit(state: JournalState, row: JsonObject) -> JsonObject:
     state.submitted.update([TopicPartition(*key) for key in row["partitions"]])
     return {}
 
 
-def _after_ended(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+def _after_ended(state: JournalState, row: JsonObject) -> JsonObject:
     state.ended[TopicPartition(*row["partition"])] = str(row["how"])
     return {}
 
 
-def _after_change(state: JournalState, row: dict[str, Any]) -> dict[str, Any]:
+def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
     change = SettingsChange(**row["change"])
     request = ChangeRequest(len(state.changes) + 1, change, _process(row))
     return {"changes": (*state.changes, request)}
 
 
 #: What each step changes of the state.
-_STEPS: dict[str, Callable[[JournalState, dict[str, Any]], dict[str, Any]]] = {
+_STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
     "writer": lambda _, row: {"writer": _process(row)},
     "before": lambda state, row: {"before": {**state.before, **_throttles(row)}},
     "throttle": _after_throttle,
@@ -285,22 +286,22 @@ _STEPS: dict[str, Callable[[JournalState, dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-def _process(row: dict[str, Any]) -> ProcessIdentity:
+def _process(row: JsonObject) -> ProcessIdentity:
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 
 
-def _begun(row: dict[str, Any]) -> Begun:
+def _begun(row: JsonObject) -> Begun:
     settings = _tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
     changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
     return Begun(row["cluster_id"], changes, ExecutionSettings(rates, **settings))
 
 
-def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+def _tuples(fields: JsonObject) -> JsonObject:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 
-def _throttles(row: dict[str, Any]) -> dict[ThrottleSetting, str | None]:
+def _throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
     return {
         ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
         for kind, name, setting, value in row["throttles"]

@@ -10,11 +10,11 @@ Without a type a schema is Avro. References are followed to their end, the deepe
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from engine.errors import EngineError
 from engine.host.http import Http
+from engine.json_text import JsonObject
 from engine.limits import SCHEMA_REFERENCES_MAX
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
 
@@ -73,7 +73,7 @@ class Registry:
         self._follow(answer, references, schema_id)
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
-    def _follow(self, answer: dict[str, Any], found: dict[str, str], schema_id: int) -> None:
+    def _follow(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
         """Put what a schema refers to into `found`, the deepest first."""
         what = f"schema {schema_id}"
         for name, path in _references(answer, what):
@@ -90,7 +90,7 @@ class Registry:
             del found[name]
             found[name] = str(referred["schema"])
 
-    def _get(self, path: str) -> dict[str, Any] | None:
+    def _get(self, path: str) -> JsonObject | None:
         """Return a JSON object, None where there is none of that name."""
         import json
 
@@ -110,7 +110,7 @@ class Registry:
         return answer
 
 
-def _references(answer: dict[str, Any], what: str) -> list[tuple[str, str]]:
+def _references(answer: JsonObject, what: str) -> list[tuple[str, str]]:
     """Return the names of what a schema refers to, and their paths; raises UnusableSchema."""
     found = []
     rows = answer.get("references") or []

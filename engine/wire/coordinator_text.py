@@ -15,9 +15,10 @@ Source: OffsetsMessageParser, TransactionLogMessageParser (4.3.0), ShareGroupSta
 from __future__ import annotations
 
 from struct import Struct as Format
-from typing import Any, Final
+from typing import Final
 
 from engine.errors import EngineError, WireError
+from engine.json_text import JsonObject
 from engine.wire.codec import message_codec
 from engine.wire.coordinator_records import RECORD_TYPES, key_version
 from engine.wire.json_form import json_node, json_text
@@ -118,7 +119,7 @@ def _read_leniently(
         ) from failure
 
 
-def _unfold(member: dict[str, Any], field: str, message: str, release: str) -> None:
+def _unfold(member: JsonObject, field: str, message: str, release: str) -> None:
     """Replace a member's bytes by what they hold; bytes that do not decode stay."""
     raw = member[field]
     if len(raw) < _INT16.size:

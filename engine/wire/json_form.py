@@ -26,13 +26,14 @@ from functools import cache
 from math import isfinite, isinf, isnan
 from typing import Any, Final, TypeAlias
 
+from engine.json_text import JsonObject
 from engine.naming import uuid_text
 from engine.wire.errors import FieldNotInVersion
 from engine.wire.layout import FieldLayout, StructLayout, message_layout
 from engine.wire.structs import Struct, struct_classes
 from engine.wire.writer import is_default
 
-JsonNode: TypeAlias = "dict[str, Any] | list[Any] | str | bytes | float | bool | None"
+JsonNode: TypeAlias = "JsonObject | list[Any] | str | bytes | float | bool | None"
 
 #: Turns a struct, or a value, into its node.
 _Maker: TypeAlias = Callable[[Any], Any]
@@ -58,8 +59,8 @@ class _Form:
         """Make the function for a struct."""
         steps = [step for field in layout.fields for step in self.steps(field)]
 
-        def node_of(value: Any) -> dict[str, Any]:
-            node: dict[str, Any] = {}
+        def node_of(value: Any) -> JsonObject:
+            node: JsonObject = {}
             for attribute, name, passed_over, convert in steps:
                 given = getattr(value, attribute)
                 if passed_over is None or not passed_over(given):
@@ -118,13 +119,13 @@ def _node_maker(name: str, version: int, release: str, *, with_records: bool) ->
     return form.struct(message_layout(name, version, release))
 
 
-def json_node(message: Struct, version: int, *, with_records: bool = True) -> dict[str, Any]:
+def json_node(message: Struct, version: int, *, with_records: bool = True) -> JsonObject:
     """Return the nodes of a message; raises UnsupportedVersion, FieldNotInVersion.
 
     With `with_records` false, records become their size, as in Kafka's request log.
     """
     make = _node_maker(message.message_name, version, message.release, with_records=with_records)
-    node: dict[str, Any] = make(message)
+    node: JsonObject = make(message)
     return node
 
 
@@ -133,7 +134,7 @@ def json_text(node: JsonNode) -> str:
     return _TEXTS[type(node)](node)
 
 
-def _object(node: dict[str, Any]) -> str:
+def _object(node: JsonObject) -> str:
     """Return an object's text."""
     texts = _TEXTS
     members = [f'"{name}":{texts[type(value)](value)}' for name, value in node.items()]

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from engine.json_text import JsonObject
 from engine.log.cleaner.compaction_wait import CompactionWait
 
 
@@ -79,7 +80,7 @@ class LogCompaction(NamedTuple):
     last: CleaningResult | None
 
 
-def encode_states(states: Iterable[LogCompaction]) -> list[dict[str, Any]]:
+def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
     """Return states as values of JSON."""
     return [
         {
