@@ -12,7 +12,8 @@ from engine.analysis.columns import ViewColumn, arrow_schema
 from engine.analysis.isolation import HiddenRecords
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Split
-from engine.analysis.table_columns import Row, batch_rows, segment_row
+from engine.analysis.table_columns import batch_rows, segment_row
+from engine.analysis.table_values import Row
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.analysis.columns import ViewColumn
 from engine.analysis.splits import Split
-from engine.analysis.table_columns import Row
-from engine.analysis.table_values import timestamps_of
+from engine.analysis.table_values import Row, timestamps_of
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 from engine.records.crc import crc32c
 from engine.records.record import Header, Record

@@ -22,8 +22,7 @@ from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_views import columns_used, register_views
 from engine.analysis.splits import Split
 from engine.analysis.sql_text import without_texts
-from engine.analysis.table_columns import Row
-from engine.analysis.table_values import plain_rows
+from engine.analysis.table_values import Row, plain_rows
 from engine.errors import EngineError
 
 if TYPE_CHECKING:

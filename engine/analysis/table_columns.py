@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.analysis.batch_reader import Problem, SplitReader
 from engine.analysis.splits import Split
-from engine.analysis.table_values import timestamp_of
+from engine.analysis.table_values import Row, timestamp_of
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Files
 from engine.log.offset_index import read_offset_index
@@ -17,8 +17,6 @@ from engine.log.txn_index import read_txn_index
 from engine.records.batch import BatchView
 from engine.records.record import NO_TIMESTAMP, TimestampType
 from engine.records.view import RecordBatch
-
-Row = dict[str, Any]
 
 
 def batch_rows(files: Files, split: Split) -> Iterator[Row]:

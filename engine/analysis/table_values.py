@@ -7,12 +7,13 @@ Python can show, and null for others; a column of ms beside it has every time ex
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-from engine.analysis.table_columns import Row
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: A row of a view: Python values by the names of its columns.
+Row: TypeAlias = dict[str, Any]
 
 #: The first and the last ms of the years that a timestamp column has.
 FIRST_SHOWN_MS = -62_135_596_800_000

@@ -268,7 +268,7 @@ def cancel(
         list[str] | None,
         typer.Argument(metavar="[JOURNAL|TOPIC[:PARTITIONS]]...", help="What to take back."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All moves of the cluster, those of others too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All moves of the cluster.")] = False,
     dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
