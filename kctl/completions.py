@@ -39,7 +39,7 @@ def all_commands() -> list[CommandWords]:
     return commands
 
 
-def _command_of(module: str) -> Any:
+def _command_of(module: str) -> object:
     from typer.main import get_command
 
     return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))

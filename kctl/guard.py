@@ -64,12 +64,12 @@ def with_guard(command: Any, words: str) -> Any:
     return command
 
 
-def _entered(words: str, invoke: Callable[[Any], Any], context: Any) -> Any:
+def _entered(words: str, invoke: Callable[[object], object], context: Any) -> object:
     enter(words, context.params)
     return invoke(context)
 
 
-def enter(words: str, parameters: Mapping[str, Any]) -> None:
+def enter(words: str, parameters: Mapping[str, object]) -> None:
     """Begin a command with these values of its options.
 
     Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of finding out

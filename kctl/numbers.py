@@ -83,13 +83,13 @@ def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
 
 
 def _convert(
-    fail: Callable[..., Any],
+    fail: Callable[..., object],
     read: Callable[[str], float | None],
     lowest: float,
     highest: float,
     value: Any,
-    parameter: Any,
-    context: Any,
+    parameter: object,
+    context: object,
 ) -> Any:
     number = read(value) if isinstance(value, str) else value
     kind = "number" if read is _read_float else "whole number"

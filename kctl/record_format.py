@@ -32,7 +32,7 @@ class _Letter(NamedTuple):
     """What a letter stands for: the same for a whole run, or a column of texts or numbers."""
 
     of_run: Callable[[TopicPartition, RecordRun], bytes] | None = None
-    column: Callable[[RecordRun], Iterable[Any]] | None = None
+    column: Callable[[RecordRun], Iterable[object]] | None = None
     sign: bytes = b"%b"
     is_content: bool = False
 

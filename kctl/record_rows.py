@@ -14,7 +14,6 @@ neither a text nor an encoding, so that it is not the empty text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Header, Record
@@ -75,7 +74,7 @@ def record_row(
 
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
-) -> tuple[dict[str, object], dict[str, Sequence[Any]]]:
+) -> tuple[dict[str, object], dict[str, Sequence[object]]]:
     """Return the rows of a run: what all of them share, and the columns that vary.
 
     They are those that `record_row` makes of each record.
@@ -88,7 +87,7 @@ def run_columns(
         "timestamp_type": run.timestamp_type.label,
         "leader_epoch": run.leader_epoch if run.leader_epoch >= 0 else None,
     }
-    varying: dict[str, Sequence[Any]] = {"offset": Numbers(run.offsets)}
+    varying: dict[str, Sequence[object]] = {"offset": Numbers(run.offsets)}
     if is_table:
         # Many records are of the same moment.
         times = {time: time_text_or_none(time) for time in set(run.timestamps_ms)}

@@ -24,7 +24,7 @@ def tell_choice(what: str, address: str, source: str) -> None:
         sys.stderr.write(f"{what}: {address} (by {source})\n")
 
 
-def _turn_on(_context: Any, _parameter: Any, value: bool) -> None:
+def _turn_on(_context: object, _parameter: object, value: bool) -> None:
     Verbosity.is_on = bool(value)
 
 

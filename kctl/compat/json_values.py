@@ -20,7 +20,7 @@ def field_of(row: Any, name: str) -> Any:
     return row[name]
 
 
-def object_of(value: Any) -> dict[str, Any]:
+def object_of(value: object) -> dict[str, object]:
     """Return an object; raises ToolFailure."""
     return value if isinstance(value, dict) else _not_a("JSON object", value)
 
@@ -36,7 +36,7 @@ def whole_of(value: Any) -> int:
     return int(value) if is_whole else _not_a("`Integer` value", value)
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a string; raises ToolFailure."""
     return value if isinstance(value, str) else _not_a("`String` value", value)
 

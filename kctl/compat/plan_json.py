@@ -144,7 +144,7 @@ def assignment_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
-def _check_version(version: Any) -> None:
+def _check_version(version: object) -> None:
     if whole_of(version) != _VERSION:
         raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
 
@@ -153,7 +153,7 @@ def _refuse(message: str) -> NoReturn:
     raise ToolFailure(ADMIN_COMMAND_FAILED, message)
 
 
-def _repeated(values: Iterable[Any]) -> list[Any]:
+def _repeated(values: Iterable[object]) -> list[Any]:
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 

@@ -64,8 +64,8 @@ class _Layout:
 
 def json_rows(
     keys: Sequence[str],
-    shared: Mapping[str, Any],
-    varying: Mapping[str, Sequence[Any]],
+    shared: Mapping[str, object],
+    varying: Mapping[str, Sequence[object]],
     *,
     between: str,
 ) -> str:
@@ -88,7 +88,7 @@ def _count(varying: Mapping[str, Sequence[Any]]) -> int:
     return len(next(iter(varying.values())))
 
 
-def _add_json_column(layout: _Layout, values: Sequence[Any]) -> None:
+def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
     if isinstance(values, Numbers):
         layout.add_column(list(map(str, values)))
         return
@@ -115,9 +115,9 @@ def _add_json_column(layout: _Layout, values: Sequence[Any]) -> None:
 
 def csv_rows(
     keys: Sequence[str],
-    shared: Mapping[str, Any],
-    varying: Mapping[str, Sequence[Any]],
-    cell: Callable[[Any], Any],
+    shared: Mapping[str, object],
+    varying: Mapping[str, Sequence[object]],
+    cell: Callable[[object], object],
 ) -> str:
     """Return the rows as lines of CSV; `cell` gives what stands for a value.
 
@@ -133,7 +133,7 @@ def csv_rows(
     return layout.joined(_count(varying), "\n")
 
 
-def _csv_column(values: Sequence[Any], cell: Callable[[Any], Any]) -> Sequence[str]:
+def _csv_column(values: Sequence[object], cell: Callable[[object], object]) -> Sequence[str]:
     if isinstance(values, Numbers):
         return list(map(str, values))
     if not isinstance(values, Texts):

@@ -14,7 +14,7 @@ from kctl.render.columns import Column
 if TYPE_CHECKING:
     from kctl.render.table import StreamedTable
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 
 #: Rows of a streamed table that are looked at before its columns have their widths.
 STREAMED_ROWS_HELD_MAX: Final = 100
@@ -231,7 +231,7 @@ def write_object(
         write_rows(columns, [row], output, stream)
 
 
-def _json(value: Any, indent: int | None = None) -> str:
+def _json(value: object, indent: int | None = None) -> str:
     """Return JSON that strict parsers read: numbers that are none are texts, as Protobuf's."""
     import json
 
@@ -241,7 +241,7 @@ def _json(value: Any, indent: int | None = None) -> str:
         return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -251,7 +251,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _csv_cell(value: Any) -> Any:
+def _csv_cell(value: object) -> Any:
     if isinstance(value, list | dict):
         return _json(value)
     if isinstance(value, bool):

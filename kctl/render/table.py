@@ -31,7 +31,7 @@ _RICH_GAP = 2
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """Return how a value reads in a table cell, in one line."""
     if value is None:
         return "-"
@@ -72,7 +72,7 @@ def _cell(column: Column, value: Any) -> str:
 
 
 def write_table(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
     """Write a table; colours and borders only on a terminal without NO_COLOR."""
     is_plain = not stream.isatty() or os.environ.get("NO_COLOR") or any(c.beneath for c in columns)
@@ -81,7 +81,7 @@ def write_table(
 
 
 def write_markup(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], output: str, stream: TextIO
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], output: str, stream: TextIO
 ) -> None:
     """Write a table as markdown, html or tsv."""
     cells = [_cells(columns, row) for row in rows]
@@ -106,7 +106,7 @@ def _alignment(columns: Sequence[Column]) -> list[str]:
 
 
 def _write_rich(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> bool:
     """Write a table by rich; False, and nothing, where a terminal is narrower than headings."""
     from rich.console import Console
@@ -156,7 +156,7 @@ def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[i
 
 
 def _write_aligned(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
@@ -179,7 +179,7 @@ def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[
     return text.split("\n")
 
 
-def _write_beneath(columns: Sequence[Column], row: Mapping[str, Any], stream: TextIO) -> None:
+def _write_beneath(columns: Sequence[Column], row: Mapping[str, object], stream: TextIO) -> None:
     """Write the texts below a row, in lines that the terminal can hold."""
     import shutil
     import textwrap
@@ -207,7 +207,7 @@ class StreamedTable:
     """
 
     def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+        self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
     ) -> None:
         """Find the widths and write the headings; the rows are looked at, not written."""
         self._columns = columns
