@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class ProgressBar:
@@ -12,8 +15,7 @@ class ProgressBar:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._progress: Any = None
-        self._task: Any = None
+        self._drawn: tuple[Progress, TaskID] | None = None
 
     def __enter__(self) -> ProgressBar:
         """Start drawing."""
@@ -21,9 +23,9 @@ class ProgressBar:
             from rich.console import Console
             from rich.progress import Progress
 
-            self._progress = Progress(console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task(self._title, total=None)
+            progress = Progress(console=Console(stderr=True), transient=True)
+            progress.start()
+            self._drawn = progress, progress.add_task(self._title, total=None)
         return self
 
     def __exit__(
@@ -33,17 +35,18 @@ class ProgressBar:
         trace: TracebackType | None,
     ) -> None:
         """Stop drawing and leave nothing behind."""
-        if self._progress is not None:
-            self._progress.stop()
+        if self._drawn is not None:
+            progress, _ = self._drawn
+            progress.stop()
 
     def say(self, text: str) -> None:
         """Show what is being done."""
-        if self._progress is not None:
-            self._progress.update(self._task, description=text)
+        if self._drawn is not None:
+            progress, task = self._drawn
+            progress.update(task, description=text)
 
     def update(self, done: int, of: int) -> None:
         """Show how many pieces of the work are done."""
-        if self._progress is not None:
-            self._progress.update(
-                self._task, description=self._title, completed=done, total=max(of, 1)
-            )
+        if self._drawn is not None:
+            progress, task = self._drawn
+            progress.update(task, description=self._title, completed=done, total=max(of, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeAlias
 
 from engine.errors import EngineError
 from kctl import exits
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kctl.render.table import StreamedTable
 
 Row = Mapping[str, object]
+#: A row that a command still fills: what it puts in, it takes out again by the same name.
+OutputRow: TypeAlias = dict[str, Any]
 
 #: Rows of a streamed table that are looked at before its columns have their widths.
 STREAMED_ROWS_HELD_MAX: Final = 100
@@ -147,7 +149,7 @@ class RowWriter:
         elif self._output in TABLES and (self._held or not failures or self._table):
             self._close_table()
 
-    def _plain(self, row: Row) -> dict[str, Any]:
+    def _plain(self, row: Row) -> OutputRow:
         return {column.key: row.get(column.key) for column in self._columns}
 
     def _write_json(self, row: Row) -> None:

@@ -56,7 +56,7 @@ def size_text(size_bytes: int) -> str:
     return f"{size:.{digits}f} {_UNITS[unit]}"
 
 
-def _cells(columns: Sequence[Column], row: Mapping[str, Any]) -> list[str]:
+def _cells(columns: Sequence[Column], row: Mapping[str, object]) -> list[str]:
     """Return the cells of a row for people."""
     return [_cell(column, row.get(column.key)) for column in columns]
 
@@ -218,7 +218,7 @@ class StreamedTable:
                 self._widths[place] = max(self._widths[place], width_of(text))
         self._write_line([column.heading for column in columns])
 
-    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows."""
         for row in rows:
             self._write_line(_cells(self._columns, row))

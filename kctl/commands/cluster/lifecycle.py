@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.cluster import daemon
 from engine.cluster.daemon import ClusterStatus, NoClusterThere
@@ -15,7 +15,7 @@ from engine.cluster.ownership import check_start
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.config.key import broker_keys
 from engine.errors import ConfigError, EngineError, StorageError
-from engine.host.ports import FileMissing
+from engine.host.ports import File, FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
@@ -25,6 +25,7 @@ from kctl.embedded import cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
 from kctl.render import Column, check_format, write_object, write_rows
+from kctl.render.rows import OutputRow
 from kctl.setting_arguments import hint_on_settings, settings_of
 
 HALT_FIELDS = (
@@ -213,7 +214,7 @@ def list_clusters(output: str) -> int:
     return exits.OK
 
 
-def status_row(status: ClusterStatus) -> dict[str, Any]:
+def status_row(status: ClusterStatus) -> OutputRow:
     """Return a status as commands write it; who is the controller is not known."""
     brokers = [
         {
@@ -266,7 +267,7 @@ def print_logs(
         file.close()
 
 
-def _start_of_last_lines(file: Any, line_count: int) -> int:
+def _start_of_last_lines(file: File, line_count: int) -> int:
     """Return the position at which the last lines of a file start."""
     end = file.size_bytes()
     tail = b""

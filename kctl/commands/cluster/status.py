@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from engine.cluster import daemon
 from engine.cluster.broker_processes import BrokerState, BrokerStatus
@@ -19,6 +18,7 @@ from kctl.asking import report_error, say
 from kctl.commands.cluster.lifecycle import BROKER_FIELDS, STATUS_COLUMNS, status_row
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
+from kctl.render.rows import OutputRow
 
 THROTTLE_FIELDS = (
     Column("kind", "THROTTLED"),
@@ -62,7 +62,7 @@ def show_status(data: str | None, output: str) -> int:
     return _tell(status)
 
 
-def _show_tables(row: dict[str, Any], output: str) -> None:
+def _show_tables(row: OutputRow, output: str) -> None:
     columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
     write_object(columns, row, output)
     if row["brokers"]:
@@ -90,7 +90,7 @@ def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, o
     ]
 
 
-def _health(status: ClusterStatus) -> dict[str, Any]:
+def _health(status: ClusterStatus) -> OutputRow:
     """Return what the brokers that run say of the cluster; nulls where none answers."""
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
     running = {

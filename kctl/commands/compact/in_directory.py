@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
@@ -37,6 +37,7 @@ from kctl.commands.compact.rows import (
 from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
 from kctl.destinations import check_destination
 from kctl.render import check_format
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_where import RunWhere
 from kctl.sizes import parse_bytes
@@ -120,7 +121,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
 
 def _planned(
     log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
-) -> Iterator[tuple[dict[str, Any], EngineError | None]]:
+) -> Iterator[tuple[OutputRow, EngineError | None]]:
     """Yield a row for each log, and what went wrong with it."""
     now_ms = RealClock().wall_ms()
     logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))

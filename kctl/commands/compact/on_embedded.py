@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.cluster import daemon
@@ -32,6 +32,7 @@ from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topi
 from kctl.connect import ClusterOptions, connect
 from kctl.render import RowWriter, check_format
 from kctl.render.lasting_line import LastingLine, share_and_left
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_where import RunWhere, embedded_cluster
 
@@ -272,7 +273,7 @@ def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
     return ", ".join(parts)
 
 
-def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> dict[str, Any]:
+def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> OutputRow:
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:

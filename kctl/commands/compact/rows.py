@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kctl import exits
 from kctl.arguments import counted
 from kctl.asking import say
 from kctl.render import Column
 from kctl.render.bars import bar
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Freed(NamedTuple):
     record_count: int | None = None
 
 
-def dirty_row(log: CompactedLog) -> dict[str, Any]:
+def dirty_row(log: CompactedLog) -> OutputRow:
     """Return how dirty a log of a directory is."""
     return {
         **log.topic_partition._asdict(),
@@ -112,7 +113,7 @@ def dirty_row(log: CompactedLog) -> dict[str, Any]:
     }
 
 
-def with_freed(row: dict[str, Any], freed: Freed) -> dict[str, object]:
+def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
     """Return a row with what a cleaning frees of its log."""
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
@@ -123,7 +124,7 @@ def with_freed(row: dict[str, Any], freed: Freed) -> dict[str, object]:
     }
 
 
-def draw_bars(rows: Sequence[dict[str, Any]], *, is_exact: bool) -> None:
+def draw_bars(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
     """Give rows a bar: what goes, or may go, of what is there."""
     largest = max((row["size_bytes"] for row in rows), default=0)
     for row in rows:
@@ -137,7 +138,7 @@ def plan_columns(*, is_exact: bool, has_chart: bool) -> tuple[Column, ...]:
     return (*PLAN_COLUMNS, *(EXACT_COLUMNS if is_exact else ()), *((chart,) if has_chart else ()))
 
 
-def tell_sum(rows: Sequence[dict[str, Any]], *, is_exact: bool) -> None:
+def tell_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
     """Say what goes in all, or at most."""
     if not rows:
         return
@@ -176,7 +177,7 @@ def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
     }
 
 
-def replica_row(broker_id: int, log: LogCompaction) -> dict[str, Any]:
+def replica_row(broker_id: int, log: LogCompaction) -> OutputRow:
     """Return how dirty a replica's log is."""
     return {
         "topic": log.topic,

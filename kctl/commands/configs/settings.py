@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client import config_admin
 from engine.client.config_admin import (
@@ -21,6 +21,7 @@ from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.render import TABLES, Column, check_format
+from kctl.render.rows import OutputRow
 from kctl.selection import select_topics
 from kctl.setting_checks import missing, note_on_unknown, unset_errors, with_hint
 
@@ -236,7 +237,7 @@ def _label(resource: Resource) -> str:
     return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
 
 
-def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> dict[str, Any]:
+def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,
@@ -262,7 +263,7 @@ def plain_text(markup: str) -> str:
     return " ".join(html.unescape(text).split())
 
 
-def _synonym(synonym: Synonym) -> dict[str, Any]:
+def _synonym(synonym: Synonym) -> OutputRow:
     source = source_word(synonym.source.name)
     return {"name": synonym.name, "value": synonym.value, "source": source}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from string import digits
-from typing import Any
 
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.broker_failure import Situation, if_died
@@ -21,6 +20,7 @@ from kctl.commands.topics.listing import topic_id_text
 from kctl.connect import ClusterOptions, connect
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
+from kctl.render.rows import OutputRow
 from kctl.selection import name_alike, parse_numbers
 from kctl.state_nodes import StateNodes, StoredState
 
@@ -169,7 +169,7 @@ def _stored(stored: StoredState | None) -> dict[str, object]:
     }
 
 
-def _write(row: dict[str, Any], output: str) -> None:
+def _write(row: OutputRow, output: str) -> None:
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)
         return

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
@@ -127,7 +128,7 @@ class _Rows:
             self._findings.close(failures=failures)
 
 
-def worst_first(findings: Any) -> list[Finding]:
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return the problems, errors before warnings, each in the order of the log."""
     problems = [finding for finding in findings if finding.is_problem]
     return sorted(problems, key=lambda finding: finding.severity is not Severity.ERROR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client import topic_admin
 from engine.client.blocking import KafkaClient
@@ -17,6 +17,7 @@ from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
 from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
 from kctl.selection import matching_topics, select_partitions
 
 _START = Point(PointKind.TIMESTAMP, EARLIEST)
@@ -91,12 +92,12 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
 def _rows(
     partitions: list[TopicPartition],
     results_by_column: Mapping[str, Mapping[TopicPartition, int | EngineError | None]],
-) -> tuple[list[dict[str, Any]], int]:
+) -> tuple[list[OutputRow], int]:
     """Return a row for each partition without an error, and how many had one (told)."""
     rows = []
     failures = 0
     for partition in partitions:
-        row: dict[str, Any] = {"topic": partition.topic, "partition": partition.partition}
+        row: OutputRow = {"topic": partition.topic, "partition": partition.partition}
         error = None
         for key, results in results_by_column.items():
             result = results[partition]
@@ -146,7 +147,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
     return end_with(DELETE_COLUMNS, rows, request.output, failures=failures + len(errors))
 
 
-def _within_logs(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     """Return the rows whose partition reaches so far, and how many do not (told)."""
     kept = []
     for row in rows:
@@ -159,7 +160,7 @@ def _within_logs(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]
     return kept, len(rows) - len(kept)
 
 
-def _delete(client: KafkaClient, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     """Delete what rows show; returns those of the partitions that worked, and the failures."""
     before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}
     results = topic_admin.delete_records(client, before)

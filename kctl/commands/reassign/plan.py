@@ -21,6 +21,7 @@ from kctl.asking import say
 from kctl.commands.reassign.rates import RateRequest, goals_of, rates_of, tell_rates
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.selection import name_matcher
 from kctl.sizes import parse_bytes
@@ -321,7 +322,7 @@ def _change_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
     ]
 
 
-def change_row(change: PartitionChange, batch: int) -> dict[str, Any]:
+def change_row(change: PartitionChange, batch: int) -> OutputRow:
     """Return the row of a change in a batch."""
     return {
         "topic": change.topic,

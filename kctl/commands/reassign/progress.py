@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.model import TopicPartition
 from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.phases import AT_WORK
 from kctl.asking import say
 from kctl.render.table import size_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 #: More bars than these are not looked at.
 _BARS_MAX = 20
@@ -20,8 +23,8 @@ class MoveProgress:
     """Shows each look at an execution."""
 
     def __init__(self) -> None:
-        self._bars: Any = None
-        self._tasks: dict[TopicPartition | None, Any] = {}
+        self._bars: Progress | None = None
+        self._tasks: dict[TopicPartition | None, TaskID] = {}
         self._said: str | None = None
         # When the whole and each change were seen first, and what was copied then.
         self._began: dict[TopicPartition | None, tuple[int, int]] = {}
@@ -57,28 +60,37 @@ class MoveProgress:
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
         self._say_pause(now)
-        if self._bars is None:
+        bars = self._bars
+        if bars is None:
             return
         at_work = [change for change in now.changes if change.phase in AT_WORK][:_BARS_MAX]
         rate = self._rate(None, now.now_ms, copied)
         head = f"{now.ended_count} of {len(now.changes)} partitions"
-        self._bar(None, head, copied, total, _told(copied, total, rate))
+        self._bar(bars, None, head, copied, total, _told(copied, total, rate))
         keys = {change.change.name for change in at_work}
         for key in [key for key in self._tasks if key is not None and key not in keys]:
-            self._bars.remove_task(self._tasks.pop(key))
+            bars.remove_task(self._tasks.pop(key))
         for change in at_work:
-            self._change_bar(change, now.now_ms)
+            self._change_bar(bars, change, now.now_ms)
 
-    def _change_bar(self, now: ChangeStatus, now_ms: int) -> None:
+    def _change_bar(self, bars: Progress, now: ChangeStatus, now_ms: int) -> None:
         key = now.change.name
         rate = self._rate(key, now_ms, now.copied_bytes)
         told = f"{now.phase.value} {_told(now.copied_bytes, now.total_bytes, rate)}"
-        self._bar(key, f"  {key}", now.copied_bytes, now.total_bytes, told)
+        self._bar(bars, key, f"  {key}", now.copied_bytes, now.total_bytes, told)
 
-    def _bar(self, key: TopicPartition | None, text: str, done: int, total: int, told: str) -> None:
+    def _bar(
+        self,
+        bars: Progress,
+        key: TopicPartition | None,
+        text: str,
+        done: int,
+        total: int,
+        told: str,
+    ) -> None:
         if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(text, total=max(total, 1), told=told)
-        self._bars.update(
+            self._tasks[key] = bars.add_task(text, total=max(total, 1), told=told)
+        bars.update(
             self._tasks[key], description=text, completed=done, total=max(total, 1), told=told
         )
 

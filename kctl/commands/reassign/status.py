@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.health import cluster_throttles
@@ -21,6 +21,7 @@ from kctl.asking import say
 from kctl.commands.reassign.files import read_either
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, RowWriter, check_format
+from kctl.render.rows import OutputRow
 
 STATUS_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -132,14 +133,14 @@ def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> Partiti
     )
 
 
-def _rows(client: KafkaClient, watched: Watched) -> list[dict[str, Any]]:
+def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
     if not watched.changes:
         return []
     now = LiveCluster(client, watched.changes).look()
     return [_row(change, now) for change in watched.changes]
 
 
-def _row(change: PartitionChange, now: ClusterNow) -> dict[str, Any]:
+def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
     replicas = now.replicas.get(key, {})

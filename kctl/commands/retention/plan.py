@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.forecast.directory_history import histories
@@ -22,6 +22,7 @@ from kctl.connect import ClusterOptions, connect
 from kctl.iso_times import iso_time, parse_time_ms
 from kctl.render import Column, check_format
 from kctl.render.bars import bar
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.selection import matching_topics, name_matcher
 from kctl.sizes import parse_bytes
@@ -250,7 +251,7 @@ def _tell_compacted(configs: Mapping[str, LogConfig]) -> None:
         say(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
 
 
-def _row(forecast: RetentionForecast) -> dict[str, Any]:
+def _row(forecast: RetentionForecast) -> OutputRow:
     following = forecast.later[0] if forecast.later else None
     rate = forecast.bytes_per_s
     return {
@@ -271,9 +272,9 @@ def _row(forecast: RetentionForecast) -> dict[str, Any]:
     }
 
 
-def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[dict[str, Any]]:
+def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
     """Return a row for each topic: sums, and the first deletion that comes."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, OutputRow] = {}
     for forecast in forecasts:
         row = _row(forecast)
         del row["partition"]
@@ -295,7 +296,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
     return None if left is None or right is None else left + right
 
 
-def _upcoming(forecast: RetentionForecast) -> Iterable[dict[str, Any]]:
+def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
     left = forecast.left_bytes
     for deletion in forecast.later:
         left -= deletion.size_bytes

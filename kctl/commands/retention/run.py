@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
 from engine.host.ports import Files
@@ -17,6 +17,7 @@ from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrid
 from kctl.connect import ClusterOptions, connect
 from kctl.destinations import check_destination
 from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_where import RunWhere, embedded_cluster
 
@@ -94,7 +95,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
         from engine.forecast.directory_copy import directory_copy
 
         where = directory_copy(files, directory, request.out, lock_file.is_held)
-    rows: list[dict[str, Any]] = []
+    rows: list[OutputRow] = []
     with where as target:
         run_retention(
             DirectoryHost(files, RealClock(), RealEntropy(), real_directory_lock()),
@@ -115,7 +116,7 @@ def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], l
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
 
 
-def _row(log: RetainedLog) -> dict[str, Any]:
+def _row(log: RetainedLog) -> OutputRow:
     return {
         **log.topic_partition._asdict(),
         "freed_segments": log.freed_segments,

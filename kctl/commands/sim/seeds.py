@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.host.real import RealClock
 from engine.sim import campaign
@@ -14,6 +14,7 @@ from kctl import exits
 from kctl.asking import say
 from kctl.render import TABLES, Column, check_format, write_object
 from kctl.render.progress import ProgressBar
+from kctl.render.rows import OutputRow
 
 FAILURE_COLUMNS = (
     Column("seed", "SEED", right=True),
@@ -56,7 +57,7 @@ def run_seeds(request: SimRequest) -> int:
     clock = RealClock()
     start_ms = clock.monotonic_ms()
     results: list[RunResult] = []
-    failures: list[dict[str, Any]] = []
+    failures: list[OutputRow] = []
     with ProgressBar("seeds") as progress:
         for result in _results(request, clock):
             results.append(result)
@@ -112,7 +113,7 @@ def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
 
 
 def _write(
-    request: SimRequest, results: list[RunResult], failures: list[dict[str, Any]], real_ms: int
+    request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
     row = {
         "seeds": len(results),

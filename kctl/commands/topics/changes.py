@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
@@ -34,6 +34,7 @@ from kctl.commands.topics.settling import await_created, await_deleted, await_pa
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
 from kctl.selection import select_topics
 from kctl.setting_arguments import parse_setting, settings_of
 from kctl.setting_checks import unset_errors, with_hint
@@ -279,7 +280,7 @@ def _configure(
 def _collect(
     results: Mapping[str, EngineError | None],
     changes: dict[str, str],
-    rows: list[dict[str, Any]],
+    rows: list[OutputRow],
     *,
     dry_run: bool,
     idle: Sequence[str] = (),

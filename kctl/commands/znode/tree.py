@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from engine.znode.kazoo_reader import TreeNode
 from engine.znode.names import name_of
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
 _INDENT = "  "
 
@@ -38,7 +41,7 @@ def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
-    branches: list[Any] = []
+    branches: list[Tree] = []
     for node in nodes:
         line = Text(_label(node)).append(_note(node), style="dim")
         branch = Tree(line) if not branches else branches[node.depth - 1].add(line)
