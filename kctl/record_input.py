@@ -10,7 +10,7 @@
 | `partition` | kept if so asked |
 | `is_control` | true: a transaction's marker, which is no record |
 
-Any other field of those rows is passed over; one that they do not have is refused, because a
+Every other field of those rows is passed over; one that they do not have is refused, because a
 misspelt `value` would be lost.
 """
 

@@ -3,7 +3,7 @@
 `records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
 runs on files. A type is a word that `arrow_schema` and `spark_schema` translate.
 
-Any int64 can be a record's time. Columns of the type timestamp have those of the years 1 to 9999
+Every int64 can be a record's time. Columns of the type timestamp have those of the years 1 to 9999
 and null for all others; beside each there is one in ms that has every time exactly.
 """
 

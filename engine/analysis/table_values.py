@@ -1,7 +1,7 @@
 """Times of tables: ms of records to timestamp columns, and those of results to values of Python.
 
-Any int64 can be a record's time. A timestamp column has those of the years 1 to 9999, which SQL and
-Python can show, and null for others; a column of ms beside it has every time exactly.
+Every int64 can be a record's time. A timestamp column has those of the years 1 to 9999, which SQL
+and Python can show, and null for others; a column of ms beside it has every time exactly.
 """
 
 from __future__ import annotations

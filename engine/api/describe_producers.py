@@ -1,6 +1,6 @@
 """DescribeProducers (61): who wrote to a partition and may go on, as its log knows.
 
-Any replica answers, not the leader alone.
+Every replica answers, not the leader alone.
 Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
 """
 

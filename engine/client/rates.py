@@ -1,6 +1,6 @@
 """How fast partitions are written to, sampled from outside: two looks, some time apart.
 
-Any cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
+Every cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
 offset (ListOffsets). Nothing tells what consumers read.
 
 | between the looks | bytes written |

@@ -23,7 +23,7 @@
 Harmless are choices of Java's TLS library, passwords of stores (PEM files have none), and what is
 for Kerberos, OAuth and logins that are renewed.
 
-Any other that this client has no use for (those of consumers and producers) is passed over.
+Every other that this client has no use for (those of consumers and producers) is passed over.
 """
 
 from __future__ import annotations

@@ -410,7 +410,7 @@ class DataDirectory:
                 return int(content.get("port", 0))
             return int(content.get("brokers", {}).get(str(broker_id), 0))
         except (AttributeError, TypeError, ValueError):
-            # Any port will do.
+            # Each free port will do.
             return 0
 
     def note_znode_port(self, port: int, broker_id: int | None = None) -> None:

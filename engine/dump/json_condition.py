@@ -12,11 +12,14 @@ A value that is no JSON matches nothing. One that is too deep for a search is an
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.errors import EngineError
 from engine.json_text import TOO_DEEP
 from engine.limits import JSON_DEPTH_MAX
+
+if TYPE_CHECKING:
+    from jsonpath import CompoundJSONPath, JSONPath, JSONPathEnvironment
 
 
 class WrongJsonPath(EngineError):
@@ -31,22 +34,14 @@ class WrongJsonPath(EngineError):
         self.reason = reason
 
 
-class _Path(Protocol):
-    """A compiled path."""
-
-    def findall(self, data: Any) -> Any:
-        """Return what it leads to, a list."""
-        ...
-
-
 class JsonCondition(NamedTuple):
     """What a value must have; `wanted` has the texts and JSON values one of which must be there.
 
     Without `wanted` anything will do.
     """
 
-    path: _Path
-    wanted: tuple[Any, ...] | None
+    path: JSONPath | CompoundJSONPath
+    wanted: tuple[object, ...] | None
 
     def holds(self, document: Any) -> bool:
         """Return whether a document has it."""
@@ -83,7 +78,7 @@ def json_condition(text: str) -> JsonCondition:
     raise WrongJsonPath(text, str(first).partition("\n")[0])
 
 
-def _wanted(text: str) -> tuple[Any, ...]:
+def _wanted(text: str) -> tuple[object, ...]:
     import json
 
     try:
@@ -93,7 +88,7 @@ def _wanted(text: str) -> tuple[Any, ...]:
 
 
 @cache
-def _environment() -> Any:
+def _environment() -> JSONPathEnvironment:
     """Return what compiles paths that go down as deep as documents are shown."""
     from jsonpath import JSONPathEnvironment
 

@@ -23,7 +23,7 @@ PromiseCoroutine: TypeAlias = Coroutine[Promise[object], None, T]
 def drive(work: PromiseCoroutine[T]) -> Promise[T]:
     """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
 
-    Any other exception is a fault of the code and is raised to the caller of the step.
+    Every other exception is a fault of the code and is raised to the caller of the step.
     Abandoning the promise does not stop the coroutine: its waits for others' progress end at
     once, and its remaining steps run.
     """

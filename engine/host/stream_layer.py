@@ -11,7 +11,7 @@ one connection, and these:
 | flush | sends bytes that it has taken and still holds | WantsWrite |
 | has_more | whether bytes already read from the socket are buffered | |
 
-Any other OSError closes the connection with its text. A failed handshake raises an OSError.
+Every other OSError closes the connection with its text. A failed handshake raises an OSError.
 
 Differs: Kafka's TransportLayer has the same place (PlaintextTransportLayer, SslTransportLayer).
 """

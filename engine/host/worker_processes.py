@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from engine.errors import EngineError
 from engine.host.deferred_signals import signals_blocked
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,7 +43,7 @@ class _Failed:
         self.error = error
 
 
-def _serve(pipe: Any, work: Callable[[Any], Any]) -> None:
+def _serve(pipe: Connection, work: Callable[[Item], Result]) -> None:
     """Process the parent's items, one after the other, until the pipe is closed."""
     # A worker has nothing to put in order: SIGTERM ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -50,7 +54,7 @@ def _serve(pipe: Any, work: Callable[[Any], Any]) -> None:
         except (EOFError, OSError):
             return
         try:
-            result = work(item)
+            result: Result | _Failed = work(item)
         except Exception as error:
             result = _Failed(error)
         try:
@@ -68,7 +72,7 @@ class WorkerProcesses(Generic[Item, Result]):
     def __init__(self, work: Callable[[Item], Result], count: int) -> None:
         self._work = work
         self._count = count
-        self._workers: dict[Any, Any] = {}
+        self._workers: dict[Connection, SpawnProcess] = {}
 
     def __enter__(self) -> WorkerProcesses[Item, Result]:
         """Start the processes."""
@@ -115,14 +119,14 @@ class WorkerProcesses(Generic[Item, Result]):
         left = iter(items)
         busy = [pipe for pipe in self._workers if self._give(pipe, left)]
         while busy:
-            for pipe in wait(busy):
+            for pipe in cast("list[Connection]", wait(busy)):
                 result = self._take(pipe)
                 busy.remove(pipe)
                 yield result
                 if self._give(pipe, left):
                     busy.append(pipe)
 
-    def _give(self, pipe: Any, left: Iterator[Item]) -> bool:
+    def _give(self, pipe: Connection, left: Iterator[Item]) -> bool:
         for item in left:
             try:
                 pipe.send(item)
@@ -131,7 +135,7 @@ class WorkerProcesses(Generic[Item, Result]):
             return True
         return False
 
-    def _take(self, pipe: Any) -> Result:
+    def _take(self, pipe: Connection) -> Result:
         try:
             result = pipe.recv()
         except (EOFError, OSError):
@@ -141,7 +145,7 @@ class WorkerProcesses(Generic[Item, Result]):
         found: Result = result
         return found
 
-    def _died(self, pipe: Any) -> WorkerDied:
+    def _died(self, pipe: Connection) -> WorkerDied:
         worker = self._workers[pipe]
         worker.join()
         return WorkerDied(worker.exitcode)

@@ -4,7 +4,7 @@
 
 Each version of the sources has files of its own, and several versions may share the folder. Loading
 a file makes its time new; what has been loaded by nobody for long is removed when something new is
-kept. Any process may do that at any time: code that is mapped stays until its process ends, and
+kept. Every process may do that at any time: code that is mapped stays until its process ends, and
 a process that finds no file compiles again.
 """
 

@@ -418,7 +418,7 @@ def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
 def _header_name(name: str) -> bytes:
     """Return a name's bytes; those that are not UTF-8 came as halves of surrogate pairs (PEP 383).
 
-    Any other half is a question mark, as Java has it.
+    Every other half is a question mark, as Java has it.
     """
     try:
         return name.encode(errors="surrogateescape")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from engine.host.protobuf_compiler import NotProtobuf, compile_protobuf
 from engine.schemas.envelope import message_indexes
 from engine.schemas.schema import Schema, UnusableSchema
 
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.descriptor_pool import DescriptorPool
+
 _FILE = "schema.kctl.proto"
 
 
-def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
+def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
     """Return what reads values of a schema; raises UnusableSchema.
 
     Without an envelope, and without a name, a value is of the schema's first message. It raises
@@ -31,7 +35,7 @@ def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callabl
     named = None if schema.message is None else _named(pool, schema.message, what)
     messages = list(own.message_types_by_name.values())
 
-    def read(content: bytes) -> Any:
+    def read(content: bytes) -> object:
         if is_enveloped:
             indexes, content = _indexes(content)
             return _read(_message_at(messages, indexes), content)
@@ -40,7 +44,7 @@ def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callabl
     return read
 
 
-def _named(pool: Any, name: str, what: str) -> Any:
+def _named(pool: DescriptorPool, name: str, what: str) -> Any:
     try:
         return pool.FindMessageTypeByName(name)
     except KeyError:
@@ -54,7 +58,7 @@ def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
         raise ValueError(str(error)) from error
 
 
-def _message_at(messages: list[Any], indexes: tuple[int, ...]) -> Any:
+def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
     """Return the descriptor that indexes lead to; raises ValueError."""
     level, message = messages, None
     for index in indexes:
@@ -65,7 +69,7 @@ def _message_at(messages: list[Any], indexes: tuple[int, ...]) -> Any:
     return message
 
 
-def _read(descriptor: Any, content: bytes) -> Any:
+def _read(descriptor: Descriptor, content: bytes) -> object:
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError
 

@@ -414,7 +414,7 @@ class SimulatedProducer:
             # Until all in sync have it, it may be lost with its leader, and has to come again.
             batch.is_accepted = self._events.is_committed(self, batch)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
-            # Any first sequence is taken from a producer that a log does not know: too few were
+            # Every first sequence is taken from a producer that a log does not know: too few were
             # in sync for this one, and enough a moment later for the next.
             self._events.told(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True

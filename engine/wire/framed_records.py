@@ -58,7 +58,7 @@ def decode_framed_record(
     Raises UnknownMessage, UnsupportedVersion, MalformedMessage.
     """
     types = framed_types(kind, release)
-    # Any message of the topic will do: only the frame is read with it.
+    # Each message of the topic will do: only the frame is read with it.
     reader = Reader(types[0], release, value, 0)
     frame_version = reader.unsigned_varint()
     if frame_version != FRAME_VERSION:

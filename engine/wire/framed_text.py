@@ -75,7 +75,7 @@ def _parse_failure(message: str) -> ToolFailure:
 def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
     """Read a framed record, or fail in the tool's words."""
     types = framed_types(kind, release)
-    # Any message of the topic will do: only the frame is read with it.
+    # Each message of the topic will do: only the frame is read with it.
     frame = ToolReader(message_schema(types[0], release), value, 0, 0)
     frame_version = _int16(frame, "frame version")
     if frame_version == 0:

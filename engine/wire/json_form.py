@@ -24,19 +24,19 @@ from binascii import b2a_base64
 from collections.abc import Callable
 from functools import cache
 from math import isfinite, isinf, isnan
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from engine.json_text import JsonObject
 from engine.naming import uuid_text
 from engine.wire.errors import FieldNotInVersion
-from engine.wire.layout import FieldLayout, StructLayout, message_layout
+from engine.wire.layout import FieldLayout, FieldValue, StructLayout, message_layout
 from engine.wire.structs import Struct, struct_classes
 from engine.wire.writer import is_default
 
-JsonNode: TypeAlias = "JsonObject | list[Any] | str | bytes | float | bool | None"
+JsonNode: TypeAlias = "JsonObject | list[FieldValue] | str | bytes | float | bool | None"
 
 #: Turns a struct, or a value, into its node.
-_Maker: TypeAlias = Callable[[Any], Any]
+_Maker: TypeAlias = Callable[[FieldValue], FieldValue]
 
 #: A field's attribute, its name, when to pass it over, and how to convert what is not null.
 _Step: TypeAlias = tuple[str, str, _Maker | None, _Maker | None]
@@ -59,7 +59,7 @@ class _Form:
         """Make the function for a struct."""
         steps = [step for field in layout.fields for step in self.steps(field)]
 
-        def node_of(value: Any) -> JsonObject:
+        def node_of(value: FieldValue) -> JsonObject:
             node: JsonObject = {}
             for attribute, name, passed_over, convert in steps:
                 given = getattr(value, attribute)
@@ -81,10 +81,10 @@ class _Form:
             return [(field.attribute, name, None, convert)]
         struct = None if field.is_array else self.classes.get(field.type)
 
-        def has_default(given: Any) -> bool:
+        def has_default(given: FieldValue) -> bool:
             return is_default(field.schema, given, struct() if struct else None)
 
-        def must_have_default(given: Any) -> bool:
+        def must_have_default(given: FieldValue) -> bool:
             if not has_default(given):
                 raise FieldNotInVersion(self.name, name, self.version, given)
             return True
@@ -107,7 +107,7 @@ class _Form:
         return one
 
 
-def _no_bytes(_records: Any) -> bytes:
+def _no_bytes(_records: FieldValue) -> bytes:
     """Return what Kafka prints for records: nothing."""
     return b""
 
@@ -141,7 +141,7 @@ def _object(node: JsonObject) -> str:
     return f"{{{','.join(members)}}}"
 
 
-def _array(node: list[Any]) -> str:
+def _array(node: list[FieldValue]) -> str:
     """Return an array's text."""
     texts = _TEXTS
     return f"[{','.join([texts[type(value)](value) for value in node])}]"
@@ -165,7 +165,7 @@ def quoted(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
-_TEXTS: Final[dict[type, Callable[[Any], str]]] = {
+_TEXTS: Final[dict[type, Callable[[FieldValue], str]]] = {
     str: quoted,
     int: str,
     bool: lambda node: "true" if node else "false",

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from engine.wire.errors import UnsupportedVersion
 from engine.wire.schema import (
@@ -34,6 +34,8 @@ from engine.wire.schema import (
     message_schema,
 )
 
+#: The value of a field: its type is that of the schema.
+FieldValue: TypeAlias = Any
 Place: TypeAlias = Literal["positional", "tagged", "absent"]
 
 

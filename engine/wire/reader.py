@@ -12,7 +12,7 @@ left at the fewest bytes an element takes.
 from __future__ import annotations
 
 from struct import Struct as Format
-from typing import Any, Final
+from typing import Final
 
 from engine.wire.errors import (
     BadTag,
@@ -23,7 +23,7 @@ from engine.wire.errors import (
     NullNotAllowed,
     WireVarintTooLong,
 )
-from engine.wire.layout import FIXED, FieldLayout, StructLayout
+from engine.wire.layout import FIXED, FieldLayout, FieldValue, StructLayout
 from engine.wire.structs import Struct, struct_classes
 
 #: The longest string that Kafka reads or writes, in bytes, in the compact form too.
@@ -61,7 +61,7 @@ class Reader:
 
     # -- values of fixed and announced size
 
-    def fixed(self, type_name: str) -> Any:
+    def fixed(self, type_name: str) -> FieldValue:
         """Read a value of a fixed size."""
         size = FIXED[type_name].size
         self.need(size, f"{size} bytes of {type_name}")
@@ -149,7 +149,7 @@ class Reader:
         piece = self.taken(start, size, field.type)
         return memoryview(piece) if field.type == "records" else bytes(piece)
 
-    def one(self, field: FieldLayout, *, may_be_null: bool) -> Any:
+    def one(self, field: FieldLayout, *, may_be_null: bool) -> FieldValue:
         """Read one value of the field's type (for an array: one element)."""
         if field.struct:
             return self.struct(field.struct)
@@ -159,7 +159,7 @@ class Reader:
             return self.string(field, may_be_null=may_be_null)
         return self.blob(field)
 
-    def array(self, field: FieldLayout) -> list[Any] | None:
+    def array(self, field: FieldLayout) -> list[FieldValue] | None:
         """Read an array."""
         start = self.position
         count = self.length(field, classic_is_short=False)
@@ -176,7 +176,7 @@ class Reader:
         if count > most:
             raise self.wrong(LengthOutOfBounds, start, f"at most {most} elements", count)
 
-    def value(self, field: FieldLayout) -> Any:
+    def value(self, field: FieldLayout) -> FieldValue:
         """Read a field's value in its place."""
         if field.is_array:
             return self.array(field)

@@ -16,11 +16,9 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.errors import EngineError
 from engine.java_text import java_utf8
-from engine.wire.layout import FieldLayout, StructLayout, message_layout
+from engine.wire.layout import FieldLayout, FieldValue, StructLayout, message_layout
 from engine.wire.reader import STRING_BYTES_MAX, Reader
 from engine.wire.schema import MessageSchema, message_schema
 from engine.wire.structs import Struct
@@ -168,7 +166,7 @@ class ToolReader(Reader):
             if field is None:
                 self.taken(0, size, "")
             elif field.place == "tagged":
-                value: Any = self.value(field)
+                value: FieldValue = self.value(field)
                 setattr(made, field.attribute, value)
             else:
                 raise runtime_failure(f"Tag {tag} is not valid for version {self.version}")

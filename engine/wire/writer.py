@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from struct import Struct as Format
-from typing import Any, Final
+from typing import Final
 
 from engine.wire.errors import FieldNotInVersion, UnencodableValue
-from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout
+from engine.wire.layout import FIXED, NO_UUID, FieldLayout, FieldValue, StructLayout
 from engine.wire.schema import FieldSchema
 from engine.wire.structs import Struct, shared_default, struct_classes
 
@@ -63,7 +63,7 @@ class Writer:
         """Build an error placed at the field being written."""
         return UnencodableValue(self.message, ".".join(self.path), self.version, expected, got)
 
-    def fixed(self, type_name: str, value: Any) -> None:
+    def fixed(self, type_name: str, value: FieldValue) -> None:
         """Append a value of a fixed size."""
         if type_name == "uuid" and len(bytes(value)) != len(NO_UUID):
             raise self.wrong("a uuid of 16 bytes", value)
@@ -79,7 +79,7 @@ class Writer:
             is_short = field.type == "string" and limit == STRING_BYTES_MAX
             self.out += _FIXED_FORMATS["int16" if is_short else "int32"].pack(length)
 
-    def sized(self, field: FieldLayout, value: Any) -> None:
+    def sized(self, field: FieldLayout, value: FieldValue) -> None:
         """Append a string, bytes or records."""
         if field.type == "string":
             raw = value.encode()
@@ -89,7 +89,7 @@ class Writer:
             self.length(field, len(raw), LENGTH_MAX)
         self.out += raw
 
-    def one(self, field: FieldLayout, value: Any) -> None:
+    def one(self, field: FieldLayout, value: FieldValue) -> None:
         """Append one value of the field's type (for an array: one element)."""
         try:
             if field.struct:
@@ -101,7 +101,7 @@ class Writer:
         except (struct.error, AttributeError, TypeError, ValueError) as error:
             raise self.wrong(f"a {field.type}", value) from error
 
-    def array(self, field: FieldLayout, value: Any) -> None:
+    def array(self, field: FieldLayout, value: FieldValue) -> None:
         """Append an array."""
         if not isinstance(value, list | tuple):
             raise self.wrong(f"a list of {field.type}", value)
@@ -109,7 +109,7 @@ class Writer:
         for item in value:
             self.one(field, item)
 
-    def value(self, field: FieldLayout, value: Any) -> None:
+    def value(self, field: FieldLayout, value: FieldValue) -> None:
         """Append a field in its place."""
         if value is None:
             self.null(field)
@@ -131,7 +131,7 @@ class Writer:
         else:
             self.length(field, -1, STRING_BYTES_MAX)
 
-    def struct(self, layout: StructLayout, value: Any) -> None:
+    def struct(self, layout: StructLayout, value: FieldValue) -> None:
         """Append a struct's fields and its tagged section."""
         for field in layout.fields:
             self.path.append(field.name)
@@ -154,7 +154,7 @@ class Writer:
         if not is_default(field.schema, given, self.default_of(field.schema)):
             raise FieldNotInVersion(self.message, ".".join(self.path), self.version, given)
 
-    def tagged_section(self, layout: StructLayout, value: Any) -> None:
+    def tagged_section(self, layout: StructLayout, value: FieldValue) -> None:
         """Append the tagged fields that differ from their defaults, by rising tag."""
         section, out = bytearray(), self.out
         count = 0

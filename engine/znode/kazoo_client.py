@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -63,6 +63,10 @@ from engine.znode.model import (
     WatchKind,
 )
 from engine.znode.names import check_path
+
+if TYPE_CHECKING:
+    from kazoo.interfaces import IAsyncResult
+    from kazoo.protocol.states import ZnodeStat
 
 _log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 _EVENTS = {
@@ -295,7 +299,7 @@ class KazooZnodeClient:
         for operation in operations:
             _check(operation)
 
-        def commit(kazoo: KazooClient) -> Any:
+        def commit(kazoo: KazooClient) -> IAsyncResult:
             transaction = kazoo.transaction()
             for operation in operations:
                 transaction.operations.append(_message(kazoo.chroot or "", operation))
@@ -310,12 +314,12 @@ class KazooZnodeClient:
             for operation, result in zip(operations, results, strict=True)
         ]
 
-    async def _read(self, send: Callable[[KazooClient], Any], path: str) -> Any:
+    async def _read(self, send: Callable[[KazooClient], IAsyncResult], path: str) -> Any:
         """Read in order with the events of watches, also after a lost connection."""
         return await self._watches.read(lambda: self._ask(send, path))
 
     async def _ask(
-        self, send: Callable[[KazooClient], Any], path: str, version: int = ANY_VERSION
+        self, send: Callable[[KazooClient], IAsyncResult], path: str, version: int = ANY_VERSION
     ) -> Any:
         kazoo = self._kazoo
         if kazoo is None:
@@ -323,7 +327,7 @@ class KazooZnodeClient:
         promise = Promise[Any]()
         session_id = self._session_id
 
-        def settle(result: Any) -> None:
+        def settle(result: IAsyncResult) -> None:
             # A request that kazoo could not queue is failed twice.
             if promise.is_kept:
                 return
@@ -399,7 +403,7 @@ def _result(operation: Operation, result: Any) -> OperationResult:
     return stat_of(result) if isinstance(operation, SetData) else None
 
 
-def stat_of(kazoo_stat: Any) -> Stat:
+def stat_of(kazoo_stat: ZnodeStat) -> Stat:
     """Return kazoo's stat of a node as ours."""
     return Stat(
         czxid=kazoo_stat.czxid,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from logging import CRITICAL, Logger
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -32,6 +32,9 @@ from engine.znode.kazoo_client import ZookeeperAddress, stat_of
 from engine.znode.kazoo_errors import engine_error
 from engine.znode.model import ANY_VERSION, Stat
 from engine.znode.names import ROOT, check_path
+
+if TYPE_CHECKING:
+    from kazoo.interfaces import IAsyncResult
 
 _UNREACHABLE_EXIT = 3
 _USAGE_EXIT = 2
@@ -268,7 +271,7 @@ class ZnodeReader:
         stats = [(path, self._wait(request, path)) for path, request in requests]
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
-    def _wait(self, request: Any, path: str, version: int = ANY_VERSION) -> Any:
+    def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
         try:
             return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:

@@ -16,7 +16,7 @@ without
 5. Out of range: the leader's end and start decide. (B1) its end is below ours: cut to it. (A) its
    start is above our end: all goes, and the log begins there. (B2) else: go on from our end.
 6. A fenced epoch: the partition is dropped, for the controller's next order says whom to follow.
-   Any other error: left alone for replica.fetch.backoff.ms, while the others go on.
+   Every other error: left alone for replica.fetch.backoff.ms, while the others go on.
 7. Records of a new epoch that do not follow on the end of the log: its leader has cleaned away what
    was between, and is asked where the epoch before ended. Only then does the next fetch tell it
    that the records are here: nobody leads, or is in sync, who has the start of an epoch wrong.
