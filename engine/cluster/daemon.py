@@ -277,21 +277,20 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             with signals_blocked():
                 process = processes.start_detached(command, data.log_path)
             said = process.wait_until_ready(timeout_s)
+            if said is None:
+                raise ClusterNotReadyInTime(data.path, timeout_s)
             if said:
                 started()
         except BaseException:
-            # Ctrl-C: no command would wait for the process, or know of it.
+            # No command would wait for the process, or know of it. It may be about to store its
+            # plan: the earlier one is restored when it has ended.
             with signals_blocked():
                 if process is not None:
                     _give_up(data, plan, process.pid)
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
-        if said:
-            return
-    if said is None:
-        _give_up(data, plan, process.pid)
-        raise ClusterNotReadyInTime(data.path, timeout_s)
-    raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+    if not said:
+        raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
 
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:

@@ -143,6 +143,10 @@ class RunningBroker(NamedTuple):
     zookeeper: str
 
 
+def _nothing() -> None:
+    pass
+
+
 class DataDirectory:
     """The files of one cluster."""
 
@@ -300,9 +304,13 @@ class DataDirectory:
         """Store a plan while its cluster starts; yields the function that confirms the start.
 
         Without the confirmation the earlier plan is restored, as the next start would fail with
-        this one too.
+        this one too. A plan that is stored already belongs to the command that waits for the
+        start, and is left to it.
         """
         kept = self.plan() or ClusterPlan(plan.broker_count)
+        if kept == plan and self._files.exists(self.plan_path):
+            yield _nothing
+            return
         has_started = False
 
         def started() -> None:

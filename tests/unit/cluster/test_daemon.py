@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from engine.cluster import daemon
-from engine.cluster.daemon import ClusterDidNotStart, NoClusterThere, NotSet, OtherPlan
+from engine.cluster.daemon import (
+    ClusterDidNotStart,
+    ClusterNotReadyInTime,
+    NoClusterThere,
+    NotSet,
+    OtherPlan,
+)
 from engine.cluster.data_directory import ClusterInUse, DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.run import run_cluster
@@ -101,6 +108,26 @@ def test_a_plan_that_does_not_start_in_this_process_is_not_kept_either(
     with pytest.raises(EngineError):
         run_cluster(data, bad)
     assert data.plan() == MADE
+
+
+def test_a_start_that_is_given_up_restores_the_plan_once_its_process_has_ended(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.write_plan(MADE)
+    monkeypatch.setattr(daemon, "_PROGRAM", "tests.unit.cluster.late_process")
+    with pytest.raises(ClusterNotReadyInTime):
+        daemon.start(data, FILES, MADE._replace(port=0), 0.5)
+    while not Path(data.path, "has-ended").exists():
+        pass
+    assert data.plan() == MADE
+
+
+def test_a_plan_that_is_there_already_is_not_stored_again(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    before = os.stat(data.plan_path).st_ino
+    with data.trying(MADE) as started:
+        started()
+    assert before == os.stat(data.plan_path).st_ino
 
 
 def test_a_process_without_a_plan_says_so(data: DataDirectory) -> None:
