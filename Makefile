@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -22,8 +22,16 @@ unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
+PORTABLE = tests/unit tests/property tests/test_tidy.py tests/test_docs.py
+portable: $(VENV)/.dev-ready
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PORTABLE)
+
+# Four fifths of those, in a quarter of the time: without what tests/slow_tests.txt lists.
 quick: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/unit tests/property tests/test_tidy.py tests/test_docs.py
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --quick $(PORTABLE)
+
+slow-tests: $(VENV)/.dev-ready
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=0 --durations-min=0.02 $(PORTABLE) | $(BIN)/python -m tests.slow_tests
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready

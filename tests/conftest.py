@@ -10,6 +10,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.slow_tests import name_of, slow_tests
+
 settings.register_profile(
     "ci",
     max_examples=50,
@@ -26,6 +28,21 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # A shell has what it runs in the background ignore Ctrl-C, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`."""
+    parser.addoption("--quick", action="store_true", help="leave out what slow_tests.txt lists")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the slow tests, if told so."""
+    if not config.getoption("--quick"):
+        return
+    slow = slow_tests()
+    left_out = [item for item in items if name_of(item.nodeid) in slow]
+    items[:] = [item for item in items if name_of(item.nodeid) not in slow]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(wrapper=True)
