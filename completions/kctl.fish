@@ -686,7 +686,7 @@ complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subco
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from throttles' -s v -d 'Say on stderr which cluster is meant, and what decided that'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from throttles' -l verbose -d 'Say on stderr which cluster is meant, and what decided that'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from throttles' -l help -d 'Show help'
-complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from cancel' -l all -d 'All that moves, whoever began it'
+complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from cancel' -l all -d 'All moves of the cluster'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from cancel' -l dry-run -d 'Show what would be done; exit code 5 if anything'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from cancel' -s y -d 'Do not ask'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from cancel' -l yes -d 'Do not ask'
