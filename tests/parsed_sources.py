@@ -23,3 +23,9 @@ def tree_of(path: Path) -> ast.Module:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module's syntax tree, walked once for all tests that look at each."""
+    return tuple(ast.walk(tree_of(path)))

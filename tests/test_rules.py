@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.parsed_sources import ONE_PROCESS, tree_of
+from tests.parsed_sources import ONE_PROCESS, nodes_of, tree_of
 
 pytestmark = ONE_PROCESS
 
@@ -76,7 +76,7 @@ def words_of(path: Path) -> tuple[tuple[int, str], ...]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             if text is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.parsed_sources import ONE_PROCESS, tree_of
+from tests.parsed_sources import ONE_PROCESS, nodes_of, tree_of
 
 pytestmark = ONE_PROCESS
 
@@ -54,7 +54,7 @@ def _name(path: Path) -> str:
 
 
 def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -95,7 +95,7 @@ def test_most_functions_fit_on_a_screen() -> None:
 def test_only_the_host_reaches_outside(path: Path) -> None:
     found = {
         f"{ast.unparse(node.func)} at line {node.lineno}: use {BANNED[ast.unparse(node.func)]}"
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in BANNED
     }
     assert set() == found
@@ -164,7 +164,7 @@ def test_private_names_stay_in_their_module() -> None:
     crossing = [
         f"{_name(path)}: {alias.name}"
         for path in SOURCES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("engine", "kctl"))
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -240,7 +240,7 @@ def _named_tuples() -> frozenset[str]:
     return frozenset(
         node.name
         for path in SOURCES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef)
         and any(isinstance(base, ast.Name) and base.id == "NamedTuple" for base in node.bases)
     )
