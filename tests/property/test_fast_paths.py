@@ -63,6 +63,7 @@ from engine.wire import produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.compiled_walk import compiled_cleaner_here, compiled_fields_here
+from tests.parsed_sources import ONE_PROCESS, nodes_of
 from tests.property.fast_replication import (
     follower_fetches,
     remote_fetch_cycles,
@@ -741,13 +742,20 @@ def called_by(test: str) -> frozenset[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.fast[0][1])
+#: The rows of one property run in one process of the test run, which runs that property once.
+_ROWS = [
+    pytest.param(row, id=row.fast[0][1], marks=pytest.mark.xdist_group(row.test)) for row in rows()
+]
+
+
+@pytest.mark.parametrize("row", _ROWS)
 def test_both_ways_of_a_pair_agree(row: Row) -> None:
     called = called_by(row.test)
     for name in (*row.fast, *row.other):
         assert name in called, f"{row.test} has not run {name}"
 
 
+@ONE_PROCESS
 def test_everything_that_is_called_fast_has_a_row() -> None:
     page = PAGE.read_text()
     named = {name for row in rows() for name in row.fast}
@@ -757,7 +765,7 @@ def test_everything_that_is_called_fast_has_a_row() -> None:
         file = str(path.relative_to(ROOT))
         if "fast" in path.stem and file not in files:
             missing.append(file)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
             if "fast" not in node.name.lower():
@@ -771,12 +779,13 @@ def test_everything_that_is_called_fast_has_a_row() -> None:
     assert not missing
 
 
+@ONE_PROCESS
 def test_only_one_word_is_used_for_shortcuts() -> None:
     banned = re.compile(
         r"\b(\w*_lane|lane|ordinary_\w+|\w+_ordinary|\w+_at_once|_careful\w*|\w+_quickly|quick_\w+|_odd_\w+|\w+_plainly)\b"
     )
     allowed = {"walk_plainly"}
     for path in sorted((ROOT / "engine").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 assert node.name in allowed or not banned.fullmatch(node.name), (path, node.name)
