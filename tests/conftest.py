@@ -35,14 +35,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what slow_tests.txt lists")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the slow tests, if told so."""
+    """Group tests that share a fixture; leave out the slow tests with `--quick`."""
+    for item in items:
+        _share_fixtures(item)
     if not config.getoption("--quick"):
         return
     slow = slow_tests()
     left_out = [item for item in items if name_of(item.nodeid) in slow]
     items[:] = [item for item in items if name_of(item.nodeid) not in slow]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _share_fixtures(item: pytest.Item) -> None:
+    """Run the tests with a fixture of their module in one process, which makes the fixture once.
+
+    Without a group each process of the test run makes it again for its part of these tests.
+    """
+    if item.get_closest_marker("xdist_group") is not None:
+        return
+    definitions = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    if any(fixture[-1].scope == "module" for fixture in definitions):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.hookimpl(wrapper=True)

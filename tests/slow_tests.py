@@ -16,7 +16,7 @@ from pathlib import Path
 LIST = Path(__file__).parent / "slow_tests.txt"
 #: On two cores that do nothing else.
 SLOW_S = 0.15
-_DURATION = re.compile(r"([\d.]+)s (?:call|setup|teardown) +(tests/\S+?\.py::[^\[\s]+)")
+_DURATION = re.compile(r"([\d.]+)s (?:call|setup|teardown) +(tests/\S+?\.py::[^\[\s@]+)")
 
 
 def slow_tests() -> frozenset[str]:
@@ -25,8 +25,8 @@ def slow_tests() -> frozenset[str]:
 
 
 def name_of(node_id: str) -> str:
-    """Return the name of a test without its parameters."""
-    return node_id.partition("[")[0]
+    """Return the name of a test without its parameters and its group of tests."""
+    return node_id.partition("[")[0].partition("@")[0]
 
 
 def slow_of(report: Iterable[str], slow_s: float = SLOW_S) -> list[str]:

@@ -26,9 +26,11 @@ def test_slow_tests_are_found_in_a_report_of_durations_with_all_their_parameters
         "0.04s setup    tests/unit/a/test_a.py::test_one[1 of 2]",
         "0.02s call     tests/unit/a/test_a.py::test_one[2]",
         "0.10s call     tests/unit/a/test_a.py::TestB::test_two",
+        "0.20s setup    tests/unit/a/test_b.py::test_three@tests/unit/a/test_b.py",
         "12 passed in 3.00s",
     ]
-    assert ["tests/unit/a/test_a.py::test_one"] == slow_of(report, 0.15)
+    slow = ["tests/unit/a/test_a.py::test_one", "tests/unit/a/test_b.py::test_three"]
+    assert slow == slow_of(report, 0.15)
     assert "tests/unit/a/test_a.py::TestB::test_two" == name_of(
         "tests/unit/a/test_a.py::TestB::test_two[a-b]"
     )
