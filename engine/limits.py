@@ -450,6 +450,14 @@ JSON_DEPTH_MAX = 200
 # memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
 SPLIT_BYTES = 128 << 20
 
+# Up to this size of its segments one process answers a query sooner than Spark has started and read
+# them on a machine of a few cores.
+LOCAL_ENGINE_BYTES = 20 << 30
+
+# What the embedded SQL engine holds in memory before it writes to temporary files: beside two
+# Arrow batches a thread, far below the memory of a small machine.
+LOCAL_ENGINE_MEMORY_BYTES = 2 << 30
+
 # Opening a small segment costs as much time as decoding this many bytes.
 FILE_OPEN_WEIGHT_BYTES = 30 << 10
 

@@ -35,6 +35,36 @@ class UnknownFileFormat(EngineError):
         self.name = name
 
 
+class UnknownEngine(EngineError):
+    """An engine was asked for that does not exist, or one that takes no Spark master."""
+
+    exit_code = 2
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"--engine {reason}")
+        self.reason = reason
+
+
+def check_engine(name: str, master: str | None) -> str:
+    """Return the engine that is asked for: auto, local or spark; raises UnknownEngine."""
+    if name not in ("auto", "local", "spark"):
+        raise UnknownEngine(f"{name}: expected auto, local or spark")
+    if name == "local" and master is not None:
+        raise UnknownEngine("local: --master is for Spark")
+    return name
+
+
+def engine_for(name: str, master: str | None, splits: list[Split]) -> str:
+    """Return local or spark: `auto` is local without a master and below LOCAL_ENGINE_BYTES."""
+    from engine.analysis.local_query import missing_package
+    from engine.limits import LOCAL_ENGINE_BYTES
+
+    if name != "auto":
+        return name
+    is_large = sum(split.end - split.start for split in splits) >= LOCAL_ENGINE_BYTES
+    return "spark" if master is not None or is_large or missing_package() else "local"
+
+
 class Inputs:
     """The directories of a command and which of their partitions it wants."""
 

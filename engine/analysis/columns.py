@@ -112,6 +112,8 @@ PROBLEMS = (
 )
 
 VIEWS = {"records": RECORDS, "batches": BATCHES, "segments": SEGMENTS}
+#: Read to count rows by, when a query uses no column of a view.
+CHEAPEST = {"records": "offset", "batches": "position", "segments": "baseOffset"}
 
 
 class UnknownColumn(EngineError):
@@ -138,8 +140,8 @@ def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[Vi
     return tuple(column for column in columns if column.name.lower() in wanted)
 
 
-def arrow_schema(columns: tuple[ViewColumn, ...]) -> pa.Schema:
-    """Return the columns as a pyarrow schema."""
+def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> pa.Schema:
+    """Return the columns as a pyarrow schema; times are UTC, and without `zone` do not say so."""
     import pyarrow as pa
 
     header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -149,16 +151,20 @@ def arrow_schema(columns: tuple[ViewColumn, ...]) -> pa.Schema:
         "int": pa.int32(),
         "long": pa.int64(),
         "boolean": pa.bool_(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestamp": pa.timestamp("us", tz=zone),
         "headers": pa.list_(pa.field("element", header)),
     }
     return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in columns])
 
 
+def spark_type(column: ViewColumn) -> str:
+    """Return Spark's name of a column's type."""
+    types = {"long": "bigint", "headers": "array<struct<key:string,value:binary>>"}
+    return types.get(column.type, column.type)
+
+
 def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
     """Return the columns as Spark's schema text."""
-    types = {"long": "bigint", "headers": "array<struct<key:string,value:binary>>"}
     return ", ".join(
-        f"`{c.name}` {types.get(c.type, c.type)}{'' if c.nullable else ' NOT NULL'}"
-        for c in columns
+        f"`{c.name}` {spark_type(c)}{'' if c.nullable else ' NOT NULL'}" for c in columns
     )

@@ -150,8 +150,17 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
     ]
 
 
+def committed_here(files: Files, splits: list[Split]) -> Committed:
+    """Do `committed_only` for all partitions, one after another in this process."""
+    found = [committed_only(files, of_partition) for of_partition in partitions_of(splits)]
+    return Committed(
+        [split for committed in found for split in committed.splits],
+        [problem for committed in found for problem in committed.problems],
+    )
+
+
 def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Do the same for all partitions, each in a task of its own."""
+    """Do `committed_only` for all partitions, each in a task of its own."""
     context = session.sparkContext
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = session.createDataFrame(context.parallelize(groups, len(groups)), "splits string")

@@ -10,9 +10,8 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
-from engine.analysis.columns import VIEWS
+from engine.analysis.statements import unknown_column
 
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+;?")
@@ -37,11 +36,5 @@ def _of_query(text: str) -> str:
     line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])
     line = re.sub(r";?\s*line (\d+),? pos (\d+);?$", r" (line \1, pos \2)", line.strip())
     if match[1].startswith("UNRESOLVED_COLUMN") and (name := _NAME.search(line)):
-        return _unknown_column(name[1].replace("`.`", "."))
+        return unknown_column(name[1].replace("`.`", "."))
     return line.rstrip("; ")
-
-
-def _unknown_column(name: str) -> str:
-    names = sorted({column.name for columns in VIEWS.values() for column in columns})
-    alike = get_close_matches(name.rpartition(".")[2], names, n=3)
-    return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.analysis.columns import VIEWS, ViewColumn, spark_schema
+from engine.analysis.columns import CHEAPEST, VIEWS, ViewColumn, spark_schema, spark_type
 from engine.analysis.record_batches import view_batches
-from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
+from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits, whole_segments
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 
@@ -31,8 +31,6 @@ UsedColumns = Mapping[str, tuple[ViewColumn, ...]]
 _CONSTANTS = {
     "string": "''", "int": "0", "long": "0L", "boolean": "false",
 }  # fmt: skip
-#: Read to count rows by, when no column of a view is used.
-_CHEAPEST = {"records": "offset", "batches": "position", "segments": "baseOffset"}
 
 
 class ViewNotPrepared(EngineError):
@@ -72,7 +70,7 @@ def _used_in(frame: DataFrame) -> UsedColumns:
         found = used.setdefault(view, set())
         found |= {a.name() for a in source if a.exprId().id() in referred}
     return {
-        view: tuple(c for c in VIEWS[view] if c.name in (names or {_CHEAPEST[view]}))
+        view: tuple(c for c in VIEWS[view] if c.name in (names or {CHEAPEST[view]}))
         for view, names in used.items()
     }
 
@@ -103,7 +101,7 @@ def register_views(
     """Make the views, each with all its columns; only the used ones are read."""
     context = session.sparkContext
     for name, columns in used.items():
-        pieces = _whole_segments(splits) if name == "segments" else splits
+        pieces = whole_segments(splits) if name == "segments" else splits
         groups = pack_splits(pieces, context.defaultParallelism)
         rows = [(encode_splits(group),) for group in groups]
         frame = session.createDataFrame(context.parallelize(rows, len(rows)), "splits string")
@@ -120,16 +118,7 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
         return f"`{column.name}`"
     if not column.nullable:
         return f"{_CONSTANTS[column.type]} as `{column.name}`"
-    spark_type = spark_schema((column,)).removeprefix(f"`{column.name}` ")
-    return f"cast(null as {spark_type}) as `{column.name}`"
-
-
-def _whole_segments(splits: list[Split]) -> list[Split]:
-    """Return one split a segment: what says something of a segment has to see all of it."""
-    ends = {split.path: split.end for split in splits if split.is_last}
-    return [
-        split._replace(end=ends[split.path], is_last=True) for split in splits if split.start == 0
-    ]
+    return f"cast(null as {spark_type(column)}) as `{column.name}`"
 
 
 def _read_view(

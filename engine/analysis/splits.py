@@ -268,6 +268,14 @@ def pack_splits(
     return groups
 
 
+def whole_segments(splits: list[Split]) -> list[Split]:
+    """Return one split a segment: what says something of a segment has to see all of it."""
+    ends = {split.path: split.end for split in splits if split.is_last}
+    return [
+        split._replace(end=ends[split.path], is_last=True) for split in splits if split.start == 0
+    ]
+
+
 def _weight(split: Split) -> int:
     return split.end - split.start + FILE_OPEN_WEIGHT_BYTES
 

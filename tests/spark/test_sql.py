@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
-from engine.analysis.spark_query import (
-    QueryFailed,
-    StatementRefused,
-    check_statement,
-    run_query,
-)
+from engine.analysis.spark_query import run_query
 from engine.analysis.spark_views import columns_used
 from engine.analysis.splits import Selection, plan_splits
+from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir
 

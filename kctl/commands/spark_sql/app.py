@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
-from kctl.spark_input import Inputs, partition_numbers, quiet_py4j
+from kctl.spark_input import Inputs, check_engine, engine_for, partition_numbers, quiet_py4j
 
 if TYPE_CHECKING:
     from engine.analysis.batch_reader import Problem
+    from engine.analysis.splits import Split
+    from engine.analysis.statements import QueryResult
 
 app = one_command()
 
@@ -32,7 +35,16 @@ def spark_sql(
     partitions: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
     ] = None,
-    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="local: DuckDB in this process; spark; auto: local below 20 GiB without --master.",
+        ),
+    ] = "auto",
+    master: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spark master; local[*] by default.")
+    ] = None,
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Transaction markers are records too.")
     ] = False,
@@ -54,31 +66,26 @@ def spark_sql(
 
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
     """
-    from engine.analysis.isolation import check_isolation, committed_on_spark
-    from engine.analysis.spark_query import check_statement, run_query
-    from engine.analysis.spark_session import require_spark, start_session
+    from engine.analysis.isolation import check_isolation
+    from engine.analysis.statements import check_statement
     from kctl.render import Column, RowWriter, check_format
     from kctl.render.progress import ProgressBar
 
     check_format(output)
     check_isolation(isolation)
+    check_engine(engine, master)
     check_statement(query)
-    require_spark()
     splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
-    undecided: list[Problem] = []
+    asked = _Asked(query, splits, isolation == "read_committed", include_control, max_rows)
     with quiet_py4j(), ProgressBar("asking") as bar:
-        bar.say("starting Spark")
-        session = start_session(master)
-        if isolation == "read_committed":
-            bar.say("looking for transactions")
-            splits, undecided = committed_on_spark(session, splits)
-        bar.say("running the query")
-        result = run_query(session, query, splits, control=include_control, max_rows=max_rows)
+        if engine_for(engine, master, splits) == "local":
+            result, undecided = _ask_here(asked, bar.say)
+        else:
+            result, undecided = _ask_spark(asked, master or "local[*]", bar.say)
     writer = RowWriter([Column(name, name) for name in result.columns], output)
     for row in result.rows:
         writer.write({name: _plain(value) for name, value in row.items()})
     writer.close()
-    session.stop()
     for problem in undecided:
         sys.stderr.write(
             f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
@@ -86,6 +93,57 @@ def spark_sql(
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK
+
+
+class _Asked(NamedTuple):
+    """A query, what it is asked of, and how."""
+
+    query: str
+    splits: list[Split]
+    is_committed: bool
+    control: bool
+    max_rows: int
+
+
+def _ask_here(asked: _Asked, say: Callable[[str], None]) -> tuple[QueryResult, list[Problem]]:
+    """Return the rows by the embedded engine, and the transactions that were not decided."""
+    from engine.analysis.isolation import Committed, committed_here
+    from engine.analysis.local_query import require_local_engine, run_local_query
+    from engine.host.real import RealFiles
+
+    require_local_engine()
+    read = Committed(asked.splits, [])
+    if asked.is_committed:
+        say("looking for transactions")
+        read = committed_here(RealFiles(), asked.splits)
+    say("running the query")
+    result = run_local_query(
+        asked.query, read.splits, control=asked.control, max_rows=asked.max_rows
+    )
+    return result, read.problems
+
+
+def _ask_spark(
+    asked: _Asked, master: str, say: Callable[[str], None]
+) -> tuple[QueryResult, list[Problem]]:
+    """Return the rows by Spark, and the transactions that were not decided."""
+    from engine.analysis.isolation import Committed, committed_on_spark
+    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_session import require_spark, start_session
+
+    require_spark()
+    say("starting Spark")
+    session = start_session(master)
+    read = Committed(asked.splits, [])
+    if asked.is_committed:
+        say("looking for transactions")
+        read = committed_on_spark(session, asked.splits)
+    say("running the query")
+    result = run_query(
+        session, asked.query, read.splits, control=asked.control, max_rows=asked.max_rows
+    )
+    session.stop()
+    return result, read.problems
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,97 @@
+"""What a query reads of the views, by the embedded engine's own plan for it.
+
+1. Tables with all columns and no rows take the views' names, and DuckDB plans the query.
+2. Each scan of the plan says which columns it reads and which conditions it puts to each row.
+3. A view that is scanned once is read where its conditions can hold (`pruning.py`); one that is
+   scanned several times is read whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.columns import VIEWS, ViewColumn
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from engine.json_text import JsonObject
+
+#: DuckDB's type of each word for a column's type.
+DUCKDB_TYPES = {
+    "binary": "BLOB", "string": "VARCHAR", "int": "INTEGER", "long": "BIGINT",
+    "boolean": "BOOLEAN", "timestamp": "TIMESTAMP",
+    "headers": 'STRUCT("key" VARCHAR, "value" BLOB)[]',
+}  # fmt: skip
+
+
+class ViewScan(NamedTuple):
+    """The columns of a view that a query reads, and conditions that all its rows have to meet."""
+
+    columns: frozenset[str]
+    conditions: tuple[str, ...]
+
+
+def make_stand_ins(connection: DuckDBPyConnection) -> None:
+    """Make a table without rows for each view."""
+    # By these DuckDB would see that there are no rows, and read nothing.
+    connection.execute("set disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
+    for view, columns in VIEWS.items():
+        fields = ", ".join(_field(column) for column in columns)
+        connection.execute(f'create table "{view}" ({fields})')
+
+
+def _field(column: ViewColumn) -> str:
+    return f'"{column.name}" {DUCKDB_TYPES[column.type]}{"" if column.nullable else " NOT NULL"}'
+
+
+def remove_stand_ins(connection: DuckDBPyConnection) -> None:
+    """Remove the tables again, and have DuckDB optimize as it does by default."""
+    for view in VIEWS:
+        connection.execute(f'drop table "{view}"')
+    connection.execute("reset disabled_optimizers")
+
+
+def scans_of(connection: DuckDBPyConnection, sql: str) -> Mapping[str, ViewScan]:
+    """Return what a query reads of each view, while the stand-ins are there.
+
+    DuckDB's errors for a query that it refuses are raised.
+    """
+    scans: dict[str, list[ViewScan]] = {}
+    for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
+        for node in json.loads(text):
+            for view, scan in _scans(node):
+                scans.setdefault(view, []).append(scan)
+    return {view: _all_of(found) for view, found in scans.items()}
+
+
+def _all_of(scans: list[ViewScan]) -> ViewScan:
+    if len(scans) == 1:
+        return scans[0]
+    return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
+
+
+def _scans(node: JsonObject) -> Iterator[tuple[str, ViewScan]]:
+    """Yield the scans of a plan's node and of those below it."""
+    said = node["extra_info"]
+    view = said.get("Table", "").rpartition(".")[2] if isinstance(said, dict) else ""
+    if view in VIEWS:
+        conditions = tuple(_texts(said.get("Filters", "")))
+        columns = {*_texts(said.get("Projections", "")), *_named_in(view, conditions)}
+        yield view, ViewScan(frozenset(columns), conditions)
+    for child in node["children"]:
+        yield from _scans(child)
+
+
+def _named_in(view: str, conditions: tuple[str, ...]) -> Iterator[str]:
+    """Yield the columns that conditions name: a scan may use them without handing them on."""
+    words = set(re.findall(r"\w+", " ".join(conditions)))
+    yield from (column.name for column in VIEWS[view] if column.name in words)
+
+
+def _texts(value: str | list[str]) -> list[str]:
+    """Return what a plan gives as one text or as a list of them."""
+    return value if isinstance(value, list) else [value] if value else []

@@ -1,0 +1,160 @@
+"""Running one SQL query over the views in this process, by DuckDB.
+
+1. The statement is translated (`local_sql.py`); those about the views are answered from their table
+   of columns.
+2. DuckDB plans it over tables without rows, which says what has to be read (`local_plan.py`).
+3. Views of those columns take the names, and DuckDB reads them as Arrow streams
+   (`local_views.py`) while it runs the query.
+
+DuckDB is locked to what it is given: no files, no network, no extensions, no settings.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from engine.analysis.local_plan import ViewScan, make_stand_ins, remove_stand_ins, scans_of
+from engine.analysis.local_sql import LocalQuery, translate
+from engine.analysis.local_views import LocalView, add_functions, add_view
+from engine.analysis.splits import Split
+from engine.analysis.statements import (
+    ABOUT_VIEWS,
+    QueryFailed,
+    QueryResult,
+    check_statement,
+)
+from engine.analysis.table_values import plain_rows
+from engine.analysis.view_statements import about_views
+from engine.errors import EngineError
+from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "memory_limit": f"{LOCAL_ENGINE_MEMORY_BYTES >> 20}MiB",
+}
+
+
+class LocalEngineMissing(EngineError):
+    """The packages of the embedded engine are not installed."""
+
+    hint = "pip install 'kctl-kafka[sql]', or run it on Spark with --engine spark"
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed, and --engine local needs it")
+        self.package = package
+
+
+def missing_package() -> str | None:
+    """Return the first package of the embedded engine that is not installed, None if all are."""
+    from importlib.util import find_spec
+
+    return next((p for p in ("duckdb", "sqlglot", "pyarrow") if find_spec(p) is None), None)
+
+
+def require_local_engine() -> None:
+    """Raise LocalEngineMissing unless the packages of the extra `sql` can be imported."""
+    package = missing_package()
+    if package is not None:
+        raise LocalEngineMissing(package)
+
+
+def run_local_query(
+    query: str, splits: list[Split], *, control: bool, max_rows: int
+) -> QueryResult:
+    """Return the rows of a query, at most `max_rows` unless that is 0.
+
+    Errors: LocalEngineMissing, StatementRefused, QueryFailed.
+    """
+    require_local_engine()
+    word = check_statement(query)
+    query = query.strip().rstrip(";")
+    if word in ABOUT_VIEWS and (answer := about_views(query)) is not None:
+        return answer
+    explained = word == "explain"
+    if explained:
+        query = query[len("explain") :]
+    translated = translate(query, max_rows)
+    with closing(_connect()) as connection:
+        if explained:
+            return _explain(connection, translated)
+        table = _run(connection, translated, splits, control=control)
+    table = table.rename_columns(translated.columns)
+    kept = table.slice(0, max_rows) if max_rows else table
+    return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
+
+
+def _connect() -> DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    add_functions(connection)
+    return connection
+
+
+def _run(
+    connection: DuckDBPyConnection, query: LocalQuery, splits: list[Split], *, control: bool
+) -> pa.Table:
+    """Return the result of a query as a table whose times are UTC."""
+    import duckdb
+
+    views: list[LocalView] = []
+    try:
+        for view, scan in _plan(connection, query.sql).items():
+            views.append(add_view(connection, view, scan, splits, control=control))
+        connection.execute("set lock_configuration = true")
+        return _as_spark_types(connection.sql(query.sql).to_arrow_table())
+    except duckdb.Error as error:
+        for failure in (view.failure for view in views if view.failure is not None):
+            raise QueryFailed(str(failure)) from failure
+        raise QueryFailed(_failure_of(error)) from error
+
+
+def _plan(connection: DuckDBPyConnection, sql: str) -> dict[str, ViewScan]:
+    make_stand_ins(connection)
+    scans = dict(scans_of(connection, sql))
+    remove_stand_ins(connection)
+    return scans
+
+
+def _as_spark_types(table: pa.Table) -> pa.Table:
+    """Return the table with the types that Spark gives: times in UTC, sums of numbers as int64."""
+    import pyarrow as pa
+
+    def of(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_timestamp(kind):
+            return pa.timestamp("us", tz="UTC")
+        # DuckDB adds whole numbers up in 128 bits.
+        return pa.int64() if pa.types.is_decimal(kind) and kind.scale == 0 else kind
+
+    try:
+        return table.cast(pa.schema([field.with_type(of(field.type)) for field in table.schema]))
+    except pa.ArrowInvalid as error:
+        raise QueryFailed(f"a number of the result does not fit into a bigint: {error}") from error
+
+
+def _explain(connection: DuckDBPyConnection, query: LocalQuery) -> QueryResult:
+    import duckdb
+
+    make_stand_ins(connection)
+    try:
+        rows = connection.execute(f"explain {query.sql}").fetchall()
+    except duckdb.Error as error:
+        raise QueryFailed(_failure_of(error)) from error
+    return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
+
+
+def _failure_of(error: Exception) -> str:
+    """Return what DuckDB says of a query, in a line: no class, no query text."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    first = said[0].partition(" Error: ")[2] or said[0] if said else type(error).__name__
+    alike = next((line for line in said[1:] if line.startswith("Did you mean")), "")
+    return f"{first} {alike}".strip()

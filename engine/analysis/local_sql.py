@@ -1,0 +1,257 @@
+"""Spark's SQL as the embedded engine's: one query text gives the same rows on both engines.
+
+1. sqlglot parses Spark's SQL. A statement that is no query is refused.
+2. The names of result columns are noted: as written, the text of an expression without a name.
+3. All names are resolved by the views' columns, stars are expanded, and types are derived.
+4. What the two engines mean differently by the same word is replaced:
+
+| Spark | DuckDB |
+|---|---|
+| bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
+| text compared with bytes | the text's bytes |
+| timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
+| `current_timestamp()` | the time at which the query was read |
+
+5. sqlglot writes DuckDB's SQL.
+
+Source: facts/spark.md §5. Differs: functions that DuckDB lacks are refused; dividing by 0 gives
+null.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.columns import VIEWS, spark_type
+from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+#: Functions that the engine is given: bytes to text, and bytes to their CRC-32.
+TEXT_OF_BYTES = "kctl_text"
+CRC_OF_BYTES = "kctl_crc32"
+
+_TABLE_QUERY = re.compile(r"\s*table\s+(?=[\w`])", re.I)
+
+
+class LocalQuery(NamedTuple):
+    """A query in DuckDB's SQL, and the names of its result columns as Spark gives them."""
+
+    sql: str
+    columns: list[str]
+
+
+def translate(query: str, max_rows: int = 0) -> LocalQuery:
+    """Return one query of Spark's SQL in DuckDB's, for at most `max_rows` rows unless that is 0.
+
+    Raises StatementRefused for a statement that is no query, QueryFailed for a wrong one.
+    """
+    from sqlglot.errors import OptimizeError, SqlglotError
+
+    tree = _parsed(query)
+    written = _written_names(tree)
+    try:
+        tree = _resolved(tree)
+    except OptimizeError as error:
+        raise QueryFailed(_resolving_failure(str(error))) from error
+    _check_tables(tree)
+    columns = _result_names(written, tree)
+    _replace_differences(tree)
+    if max_rows:
+        tree = _limited(tree, max_rows)
+    try:
+        return LocalQuery(tree.sql(dialect="duckdb"), columns)
+    except SqlglotError as error:
+        raise QueryFailed(str(error).split("\n", 1)[0]) from error
+
+
+def _parsed(query: str) -> exp.Query:
+    import logging
+
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import ParseError
+
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    query = _TABLE_QUERY.sub("select * from ", query, count=1)
+    try:
+        (tree,) = sqlglot.parse(query, read="spark")
+    except ParseError as error:
+        raise QueryFailed(_parsing_failure(error)) from error
+    except ValueError as error:
+        raise StatementRefused(
+            "there are several statements; one can be asked at a time"
+        ) from error
+    if not isinstance(tree, exp.Query):
+        name = type(tree).__name__.upper()
+        raise StatementRefused(f"{name} is no question: log directories are only read")
+    for node in tree.walk():
+        if isinstance(node, exp.DML | exp.DDL) and not isinstance(node, exp.Query):
+            name = type(node).__name__.upper()
+            raise StatementRefused(f"{name} is no question: log directories are only read")
+    return tree
+
+
+def _parsing_failure(error: Exception) -> str:
+    (first, *_) = getattr(error, "errors", None) or [{}]
+    near = first.get("highlight") or ""
+    place = f" (line {first.get('line')}, pos {first.get('col')})" if first.get("line") else ""
+    reason = first.get("description") or str(error).split("\n", 1)[0]
+    return f"Syntax error at or near '{near}': {reason}{place}"
+
+
+def _resolving_failure(text: str) -> str:
+    name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
+    if name is None:
+        return text.split("\n", 1)[0]
+    return unknown_column((name[1] or name[2]).strip("`\"'."))
+
+
+def _resolved(tree: exp.Query) -> exp.Query:
+    """Return the tree with full names, without stars, and with types."""
+    from sqlglot.optimizer.annotate_types import annotate_types
+    from sqlglot.optimizer.qualify import qualify
+    from sqlglot.schema import MappingSchema
+
+    columns = {
+        view: {column.name: spark_type(column) for column in of_view}
+        for view, of_view in VIEWS.items()
+    }
+    schema = MappingSchema(columns, dialect="spark")
+    tree = qualify(tree, schema=schema, dialect="spark", quote_identifiers=True)
+    return annotate_types(tree, schema=schema, dialect="spark")
+
+
+def _check_tables(tree: exp.Query) -> None:
+    """Raise QueryFailed for a table that is no view and no part of the query."""
+    from sqlglot import exp
+
+    known = {*VIEWS, *(cte.alias.lower() for cte in tree.find_all(exp.CTE))}
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and table.name.lower() not in known:
+            raise QueryFailed(
+                f"The table or view `{table.name}` cannot be found. The views are"
+                f" {', '.join(VIEWS)}."
+            )
+
+
+def _written_names(tree: exp.Query) -> list[str | None]:
+    """Return the names of result columns as they are written; None for a star."""
+    from sqlglot import exp
+
+    names: list[str | None] = []
+    for projection in tree.selects:
+        if projection.is_star and not isinstance(projection, exp.Count):
+            names.append(None)
+        elif isinstance(projection, exp.Alias | exp.Column | exp.Dot):
+            names.append(projection.alias_or_name)
+        else:
+            names.append(_spark_text(projection))
+    return names
+
+
+def _spark_text(projection: exp.Expression) -> str:
+    """Return how Spark names an expression without a name: `count(1)`, `max(offset)`."""
+    from sqlglot import exp
+
+    projection = projection.copy()
+    for count in projection.find_all(exp.Count):
+        if isinstance(count.this, exp.Star):
+            count.set("this", exp.Literal.number(1))
+    if isinstance(projection, exp.Binary):
+        projection = exp.Paren(this=projection)
+    text = projection.sql(dialect="spark", normalize_functions="lower")
+    return str(text).replace("`", "")
+
+
+def _result_names(written: list[str | None], tree: exp.Query) -> list[str]:
+    """Return the name of each result column: as written, or the view's for one of a star."""
+    expanded = tree.named_selects
+    if None not in written:
+        return [name or "" for name in written]
+    names = {c.name.lower(): c.name for columns in VIEWS.values() for c in columns}
+    names |= {name.lower(): name for name in written if name is not None}
+    return [names.get(name.lower(), name) for name in expanded]
+
+
+def _replace_differences(tree: exp.Query) -> None:
+    """Replace what DuckDB would take for something else than Spark; see the module's head."""
+    from sqlglot import exp
+
+    for node in list(tree.walk()):
+        if isinstance(node, exp.DataType) and node.this in (
+            exp.DataType.Type.TIMESTAMPTZ,
+            exp.DataType.Type.TIMESTAMPLTZ,
+        ):
+            node.set("this", exp.DataType.Type.TIMESTAMP)
+        elif isinstance(node, exp.CurrentTimestamp):
+            node.replace(_timestamp_now())
+        elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
+            node.set("this", CRC_OF_BYTES)
+        elif isinstance(node, exp.Length) and _is_bytes(node.this):
+            node.replace(exp.Anonymous(this="octet_length", expressions=[node.this.copy()]))
+        elif _is_bytes(node) and _wants_text(node):
+            node.replace(exp.Anonymous(this=TEXT_OF_BYTES, expressions=[node.copy()]))
+        elif isinstance(node, exp.Literal) and node.is_string and _beside_bytes(node):
+            node.replace(exp.Anonymous(this="encode", expressions=[node.copy()]))
+
+
+def _timestamp_now() -> exp.Expression:
+    from sqlglot import exp
+
+    now = datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" ")
+    return exp.cast(exp.Literal.string(now), exp.DataType.Type.TIMESTAMP)
+
+
+def _is_bytes(node: exp.Expression) -> bool:
+    from sqlglot import exp
+
+    return (
+        not isinstance(node, exp.DataType | exp.Literal | exp.Identifier)
+        and node.type is not None
+        and node.type.this in (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
+    )
+
+
+def _wants_text(node: exp.Expression) -> bool:
+    """Return whether the parent of an expression takes text."""
+    from sqlglot import exp
+
+    parent = node.parent
+    if isinstance(parent, exp.Cast):
+        return bool(parent.is_type(*exp.DataType.TEXT_TYPES))
+    takers = (
+        exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.Upper,
+        exp.Lower, exp.Trim, exp.Split, exp.StrPosition, exp.JSONExtract, exp.JSONExtractScalar,
+        exp.StartsWith, exp.EndsWith, exp.Contains, exp.Initcap, exp.Decode, exp.Levenshtein,
+        exp.Substring, exp.Concat, exp.ConcatWs, exp.ParseJSON, exp.Replace, exp.Translate,
+    )  # fmt: skip
+    return isinstance(parent, takers)
+
+
+def _beside_bytes(node: exp.Literal) -> bool:
+    """Return whether a text is compared with bytes."""
+    from sqlglot import exp
+
+    parent = node.parent
+    if isinstance(parent, exp.In):
+        return _is_bytes(parent.this)
+    if isinstance(parent, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.NullSafeEQ):
+        return _is_bytes(parent.right if parent.left is node else parent.left)
+    return False
+
+
+def _limited(tree: exp.Query, max_rows: int) -> exp.Query:
+    """Return the query with a limit that shows whether there are more rows than wanted."""
+    from sqlglot import exp
+
+    limit = tree.args.get("limit")
+    if limit is None:
+        return tree.limit(max_rows + 1, copy=False)
+    given = limit.expression if isinstance(limit, exp.Limit) else None
+    if isinstance(given, exp.Literal) and not given.is_string and int(given.this) > max_rows:
+        limit.set("expression", exp.Literal.number(max_rows + 1))
+    return tree

@@ -1,0 +1,122 @@
+"""The views as DuckDB reads them: Arrow streams of the columns that a query uses.
+
+Each scan of a view opens a stream of its own, and files are read while DuckDB asks for rows, so
+that no more than a few Arrow batches are in memory at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.analysis.columns import CHEAPEST, VIEWS, ViewColumn, arrow_schema
+from engine.analysis.local_plan import DUCKDB_TYPES, ViewScan
+from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
+from engine.analysis.pruning import bounds_of, within
+from engine.analysis.record_batches import view_batches
+from engine.analysis.splits import Split, whole_segments
+from engine.host.real import RealFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+#: The value of a column that is not used, for columns without null.
+_CONSTANTS = {"string": "''", "int": "0", "long": "0", "boolean": "false"}
+
+
+class LocalView:
+    """One view of some splits; every Arrow stream of it reads them from the beginning."""
+
+    def __init__(
+        self, view: str, columns: tuple[ViewColumn, ...], splits: list[Split], *, control: bool
+    ) -> None:
+        self._view = view
+        self._columns = columns
+        self._splits = splits
+        self._control = control
+        self._schema = arrow_schema(columns, zone=None)
+        #: What ended a stream of this view, None unless one failed.
+        self.failure: Exception | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a new stream, by Arrow's protocol of capsules."""
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        files = RealFiles()
+        try:
+            for split in self._splits:
+                for batch in view_batches(
+                    files, self._view, self._columns, split, control=self._control
+                ):
+                    yield batch.cast(self._schema)
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+def add_view(
+    connection: DuckDBPyConnection, view: str, scan: ViewScan, splits: list[Split], *, control: bool
+) -> LocalView:
+    """Have DuckDB read a view's used columns under its name; the others are constants."""
+    names = scan.columns or {CHEAPEST[view]}
+    used = tuple(column for column in VIEWS[view] if column.name in names)
+    pieces = whole_segments(splits) if view == "segments" else splits
+    stream = LocalView(view, used, within(pieces, bounds_of(scan.conditions)), control=control)
+    source = f"kctl_{view}"
+    connection.register(source, stream)
+    selected = ", ".join(_selected(column, used) for column in VIEWS[view])
+    connection.execute(f'create temp view "{view}" as select {selected} from "{source}"')
+    return stream
+
+
+def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
+    """Return the SQL of a view's column: itself, or a constant that no operator refers to."""
+    if column in used:
+        return f'"{column.name}"'
+    value = "null" if column.nullable else _CONSTANTS[column.type]
+    return f'cast({value} as {DUCKDB_TYPES[column.type]}) as "{column.name}"'
+
+
+def add_functions(connection: DuckDBPyConnection) -> None:
+    """Give DuckDB what Spark's SQL has of bytes and it has not."""
+    connection.create_function(
+        TEXT_OF_BYTES, _unannotated(text_of_bytes), ["BLOB"], "VARCHAR", type="arrow"
+    )
+    connection.create_function(
+        CRC_OF_BYTES, _unannotated(crc_of_bytes), ["BLOB"], "BIGINT", type="arrow"
+    )
+
+
+def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., object]:
+    """Return a function without annotations: DuckDB evaluates them, and Arrow is not imported."""
+
+    def call(values: Any) -> Any:
+        return function(values)
+
+    call.__annotations__.clear()
+    return call
+
+
+def text_of_bytes(values: pa.Array) -> pa.Array:
+    """Return bytes as text, with U+FFFD in place of what is no UTF-8."""
+    import pyarrow as pa
+
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
+        return pa.array(texts, pa.string())
+
+
+def crc_of_bytes(values: pa.Array) -> pa.Array:
+    """Return the CRC-32 of each value."""
+    import pyarrow as pa
+
+    sums = [None if value is None else zlib.crc32(value) for value in values.to_pylist()]
+    return pa.array(sums, pa.int64())

@@ -1,0 +1,84 @@
+"""Statements that `spark-sql` answers, and what is refused before an engine starts.
+
+| statement | views |
+|---|---|
+| select, with, values, from, table | those that it uses, with the columns that it uses |
+| show, describe, explain | all, with all columns |
+| create, insert, set and all others that do something | refused |
+
+The first word is looked at here; the parser of the engine says of a statement that begins like a
+question whether it is one.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from engine.analysis.columns import VIEWS
+from engine.analysis.sql_text import without_texts
+from engine.analysis.table_values import Row
+from engine.errors import EngineError
+
+_ACTIONS = frozenset({
+    "add", "alter", "analyze", "cache", "call", "clear", "comment", "commit", "create",
+    "declare", "delete", "drop", "execute", "export", "grant", "import", "insert", "install",
+    "kill", "load", "lock", "merge", "msck", "optimize", "overwrite", "put", "reassign",
+    "refresh", "remove", "repair", "replace", "reset", "restore", "revoke", "rollback", "set",
+    "sync", "truncate", "uncache", "undrop", "unset", "update", "use", "vacuum",
+})  # fmt: skip
+#: Words of statements about the views and not about records.
+ABOUT_VIEWS = ("show", "describe", "desc", "explain")
+
+
+class QueryFailed(EngineError):
+    """An engine refused or could not finish a query."""
+
+    hint = (
+        "`describe records` shows the columns; the views are records, batches and segments, "
+        "and `show functions` lists what the engine's SQL has"
+    )
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the query failed: {reason}")
+        self.reason = reason
+
+
+class StatementRefused(EngineError):
+    """A statement is not a question."""
+
+    exit_code = 2
+    hint = "`kctl spark-export` writes Parquet for tables of your own; here one query is asked"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class QueryResult(NamedTuple):
+    """The rows of a query; `is_cut` says that there were more than asked for."""
+
+    columns: list[str]
+    rows: list[Row]
+    is_cut: bool
+
+
+def check_statement(query: str) -> str:
+    """Return the first word of a statement; raises StatementRefused for more than a question."""
+    text = without_texts(query).strip().rstrip("; \n\t")
+    word = next(iter(re.findall(r"[a-z]+", text.lower())), "")
+    if not word:
+        raise StatementRefused("there is no query")
+    if ";" in text:
+        raise StatementRefused("there are several statements; one query can be asked at a time")
+    if word in _ACTIONS:
+        raise StatementRefused(f"{word.upper()} is no question: log directories are only read")
+    return word
+
+
+def unknown_column(name: str) -> str:
+    """Return the line for a column that no view has, with the names most like it."""
+    names = sorted({column.name for columns in VIEWS.values() for column in columns})
+    alike = get_close_matches(name.rpartition(".")[2], names, n=3)
+    return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")
