@@ -450,10 +450,6 @@ JSON_DEPTH_MAX = 200
 # memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
 SPLIT_BYTES = 128 << 20
 
-# Up to this size of its segments one process answers a query sooner than Spark has started and read
-# them on a machine of a few cores.
-LOCAL_ENGINE_BYTES = 20 << 30
-
 # What the embedded SQL engine holds in memory before it writes to temporary files: beside two
 # Arrow batches a thread, far below the memory of a small machine.
 LOCAL_ENGINE_MEMORY_BYTES = 2 << 30
@@ -620,6 +616,10 @@ BROKER_LOG_LINES_SHOWN = 5
 PARTITIONS_NAMED_MAX = 20
 
 # -- kctl --------------------------------------------------------------------------------------
+
+# Up to this size of its segments one process answers a query sooner than Spark has started and read
+# them on a machine of a few cores.
+LOCAL_ENGINE_BYTES = 20 << 30
 
 # Mapping compiled code takes some ms: so many records take as long without it.
 BULK_RECORDS_MIN = 5_000

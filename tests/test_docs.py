@@ -40,7 +40,8 @@ def test_every_dependency_has_a_sentence() -> None:
         wanted += extra
     said = (ROOT / "docs" / "decisions" / "dependencies.md").read_text().lower()
     names = {re.split(r"[\[<>=~!]", text)[0].strip().lower() for text in wanted}
-    assert {name for name in names if f"| {name} |" not in said} == set()
+    own = str(project["name"])  # an extra may be made of another
+    assert {name for name in names - {own} if f"| {name} |" not in said} == set()
 
 
 def test_the_readme_shows_every_noun() -> None:

@@ -164,7 +164,12 @@ def spark_type(column: ViewColumn) -> str:
 
 
 def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
-    """Return the columns as Spark's schema text."""
+    """Return the columns as Spark's schema text, with what each is as its comment."""
     return ", ".join(
-        f"`{c.name}` {spark_type(c)}{'' if c.nullable else ' NOT NULL'}" for c in columns
+        f"`{c.name}` {spark_type(c)}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(c.doc)}"
+        for c in columns
     )
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

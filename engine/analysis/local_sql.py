@@ -10,22 +10,24 @@
 | bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
 | text compared with bytes | the text's bytes |
 | timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
+| `percentile` interpolates | `quantile_cont` |
 | `current_timestamp()` | the time at which the query was read |
 
 5. sqlglot writes DuckDB's SQL.
 
-Source: facts/spark.md §5. Differs: functions that DuckDB lacks are refused; dividing by 0 gives
-null.
+Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and those that give tables, are
+refused; dividing by 0 gives null.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.columns import VIEWS, spark_type
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column
+from engine.analysis.table_values import time_text
+from engine.host.real import RealClock
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 TEXT_OF_BYTES = "kctl_text"
 CRC_OF_BYTES = "kctl_crc32"
 
+#: Forms of a query that are read as a select.
 _TABLE_QUERY = re.compile(r"\s*table\s+(?=[\w`])", re.I)
+_VALUES_QUERY = re.compile(r"\s*(?=values\b)", re.I)
 
 
 class LocalQuery(NamedTuple):
@@ -73,26 +77,38 @@ def _parsed(query: str) -> exp.Query:
 
     import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import ParseError
+    from sqlglot.errors import ParseError, TokenError
 
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
-    query = _TABLE_QUERY.sub("select * from ", query, count=1)
+    for form in (_TABLE_QUERY, _VALUES_QUERY):
+        if form.match(query):
+            query = form.sub("select * from ", query, count=1)
     try:
-        (tree,) = sqlglot.parse(query, read="spark")
-    except ParseError as error:
+        statements = sqlglot.parse(_with_quoted_offsets(query), read="spark")
+    except (ParseError, TokenError) as error:
         raise QueryFailed(_parsing_failure(error)) from error
-    except ValueError as error:
-        raise StatementRefused(
-            "there are several statements; one can be asked at a time"
-        ) from error
-    if not isinstance(tree, exp.Query):
-        name = type(tree).__name__.upper()
+    (tree,) = statements  # `check_statement` refuses several.
+    writing = [n for n in tree.walk() if isinstance(n, exp.DML | exp.DDL | exp.Command)]
+    for node in [n for n in (*writing, tree) if not isinstance(n, exp.Query)]:
+        name = type(node).__name__.upper()
         raise StatementRefused(f"{name} is no question: log directories are only read")
-    for node in tree.walk():
-        if isinstance(node, exp.DML | exp.DDL) and not isinstance(node, exp.Query):
-            name = type(node).__name__.upper()
-            raise StatementRefused(f"{name} is no question: log directories are only read")
     return tree
+
+
+def _with_quoted_offsets(query: str) -> str:
+    """Return a query whose columns named `offset` are quoted: sqlglot takes some for the clause."""
+    from sqlglot.dialects import Spark
+    from sqlglot.tokens import TokenType
+
+    tokens = Spark().tokenize(query)
+    parts: list[str] = []
+    position = 0
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        is_clause = following is not None and following.token_type is TokenType.NUMBER
+        if token.token_type is TokenType.OFFSET and not is_clause:
+            parts += (query[position : token.start], "`", query[token.start : token.end + 1], "`")
+            position = token.end + 1
+    return "".join((*parts, query[position:]))
 
 
 def _parsing_failure(error: Exception) -> str:
@@ -174,6 +190,8 @@ def _result_names(written: list[str | None], tree: exp.Query) -> list[str]:
         return [name or "" for name in written]
     names = {c.name.lower(): c.name for columns in VIEWS.values() for c in columns}
     names |= {name.lower(): name for name in written if name is not None}
+    # Rows of constants have no names; Spark gives them some.
+    names |= {f"_col_{number}": f"col{number + 1}" for number in range(len(expanded))}
     return [names.get(name.lower(), name) for name in expanded]
 
 
@@ -191,6 +209,10 @@ def _replace_differences(tree: exp.Query) -> None:
             node.replace(_timestamp_now())
         elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
             node.set("this", CRC_OF_BYTES)
+        elif isinstance(node, exp.Quantile):
+            value = exp.cast(node.this.copy(), exp.DataType.Type.DOUBLE)
+            share = node.args["quantile"].copy()
+            node.replace(exp.Anonymous(this="quantile_cont", expressions=[value, share]))
         elif isinstance(node, exp.Length) and _is_bytes(node.this):
             node.replace(exp.Anonymous(this="octet_length", expressions=[node.this.copy()]))
         elif _is_bytes(node) and _wants_text(node):
@@ -202,7 +224,7 @@ def _replace_differences(tree: exp.Query) -> None:
 def _timestamp_now() -> exp.Expression:
     from sqlglot import exp
 
-    now = datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" ")
+    now = time_text(RealClock().wall_ms() * 1000).removesuffix("+00:00")
     return exp.cast(exp.Literal.string(now), exp.DataType.Type.TIMESTAMP)
 
 

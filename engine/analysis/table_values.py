@@ -53,6 +53,8 @@ def plain_rows(table: pa.Table) -> list[Row]:
 def _values(array: pa.Array) -> list[Any]:
     import pyarrow as pa
 
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return _texts(array)
     try:
         return list(array.to_pylist())
     except (OverflowError, ValueError):
@@ -61,6 +63,17 @@ def _values(array: pa.Array) -> list[Any]:
             if pa.types.is_nested(array.type)
             else _times(array)
         )
+
+
+def _texts(array: pa.Array) -> list[str | None]:
+    """Return texts; Spark makes some of any bytes, and those that are no UTF-8 show where."""
+    import pyarrow as pa
+
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError:
+        contents = array.cast(pa.large_binary()).to_pylist()
+        return [None if text is None else text.decode("utf-8", "replace") for text in contents]
 
 
 def _value(scalar: pa.Scalar) -> Any:
