@@ -29,7 +29,7 @@ from tests.perf.request_cost import exchange, produce_frame
 
 _FEW, _MANY = 1000, 5000
 #: Size of the batch, and how many requests are sent ahead.
-_CASES = [(180, 1), (1_024, 1), (16_384, 1), (16_384, 5), (100_000, 1)]
+_CASES = [(180, 1), (180, 16), (1_024, 1), (16_384, 1), (16_384, 5), (100_000, 1)]
 
 
 class _Run:
