@@ -8,8 +8,7 @@ fast path ─ may_take_fast_path ─ no: the path above
 ```
 
 `Session.may_take_fast_path` says that nothing of this can deny or delay anything to a client, so
-that nobody has to ask. It is found out once for a session, and again when `Admission.change` was
-called: live connections notice by the epoch.
+that nobody has to ask. It is found out once for a session, and again by `Admission.change`.
 
 Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request, here it is asked for before.
@@ -20,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from engine.errors import ApiError
 from engine.kafka_errors import (
@@ -98,12 +98,12 @@ class Session:
     """What is known of one connection; lives as long as it does."""
 
     __slots__ = (
-        "_admission_epoch",
-        "_may_take_fast_path",
+        "__weakref__",
         "admission",
         "client_software_name",
         "client_software_version",
         "listener",
+        "may_take_fast_path",
         "parked",
         "peer",
         "principal",
@@ -118,16 +118,9 @@ class Session:
         self.client_software_version = "unknown"
         #: What is kept between two of its requests, with what ends that.
         self.parked: dict[object, Callable[[], None]] = {}
-        self._admission_epoch = -1
-        self._may_take_fast_path = False
-
-    @property
-    def may_take_fast_path(self) -> bool:
-        """Return whether nothing can be denied or delayed to this client."""
-        if self._admission_epoch != self.admission.epoch:
-            self._admission_epoch = self.admission.epoch
-            self._may_take_fast_path = self.admission.is_open_to(self)
-        return self._may_take_fast_path
+        #: Whether nothing can be denied or delayed to this client; set by its admission.
+        self.may_take_fast_path = False
+        admission.begin(self)
 
     def end(self) -> None:
         """Give up what is parked: the connection is gone."""
@@ -246,8 +239,12 @@ class Admission:
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
-        #: How often the rules have changed.
-        self.epoch = 0
+        self._sessions: WeakKeyDictionary[Session, None] = WeakKeyDictionary()
+
+    def begin(self, session: Session) -> None:
+        """Look whether a session may take fast paths, now and after each change."""
+        self._sessions[session] = None
+        session.may_take_fast_path = self.is_open_to(session)
 
     def change(
         self,
@@ -259,7 +256,8 @@ class Admission:
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
-        self.epoch += 1
+        for session in self._sessions:
+            session.may_take_fast_path = self.is_open_to(session)
 
     def is_open_to(self, session: Session) -> bool:
         """Return whether nothing can be denied or delayed to a client."""
