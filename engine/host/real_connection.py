@@ -31,7 +31,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Protocol
 
 from engine.host.event_loop import EventLoop
@@ -241,11 +241,13 @@ class RealConnection:
         Returns the start of the first frame that was not passed on.
         """
         position = 0
-        start = 4
-        left = FRAMES_PER_TURN_MAX
         longest = self._origin.limits.frame_bytes_max
-        on_frame = self.on_frame
-        while start <= size and not self._pauses and not self.is_closed:
+        on_frame, now_ms = self.on_frame, self._network.clock.monotonic_ms
+        over_ms = began_ms + TURN_MS_MAX
+        for passed_on in count():
+            start = position + 4
+            if start > size or self._pauses or self.is_closed:
+                break
             (length,) = _length_at(buffer, position)
             if not 0 <= length <= longest:
                 self.refuse(f"a frame of {length} bytes")
@@ -253,14 +255,11 @@ class RealConnection:
             end = start + length
             if end > size:
                 break
+            if passed_on and (passed_on == FRAMES_PER_TURN_MAX or now_ms() >= over_ms):
+                self._stand_in_line()
+                break
             on_frame(buffer[start:end])
             position = end
-            start = end + 4
-            if start <= size:
-                left -= 1
-                if not left or self._network.clock.monotonic_ms() - began_ms >= TURN_MS_MAX:
-                    self._stand_in_line()
-                    break
         return position
 
     def _stand_in_line(self) -> None:
