@@ -48,15 +48,15 @@ class FastProduce:
         if request is None:
             return None
         version, correlation_id, head, records = request
-        client_id, acks, timeout_ms, topic_partition, _, _, _ = head
+        topic_partition = head.topic_partition
         if not self._is_known(topic_partition):
             return None
         appended = self._append_fast(
             topic_partition,
             records,
-            acks,
-            timeout_ms,
-            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
+            head.acks,
+            head.timeout_ms,
+            is_internal_allowed=head.client_id == ADMIN_CLIENT_ID,
         )
         if appended is None:
             return None

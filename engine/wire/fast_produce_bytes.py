@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct as Format
-from typing import Final, NamedTuple
+from typing import Final
 
 from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
@@ -39,10 +40,13 @@ _AROUND_NAME_BYTES: Final = 13
 #: The counts of tags of partition, topic and request.
 _TAGS: Final = Format(">HB").unpack_from
 _NO_TAGS: Final = (0, 0)
+#: The partition's index in the response, and its error.
+_NO_ERROR: Final = Format(">ih").pack
 _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
-class ProduceHead(NamedTuple):
+@dataclass(slots=True)
+class ProduceHead:
     """A request without its records, and what stands around the numbers of its response."""
 
     client_id: str
@@ -55,8 +59,7 @@ class ProduceHead(NamedTuple):
 
     def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
         """Return the response's frame, without an error: `encode_produce_response_fast`."""
-        _, _, _, (_, index), pack, before, behind = self
-        return pack(correlation_id, before, index, 0, *offsets, behind)
+        return self.pack(correlation_id, self.before, *offsets, self.behind)
 
 
 def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
@@ -107,7 +110,7 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
     acks, timeout_ms, topic, index = named
     before, behind = around_numbers(version, topic)
     # The response's header ends in a count of tags.
-    before = b"\x00" + before
-    pack = Format(f">i{len(before)}sihqqq{len(behind)}s").pack
+    before = b"\x00" + before + _NO_ERROR(index, 0)
+    pack = Format(f">i{len(before)}sqqq{len(behind)}s").pack
     topic_partition = TopicPartition(topic, index)
     return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, before, behind)
