@@ -118,12 +118,11 @@ class RealFile:
         try:
             if len(buffers) == 1:
                 # The common case. The rest of a short write takes the general path.
-                content = memoryview(buffers[0])
-                position += os.pwrite(self._descriptor, content, start)
-                if position - start == content.nbytes:
-                    self._end_bytes = position
+                (content,) = buffers
+                written = os.pwrite(self._descriptor, content, start)
+                if written == len(content):
+                    self._end_bytes = start + written
                     return start
-                position = start
             for first in range(0, len(buffers), IOV_BUFFERS_MAX):
                 position = self._write_all(buffers[first : first + IOV_BUFFERS_MAX], position)
         except OSError as error:
