@@ -64,7 +64,7 @@ class FastProduce:
             return self._later(appended, request, session)
         error, base_offset, append_time_ms, log_start = appended
         if error is None:
-            return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+            return head.answer(correlation_id, base_offset, append_time_ms, log_start)
         return self._refused(session, version, correlation_id, head, appended)
 
     def _later(
@@ -77,7 +77,7 @@ class FastProduce:
             result = results[head.topic_partition]
             error, base_offset, append_time_ms, log_start = result
             if error is None:
-                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+                return head.answer(correlation_id, base_offset, append_time_ms, log_start)
             return self._refused(session, version, correlation_id, head, result)
 
         return appended.then(response)

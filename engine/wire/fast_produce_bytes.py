@@ -57,9 +57,12 @@ class ProduceHead:
     before: bytes
     behind: bytes
 
-    def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
+    def answer(
+        self, correlation_id: int, base_offset: int, append_time_ms: int, log_start: int
+    ) -> bytes:
         """Return the response's frame, without an error: `encode_produce_response_fast`."""
-        return self.pack(correlation_id, self.before, *offsets, self.behind)
+        before, behind = self.before, self.behind
+        return self.pack(correlation_id, before, base_offset, append_time_ms, log_start, behind)
 
 
 def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:

@@ -125,4 +125,4 @@ def test_its_answer_is_that_of_the_way_around(version: int) -> None:
     expected = response_header_bytes(_KEY, version, 77) + encode_produce_response_fast(
         version, "t", 3, offsets
     )
-    assert expected == found[2].answer(77, offsets)
+    assert expected == found[2].answer(77, *offsets)
