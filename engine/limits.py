@@ -142,6 +142,9 @@ LINK_RETRANSMISSIONS_MAX = 15
 
 # -- native ------------------------------------------------------------------------------------
 
+# Mapping compiled code takes some ms: so many records take as long without it.
+BULK_RECORDS_MIN = 5_000
+
 # Up to this many bytes a copy is made sooner than ctypes has a pointer into a buffer (0.4 µs).
 COPIED_FOR_A_CALL_BYTES_MAX = 4096
 
@@ -620,9 +623,6 @@ PARTITIONS_NAMED_MAX = 20
 # Up to this size of its segments one process answers a query sooner than Spark has started and read
 # them on a machine of a few cores.
 LOCAL_ENGINE_BYTES = 20 << 30
-
-# Mapping compiled code takes some ms: so many records take as long without it.
-BULK_RECORDS_MIN = 5_000
 
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.

@@ -17,9 +17,14 @@ from engine.analysis.table_values import Row
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
+from engine.native.bulk_reading import BulkReading
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+#: What this process has read: compiled code is taken up once that is much.
+_READING = BulkReading()
 
 
 class SplitRecords:
@@ -50,14 +55,14 @@ class SplitRecords:
                 transactional = batch.is_transactional and not batch.is_control
                 if hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional):
                     continue
+                _READING.count(batch.record_count or 0)
                 try:
                     columns.add(position, batch)
                 except CorruptRecord as error:
                     reader.note(position, batch.size_bytes, "bad_records", str(error))
                 if columns.is_full:
-                    yield columns.take()
-            if columns.row_count:
-                yield columns.take()
+                    yield from columns.take()
+            yield from columns.take()
         self.problems += reader.problems
         self.spans.append(reader.span)
         self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)

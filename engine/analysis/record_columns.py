@@ -4,13 +4,15 @@ what follows from keys and values is computed by Arrow for all rows at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.analysis.columns import ViewColumn
+from engine.analysis.record_blocks import RecordBlocks
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamps_of
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
+from engine.records.batch import BatchView
 from engine.records.crc import crc32c
 from engine.records.record import Header, Record
 from engine.records.view import RecordBatch
@@ -58,7 +60,10 @@ def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
 
 
 class RecordColumns:
-    """Collects records of one split until they make an Arrow batch."""
+    """Collects records of one split until they make an Arrow batch.
+
+    Batches on the fast path of compiled code are collected as blocks (`record_blocks.py`).
+    """
 
     def __init__(self, columns: tuple[ViewColumn, ...], schema: pa.Schema, split: Split) -> None:
         self._schema = schema
@@ -68,20 +73,42 @@ class RecordColumns:
         if "is_tombstone" in self._names:
             needed.add("key")
         self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
-        self.row_count = 0
+        self._list_count = 0
         self._size_bytes = 0
+        self._blocks = RecordBlocks(self._names, schema, split)
+        #: What was collected before the other way took over; all earlier than what is collected.
+        self._parts: list[pa.RecordBatch] = []
+
+    @property
+    def row_count(self) -> int:
+        """Return how many rows are collected."""
+        taken: int = sum(part.num_rows for part in self._parts)
+        return taken + self._list_count + self._blocks.row_count
 
     @property
     def is_full(self) -> bool:
         """Return whether it is time to take the rows."""
-        return self._size_bytes >= ARROW_BATCH_BYTES or self.row_count >= ARROW_BATCH_RECORDS_MAX
+        if self._parts:
+            return True
+        size_bytes = self._size_bytes + self._blocks.size_bytes
+        return size_bytes >= ARROW_BATCH_BYTES or self.row_count >= ARROW_BATCH_RECORDS_MAX
 
     def add(self, position: int, batch: RecordBatch) -> int:
         """Take the records of a batch that a consumer is given; returns how many.
 
         Raises CorruptRecord, with nothing taken, when they do not hold.
         """
-        records = batch.read_records()
+        if isinstance(batch, BatchView) and batch.record_count:
+            opened = batch.opened()
+            if self._blocks.add(position, batch, opened):
+                if self._list_count:
+                    self._parts.append(self._take_lists())
+                return batch.record_count
+            records = batch.records_in(opened)
+        else:
+            records = batch.read_records()
+        if self._blocks.row_count:
+            self._parts.append(self._blocks.take())
         start = self._split.log_start_offset
         if records and records[0].offset < start:
             records = [record for record in records if record.offset >= start]
@@ -102,7 +129,7 @@ class RecordColumns:
                 column.extend(map(int, kinds))
             else:
                 column.extend([self._constant(name, position, batch, records)] * len(records))
-        self.row_count += len(records)
+        self._list_count += len(records)
         # The batch's own size stands for keys and values that were compressed in it, too.
         self._size_bytes += max(batch.size_bytes, sum(len(v) for v in values if v)) + 64 * len(
             records
@@ -123,8 +150,16 @@ class RecordColumns:
             return batch.base_offset if batch.magic >= 2 else records[0].offset
         return _OF_BATCH[name](batch)
 
-    def take(self) -> pa.RecordBatch:
-        """Return the collected rows as a pyarrow record batch, and start again."""
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Yield the collected rows as pyarrow record batches, and start again."""
+        parts, self._parts = self._parts, []
+        yield from parts
+        if self._blocks.row_count:
+            yield self._blocks.take()
+        if self._list_count:
+            yield self._take_lists()
+
+    def _take_lists(self) -> pa.RecordBatch:
         import pyarrow as pa
 
         types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}
@@ -133,7 +168,7 @@ class RecordColumns:
         arrays = [self._array(field, plain) for field in self._schema]
         for column in self._lists.values():
             column.clear()
-        self.row_count = self._size_bytes = 0
+        self._list_count = self._size_bytes = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: pa.Field, plain: Row) -> pa.Array:

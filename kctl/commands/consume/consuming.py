@@ -18,7 +18,7 @@ from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.asking import report_error, say
-from kctl.bulk_reading import BulkReading
+from engine.native.bulk_reading import BulkReading
 from kctl.connect import ClusterOptions, connect
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts

@@ -97,7 +97,7 @@ class DumpPlan:
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.rows import RowDump
-        from kctl.bulk_reading import BulkReading
+        from engine.native.bulk_reading import BulkReading
         from kctl.render import Column, RowWriter
 
         dump = RowDump(self._files, options, headers_only=self._given["headers_only"])
