@@ -205,8 +205,12 @@ class _Columns:
             return self._contents(_VALUE_START, _VALUE_END)
         if name == "schema_id":
             return self._schema_ids(kind)
-        values = self._contents(_VALUE_START, _VALUE_END).to_pylist()
-        return pa.array([None if v is None else crc32c(v) for v in values], kind)
+        content = memoryview(self._content)
+        starts, ends = self._numbers[:, _VALUE_START], self._numbers[:, _VALUE_END]
+        places = zip((starts + self._starts).tolist(), (ends - starts).tolist(), strict=True)
+        is_null = ends < 0
+        sums = [crc32c(content[start : start + size]) for start, size in places]
+        return pa.array(sums, kind, mask=is_null if is_null.any() else None)
 
     def _contents(self, start: int, end: int) -> pa.Array:
         """Return keys or values: every other element of an array of all that is in the blocks."""
