@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 from engine.config.key import ConfigKey, UpdateMode, broker_keys
@@ -115,9 +116,8 @@ class BrokerSettings:
 
     def value(self, name: str) -> ConfigValue:
         """Return the value of one of the table's keys, or its default; raises ConfigError."""
-        key = broker_keys()[name]
         text = self.set_text(name)
-        return parse_value(key, key.default if text is None else text)
+        return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:
         """Return all places where a setting has a value, the one that counts first.
@@ -179,6 +179,13 @@ def _default_text(key: ConfigKey | None) -> str | None:
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         return None
     return key.default
+
+
+@cache
+def _default_value(name: str) -> ConfigValue:
+    """Return the value of a key that nobody set; raises ConfigError."""
+    key = broker_keys()[name]
+    return parse_value(key, key.default)
 
 
 def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:

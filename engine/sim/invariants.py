@@ -237,7 +237,8 @@ class Invariants:
                 seen[key] = changed = _Seen._make(now)
                 if self.topics.is_of(key, log.topic_id):
                     is_same = before is not None and before.partition is partition
-                    self._replica_changed(node, partition, before if is_same else None, changed)
+                    with node.disk.files.works_meanwhile():
+                        self._replica_changed(node, partition, before if is_same else None, changed)
         if len(partitions) != len(seen):
             for key in [key for key in seen if key not in partitions]:
                 del seen[key]

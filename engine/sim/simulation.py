@@ -16,7 +16,7 @@ import gc
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
@@ -54,6 +54,9 @@ _LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
+#: The first collection runs the `finally` blocks of coroutines, and spares what these may have
+#: kept alive; those may let others go in turn.
+_COLLECTIONS = 3
 
 
 class RunResult(NamedTuple):
@@ -80,7 +83,8 @@ class Simulation:
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
-        self._nodes_by_machine: dict[str, SimulatedBroker] = {}
+        #: The brokers of a machine's process, which may call each other.
+        self._nodes_by_machine: dict[str, list[SimulatedBroker]] = {}
         rules = Rules(
             plan.min_isr,
             plan.is_unclean_allowed,
@@ -97,8 +101,8 @@ class Simulation:
         self.consumers: list[SimulatedConsumer] = []
         for broker_ids in plan.processes:
             process = BrokerProcess(encodes_local_messages=plan.encodes_local_messages)
-            for broker_id in broker_ids:
-                self._add_node(broker_id, process)
+            nodes = [self._add_node(broker_id, process) for broker_id in broker_ids]
+            self._nodes_by_machine.update({node.name: nodes for node in nodes})
         self._client_machine = self._machine("clients")
         self._client_timers = self._client_machine.start()
         self.operator = Operator(
@@ -124,7 +128,7 @@ class Simulation:
         machine = self.network.machines[name] = Machine(name, self.loop, self)
         return machine
 
-    def _add_node(self, broker_id: int, process: BrokerProcess) -> None:
+    def _add_node(self, broker_id: int, process: BrokerProcess) -> SimulatedBroker:
         machine = self._machine(f"b{broker_id}")
         settings = {
             **dict(self.plan.settings),
@@ -142,7 +146,7 @@ class Simulation:
             events=self,
             process=process,
         )
-        self._nodes_by_machine[machine.name] = node
+        return node
 
     def _client(self, name: str) -> ClusterLinks:
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
@@ -163,20 +167,21 @@ class Simulation:
     def ran(self, machine: Machine) -> None:
         """Look at a broker after each of its callbacks, and at those that it may have called."""
         self.invariants.now_ms = self.loop.now_ms
-        node = self._nodes_by_machine.get(machine.name)
-        if node is None:
-            return
-        nodes = [self.nodes[member.broker_id] for member in node.process.nodes]
-        stopped = next((n for n in nodes if n.disk.files.has_stopped or n.disk.loses_power), None)
-        for member in nodes:
-            with member.disk.files.works_meanwhile():
-                if stopped is not None:
-                    member.disk.go_on()
-                    self.invariants.look_amid(member)
-                elif member.broker is not None:
-                    self.invariants.look_at(member)
-        if stopped is not None:
-            self.injector.disk_stopped(stopped)
+        nodes = self._nodes_by_machine.get(machine.name, ())
+        for node in nodes:
+            if node.disk.files.has_stopped or node.disk.loses_power:
+                self._disk_stopped(node, nodes)
+                return
+        for node in nodes:
+            if node.broker is not None:
+                self.invariants.look_at(node)
+
+    def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
+        for node in nodes:
+            with node.disk.files.works_meanwhile():
+                node.disk.go_on()
+                self.invariants.look_amid(node)
+        self.injector.disk_stopped(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Note an exception that nobody caught."""
@@ -396,7 +401,8 @@ def buried_quietly() -> Iterator[None]:
         yield
     finally:
         logging.disable(logging.CRITICAL)
-        gc.collect()
+        for _ in range(_COLLECTIONS):
+            gc.collect()
         gc.unfreeze()
         logging.disable(disabled_level)
         sys.unraisablehook = hook

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
@@ -71,6 +73,25 @@ def test_what_a_run_leaves_logs_nothing_as_it_is_collected(
     assert caplog.records == []
     logging.getLogger("engine").error("told again")
     assert [record.message for record in caplog.records] == ["told again"]
+
+
+def test_what_is_made_as_a_run_is_collected_is_collected_with_it() -> None:
+    class Process:
+        """What its generator holds, and what it holds in its turn."""
+
+        def __init__(self) -> None:
+            self.held: list[object] = [self._run()]
+            next(cast(Iterator[None], self.held[0]))
+
+        def _run(self) -> Iterator[None]:
+            try:
+                yield
+            finally:
+                self.held.append([self])
+
+    with buried_quietly():
+        Process()
+    assert [None for found in gc.get_objects() if isinstance(found, Process)] == []
 
 
 def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
