@@ -222,6 +222,14 @@ class History:
         if self.keys is not None:
             self.keys.cut(loss.first)
 
+    def begin_behind(self, log_start_offset: int) -> None:
+        """Take note of a leader after a loss whose log begins behind all that is committed.
+
+        It was out of sync, and has deleted by age what others had: nothing is left in between.
+        """
+        if log_start_offset > self.committed_end:
+            self.start = self.committed_end = log_start_offset
+
     def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
         """Take note of what a leader of an epoch before a loss commits behind it."""
         self.losses.append(loss)

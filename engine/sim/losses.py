@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
-from engine.sim.histories import Fork, History, Loss
+from engine.sim.histories import Fork, History, Loss, LossyReplica
 from engine.sim.logs import content_batches
 from engine.sim.node import SimulatedBroker
 from engine.sim.topics import Topics
@@ -159,7 +159,11 @@ class LossRules:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
             # From now on others are held to what this one has.
             history.lossy.pop(partition.broker_id, None)
+        if awaited is not None and awaited.is_rewriting and (is_current or lossy is not None):
+            self._fork(history, partition.topic_partition, lossy, first)
         if first is None or (awaited is not None and not is_current):
+            if is_current and awaited is not None:
+                history.begin_behind(partition.log.log_start_offset)
             return ""
         kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
         is_kept = lossy is not None and first < min(kept_end, end)
@@ -172,14 +176,27 @@ class LossRules:
                 or f"has not what is committed at {first}, ends at {log_end} of {end}"
             )
         loss = Loss(first, max(first, history.committed_end), awaited.reason, now_ms)
-        if awaited.is_rewriting:
-            ends = (self._end_of(broker_id, partition.topic_partition) for broker_id in self._nodes)
-            reached = [found.log_end_offset for found in ends if found is not None]
-            before = 0 if lossy is None else lossy.end_before
-            history.forks.append(Fork(first, max(loss.end, before, *reached)))
         history.lose(loss, partition.leader_epoch)
+        history.begin_behind(partition.log.log_start_offset)
         self.on_loss(partition.topic_partition, loss)
         return ""
+
+    def _fork(
+        self, history: History, key: TopicPartition, lossy: LossyReplica | None, first: int | None
+    ) -> None:
+        """Take note of offsets that others have, and a leader writes again in their epoch.
+
+        `first` is what it lacks of what is committed; others may have more, which is not.
+        """
+        firsts = [] if first is None else [first]
+        if lossy is not None and lossy.kept_end is not None:
+            firsts.append(lossy.kept_end)
+        ends = (self._end_of(broker_id, key) for broker_id in self._nodes)
+        reached = [found.log_end_offset for found in ends if found is not None]
+        before = 0 if lossy is None else lossy.end_before
+        end = max(history.committed_end, before, *reached)
+        if firsts and min(firsts) < end:
+            history.forks.append(Fork(min(firsts), end))
 
     def led_of_before(
         self, history: History, partition: Partition, start: int, end: int, now_ms: int

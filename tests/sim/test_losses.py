@@ -48,7 +48,8 @@ class Cluster:
     def replica(self, *offsets: int) -> Any:
         """Return the replica of broker 1 with a log of these offsets."""
         self._content = log_of(*offsets)
-        log = SimpleNamespace(log_end_offset=offsets[-1] + 1 if offsets else 0)
+        end = offsets[-1] + 1 if offsets else 0
+        log = SimpleNamespace(log_start_offset=min(offsets, default=0), log_end_offset=end)
         return SimpleNamespace(broker_id=1, topic_partition=T0, leader_epoch=EPOCH, log=log)
 
     def lead(self, *offsets: int) -> str:
@@ -164,6 +165,34 @@ def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
     assert cluster.history.is_forked(COUNT + 1, COUNT + 2)
     assert not cluster.history.is_forked(COUNT + 2, COUNT + 9)
     assert not cluster.history.is_forked(0, 7)
+
+
+@pytest.mark.parametrize(("epoch", "is_awaited"), [(EPOCH, False), (EPOCH - 1, True)])
+def test_where_others_have_more_than_is_committed_they_differ_from_a_leader_that_lost_it(
+    cluster: Cluster, epoch: int, is_awaited: bool
+) -> None:
+    # It may go on in the epoch that it had before it hears of the next one.
+    cluster.ends[1] = COUNT + 1
+    cluster.rules.lost_writes(1)
+    cluster.history.awaited = Awaited("a reason", is_rewriting=True)
+    replica = cluster.replica(*range(COUNT))
+    replica.leader_epoch = epoch
+    cluster.rules.replica_changed(cluster.history, replica, 0)
+    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    assert [Fork(COUNT, COUNT + 2)] == cluster.history.forks
+    assert (is_awaited, []) == (cluster.history.awaited is not None, cluster.history.losses)
+
+
+@pytest.mark.parametrize("lost_from", [None, COUNT - 1])
+def test_a_leader_out_of_sync_may_begin_behind_what_is_committed(
+    cluster: Cluster, lost_from: int | None
+) -> None:
+    # It deleted by age what others had, and these lost to another what is in its log.
+    cluster.history.awaited = Awaited("a reason", is_unclean=True)
+    cluster.history.start = COUNT if lost_from is None else lost_from
+    assert "" == cluster.lead(COUNT + 2)
+    assert (COUNT + 2, COUNT + 2) == (cluster.history.start, cluster.history.committed_end)
+    assert cluster.lost == ([] if lost_from is None else [(lost_from, COUNT)])
 
 
 @pytest.mark.parametrize(("seen_count", "is_lost"), [(0, True), (1, False)])
