@@ -81,7 +81,11 @@ def find_timestamp(
 def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
     """Return the first batch from a position on that ends at or behind `offset`, by headers alone.
 
-    None without one before the position `end`. Raises CorruptRecord for a size that is none.
+    None without one before the position `end`, which is that of the segment. Raises CorruptRecord
+    for a size that is none, and for a batch that reaches past the end.
+
+    Differs: Kafka's FileLogInputStream takes such a batch for the end of the segment. A reader then
+    gets nothing, or the next segment's records, without an error.
     """
     chunk, chunk_at = b"", 0
     while position < end - PROLOGUE_BYTES:
@@ -99,9 +103,17 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
         last = base
         if magic >= MAGIC and at + HEADER_UP_TO_DELTA_BYTES <= len(chunk):
             last += read_last_offset_delta(chunk, at)
+        following = position + length + LENGTH_OVERHEAD_BYTES
+        if following > end:
+            raise CorruptRecord(
+                f"a batch of at most {end - position} bytes",
+                following - position,
+                path=file.path,
+                position=position,
+            )
         if last >= offset:
-            return BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, last)
-        position += length + LENGTH_OVERHEAD_BYTES
+            return BatchPlace(position, following - position, last)
+        position = following
     return None
 
 

@@ -171,6 +171,18 @@ def test_damage_on_the_way_is_told() -> None:
         found.translate(105)
 
 
+@pytest.mark.parametrize("offset", [100, 101, 109])
+def test_a_batch_that_reaches_past_the_end_of_its_segment_is_damage(offset: int) -> None:
+    files, found = segment()
+    size = add(found, 100)
+    add(found, 101)
+    length = (3 * size).to_bytes(4, "big")
+    files.open(found.path(FileKind.LOG), write=True).write_at(8, length)
+    with pytest.raises(CorruptRecord) as caught:
+        found.translate(offset)
+    assert (found.path(FileKind.LOG), 0) == (caught.value.path, caught.value.position)
+
+
 def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
     files, found = segment()
     sizes = [add(found, 100 + 2 * n, 2, NOW_MS + 10 * n) for n in range(6)]

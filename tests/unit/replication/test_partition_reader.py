@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import ManualClock
+from engine.kafka_errors import CORRUPT_MESSAGE
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.replication.delayed_fetch import FetchResults
@@ -21,20 +22,21 @@ from tests.unit.replication.replicas import (
     state,
 )
 
+SHORT = sent()
 LARGE = sent(value=b"v" * 3 * SENDFILE_BYTES_MIN)
 
 
 class Reading:
     """Broker 1 leads a throttled partition of brokers 1, 0 and 3, which has a large record."""
 
-    def __init__(self, bound_per_s: int = 1 << 40) -> None:
+    def __init__(self, bound_per_s: int = 1 << 40, records: memoryview = LARGE) -> None:
         clock = ManualClock()
         self.quota = quota_of(clock, [PARTITION], bound_per_s)
         self.manager = ReplicaManager(clock, ports_of(leader_quota=self.quota))
         self.partition = partition_of(clock, log_config=LogConfig())
         self.partition.become_leader(state((1,), replicas=(1, 0, 3)))
         self.manager.add(self.partition)
-        self.partition.append(memoryview(bytearray(LARGE)), 1)
+        self.partition.append(memoryview(bytearray(records)), 1)
 
     def read(self, params: FetchParams, count: int = 1) -> FetchResults:
         specs = [(PARTITION, FetchSpec(0, 1 << 30))] * count
@@ -87,3 +89,29 @@ def test_a_follower_in_sync_is_counted_and_not_throttled() -> None:
     sizes = [result.size_bytes for _ in range(2) for _, result in reading.read(follower)]
     assert [len(LARGE)] * 2 == sizes
     assert reading.quota.is_exceeded
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("params", [CONSUMER, FOLLOWER._replace(replica_id=3)])
+def test_a_read_at_a_batch_that_reaches_past_its_segment_is_answered_with_its_damage(
+    offset: int, rolled: bool, params: FetchParams
+) -> None:
+    reading = Reading(records=SHORT)
+    for _ in range(2):
+        reading.partition.append(memoryview(bytearray(SHORT)), 1)
+    log = reading.partition.log
+    if rolled:
+        log.roll(0, log.log_end_offset)
+        reading.partition.append(memoryview(bytearray(SHORT)), 1)
+    reading.partition.high_watermark = log.log_end_offset
+    first = log.segments.floor(0)
+    assert first is not None
+    # The length of the first batch, behind its base offset.
+    first.file.write_at(8, (1 << 20).to_bytes(4, "big"))
+    specs = [(PARTITION, FetchSpec(offset, 1 << 30))]
+    results = reading.manager.fetch(params._replace(max_wait_ms=0), specs)
+    assert isinstance(results, list)
+    ((_, result),) = results
+    assert result.error is not None
+    assert CORRUPT_MESSAGE == result.error.code
