@@ -40,6 +40,7 @@ from engine.log.log_flush import LogFlush
 from engine.log.log_messages import LogMessages, LogStartReason
 from engine.log.log_truncation import LogTruncation
 from engine.log.log_types import (
+    EPOCH_MAX,
     AppendInfo,
     FetchSlice,
     OffsetAndTimestamp,
@@ -297,24 +298,31 @@ class LocalLog:
         start, append_time_ms = self.log_start_offset, taken.log_append_time_ms
         return AppendInfo(first, last, largest_ms, append_time_ms, start, size, leader_epoch)
 
-    def append_as_follower(self, batches: memoryview, now_ms: int) -> AppendInfo:
+    def append_as_follower(
+        self, batches: memoryview, now_ms: int, leader_epoch: int = EPOCH_MAX
+    ) -> AppendInfo:
         """Append what a leader sent, as it is; a last batch that is cut short is left out.
 
-        Errors: CorruptMessage for a wrong checksum, UnexpectedAppendOffset for offsets that do
-        not rise from the log's end on; nothing is written then.
+        Batches of a later epoch than the leader's, and all behind them, are left out too. Errors:
+        those of `replica_chunks`; nothing is written then.
         """
-        info = self.append_as_follower_fast(batches, now_ms)
+        info = self.append_as_follower_fast(batches, now_ms, leader_epoch)
         if info is not None:
             return info
         chunks = replica_chunks(
-            batches, log_end_offset=self.log_end_offset, segment_bytes=self.config.segment_bytes
+            batches,
+            log_end_offset=self.log_end_offset,
+            segment_bytes=self.config.segment_bytes,
+            leader_epoch=leader_epoch,
         )
         self._truncation.settle()
         for chunk in chunks:
             self._append_chunk(batches, chunk, now_ms)
         return appended_chunks(chunks, self.log_start_offset)
 
-    def append_as_follower_fast(self, batches: memoryview, now_ms: int) -> AppendInfo | None:
+    def append_as_follower_fast(
+        self, batches: memoryview, now_ms: int, leader_epoch: int
+    ) -> AppendInfo | None:
         """Append one good batch of the latest epoch; None, with nothing done, for all else."""
         size = len(batches)
         if size < HEADER_BYTES:
@@ -328,6 +336,7 @@ class LocalLog:
             and first >= self.log_end_offset
             and delta >= 0
             and epoch == self.epochs.latest_epoch
+            and epoch <= leader_epoch
             and self._truncation.is_settled
             and crc == crc32c(batches[CHECKED_FROM:])
         ):

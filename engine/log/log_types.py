@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import File
-from engine.kafka_errors import OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE, UNKNOWN_SERVER_ERROR
+from engine.kafka_errors import (
+    OFFSET_OUT_OF_RANGE,
+    RECORD_LIST_TOO_LARGE,
+    UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
+)
 from engine.log.segment import Segment
 from engine.log.txn_index import AbortedTransaction
 from engine.records.record import NO_TIMESTAMP
@@ -57,6 +62,24 @@ class UnexpectedAppendOffset(StorageError):
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.log_end_offset = log_end_offset
+
+
+class BatchOfLaterEpoch(ApiError):
+    """A leader sent a follower a batch of an epoch that begins only after the leader's."""
+
+    def __init__(self, first_offset: int, batch_epoch: int, leader_epoch: int) -> None:
+        super().__init__(
+            UNKNOWN_LEADER_EPOCH,
+            f"the batch at offset {first_offset} is of epoch {batch_epoch}, its leader's is "
+            f"{leader_epoch}",
+        )
+        self.first_offset = first_offset
+        self.batch_epoch = batch_epoch
+        self.leader_epoch = leader_epoch
+
+
+#: For those who append batches of any epoch.
+EPOCH_MAX = (1 << 31) - 1
 
 
 class AppendInfo(NamedTuple):

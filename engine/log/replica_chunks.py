@@ -6,8 +6,14 @@ It ends where segment.bytes would be passed and where offsets would not fit into
 Two readers of the same bytes: `_take_fast` takes good batches of magic 2 by their headers alone;
 `_take` goes on from where it stopped, and says what is wrong.
 
-Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas.
-Differs: a response larger than segment.bytes is cut at its batches; Kafka refuses it.
+A batch of a later epoch than the one in which the leader is followed is left for another fetch,
+and all behind it: it is from after the leader's time, or the field, which no checksum covers, is
+damaged.
+
+Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas, hasHigherPartitionLeaderEpoch.
+Differs: a response larger than segment.bytes is cut at its batches; Kafka refuses it. One whose
+first batch is of a later epoch is an error, so that the follower backs off; Kafka asks again at
+once.
 """
 
 from __future__ import annotations
@@ -16,7 +22,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord
-from engine.log.log_types import NOTHING_APPENDED, AppendInfo, UnexpectedAppendOffset
+from engine.log.log_types import (
+    EPOCH_MAX,
+    NOTHING_APPENDED,
+    AppendInfo,
+    BatchOfLaterEpoch,
+    UnexpectedAppendOffset,
+)
 from engine.log.validation import CorruptMessage
 from engine.records.batch import BatchView
 from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES, MAGIC, read_header
@@ -55,16 +67,17 @@ class ReplicaChunk(NamedTuple):
 
 
 def replica_chunks(
-    data: memoryview, *, log_end_offset: int, segment_bytes: int
+    data: memoryview, *, log_end_offset: int, segment_bytes: int, leader_epoch: int = EPOCH_MAX
 ) -> list[ReplicaChunk]:
     """Return what to append, in order; a last batch that is cut short is left out.
 
     Positions of batches count in `data`. Errors: CorruptMessage for a wrong checksum or size,
-    UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on.
+    UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on, BatchOfLaterEpoch
+    if the first batch is of a later epoch than `leader_epoch`.
     """
-    batches, position = _take_fast(data, log_end_offset)
+    batches, position = _take_fast(data, log_end_offset, leader_epoch)
     if position < len(data):
-        _take(data, position, log_end_offset, batches)
+        _take(data, position, log_end_offset, leader_epoch, batches)
     if not batches:
         return []
     first, last = batches[0], batches[-1]
@@ -90,7 +103,9 @@ def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> Ap
     )
 
 
-def _take_fast(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch], int]:
+def _take_fast(
+    data: memoryview, next_offset: int, leader_epoch: int
+) -> tuple[list[ReplicaBatch], int]:
     """Return the good batches of magic 2 at the start, and where something else begins."""
     batches: list[ReplicaBatch] = []
     position, end = 0, len(data)
@@ -102,6 +117,7 @@ def _take_fast(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch], 
         if (
             magic != MAGIC
             or not position + HEADER_BYTES <= following <= end
+            or epoch > leader_epoch
             or base < next_offset
             or delta < 0
             or crc != crc32c(data[position + CHECKED_FROM : following])
@@ -125,13 +141,21 @@ def _take_fast(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch], 
 
 
 def _take(
-    data: memoryview, position: int, log_end_offset: int, batches: list[ReplicaBatch]
+    data: memoryview,
+    position: int,
+    log_end_offset: int,
+    leader_epoch: int,
+    batches: list[ReplicaBatch],
 ) -> None:
     """Add the batches from a position on to those before it."""
     next_offset = batches[-1].last_offset + 1 if batches else log_end_offset
     try:
         for batch in batches_in(data, allow_partial_tail=True, position=position):
             first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
+            if batch.leader_epoch > leader_epoch:
+                if not batches:
+                    raise BatchOfLaterEpoch(first, batch.leader_epoch, leader_epoch)
+                return
             # Before its offsets are looked at: what is damaged is fetched again.
             batch.ensure_valid()
             if first < next_offset or batch.last_offset < first:

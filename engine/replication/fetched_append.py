@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from engine.log.local_log import LocalLog
-from engine.log.log_types import AppendInfo, UnexpectedAppendOffset
+from engine.log.log_types import EPOCH_MAX, AppendInfo, UnexpectedAppendOffset
 from engine.log.replica_chunks import replica_chunks
 
 
-def append_fetched(log: LocalLog, batches: memoryview, now_ms: int) -> AppendInfo:
-    """Append a leader's batches to a follower's log; the errors are those of the log.
+def append_fetched(
+    log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int = EPOCH_MAX
+) -> AppendInfo:
+    """Append the batches of a leader of an epoch to a follower's log; errors are those of the log.
 
     A deletion of records may have put the leader's start inside a batch, which comes whole to a
     follower that begins there: its empty log then begins with that batch, and keeps its start.
@@ -16,12 +18,17 @@ def append_fetched(log: LocalLog, batches: memoryview, now_ms: int) -> AppendInf
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
     """
     try:
-        return log.append_as_follower(batches, now_ms)
+        return log.append_as_follower(batches, now_ms, leader_epoch)
     except UnexpectedAppendOffset as error:
         first, start, end = error.first_offset, log.log_start_offset, log.log_end_offset
         if start != end or not 0 <= first < end <= error.last_offset:
             raise
         # All of it is looked at first: what is refused leaves the log as it is.
-        replica_chunks(batches, log_end_offset=first, segment_bytes=log.config.segment_bytes)
+        replica_chunks(
+            batches,
+            log_end_offset=first,
+            segment_bytes=log.config.segment_bytes,
+            leader_epoch=leader_epoch,
+        )
         log.restart_at(first, now_ms, start)
-    return log.append_as_follower(batches, now_ms)
+    return log.append_as_follower(batches, now_ms, leader_epoch)

@@ -315,7 +315,7 @@ class Partition:
         """Append what the leader sent; follow its watermark and its log's start (HW-6, HW-8)."""
         assert not self.is_leader
         log = self.log
-        info = append_fetched(log, batches, self._clock.wall_ms())
+        info = append_fetched(log, batches, self._clock.wall_ms(), self.leader_epoch)
         before = self.high_watermark
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, leader_watermark, log.log_start_offset

@@ -19,6 +19,7 @@ from engine.log.epoch_cache import EpochGap
 from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
 from engine.naming import uuid_text
+from engine.records.batch import BatchView
 from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
 from engine.replication.following.followed_partitions import (
     EpochAnswer,
@@ -457,6 +458,26 @@ def test_records_with_a_wrong_checksum_are_asked_for_again(
     pair.clock.advance(BACKOFF_MS)
     assert 0 == pair.followed.requested()[PARTITION].fetch_offset
     assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
+
+
+@pytest.mark.parametrize("first_epoch", [5, 6])
+def test_a_follower_backs_off_from_a_batch_of_an_epoch_after_its_leaders(first_epoch: int) -> None:
+    pair = Pair()
+    first, later = sent(2), sent(1, base_offset=2)
+    BatchView(first).patch(leader_epoch=first_epoch)
+    BatchView(later).patch(leader_epoch=6)
+    if first_epoch == 6:
+        # Its log has records of that epoch already.
+        pair.own.log.append_as_follower(first, 0)
+        pair.begin()
+    else:
+        pair.begin().followed.requested()
+        pair.followed.taken([(PARTITION, LeaderAnswer(0, 3, 0, bytes(first) + bytes(later)))])
+    assert 2 == pair.followed.requested()[PARTITION].fetch_offset
+    pair.followed.taken([(PARTITION, LeaderAnswer(0, 3, 0, bytes(later)))])
+    assert (2, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
+    pair.clock.advance(BACKOFF_MS)
+    assert 2 == pair.followed.requested()[PARTITION].fetch_offset
 
 
 def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCaptureFixture) -> None:

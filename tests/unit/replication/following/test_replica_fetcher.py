@@ -207,6 +207,10 @@ def clean_away(cluster: MemoryCluster) -> tuple[LocalLog, LocalLog]:
     """
     assert 0 == cluster.produce(1, 3).code()
     cluster.pass_time(1000)
+    # As four elections later.
+    for broker_id in (1, 2):
+        cluster.partition(broker_id).leader_epoch = 4
+    cluster.brokers[2].storage.fetchers.fetchers[1, 0].followed.add(T0, 4)
     led = cluster.partition(1).log
     led.epochs.assign(4, 5)
     led.append_as_follower(sent(base_offset=9, leader_epoch=4), 0)
