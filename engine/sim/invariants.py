@@ -278,6 +278,7 @@ class Invariants:
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
+            self.losses.log_truncated(partition)
             self._check_member(history, node.broker_id, key, "cut its log")
 
     def _look_at_start(self, node: SimulatedBroker, history: History, partition: Partition) -> None:
@@ -406,7 +407,7 @@ class Invariants:
         found = seen.get(key)
         if found is None:
             return None
-        return ReplicaEnd(found.log_end_offset, found.partition.log.recovery_point)
+        return ReplicaEnd(found.log_end_offset, self.losses.synced_end(found.partition))
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""

@@ -46,8 +46,8 @@ class ReplicaEnd(NamedTuple):
     """How far a replica reached as it was looked at last."""
 
     log_end_offset: int
-    #: Below this everything is synced.
-    recovery_point: int
+    #: Below this everything is synced: the end of the last records there, or behind it.
+    synced_end: int
 
 
 class LossRules:
@@ -70,6 +70,8 @@ class LossRules:
         self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
         #: Where logs were synced to as the power of their brokers was cut.
         self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
+        #: Where logs have no records below where they were truncated, in the middle of a batch.
+        self._gaps: dict[Partition, tuple[int, int]] = {}
         self._rules = rules
         self._histories = histories
         self._topics = topics
@@ -123,7 +125,21 @@ class LossRules:
                 end_before = history.committed_end if end is None else end.log_end_offset
                 history.lost_writes(broker_id, known_to, end_before)
                 if end is not None:
-                    self._synced_ends[broker_id, key] = end.recovery_point
+                    self._synced_ends[broker_id, key] = end.synced_end
+
+    def log_truncated(self, partition: Partition) -> None:
+        """Take note of where the records of a log end; it ends where it was to be truncated.
+
+        All of a batch around that offset is gone. Source: LocalLog.truncateTo.
+        """
+        records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
+        self._gaps[partition] = records_end, partition.log.log_end_offset
+
+    def synced_end(self, partition: Partition) -> int:
+        """Return up to where the disk has all of a log: no power cut takes offsets of a gap."""
+        synced_end = partition.log.recovery_point
+        first, end = self._gaps.get(partition, (synced_end, synced_end))
+        return first if first < synced_end <= end else synced_end
 
     def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
         """Take note of how far a replica reaches that lost writes, and whether it has all again."""

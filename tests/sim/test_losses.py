@@ -22,6 +22,10 @@ T0 = TopicPartition("t", 0)
 EPOCH = 4
 
 
+class _Replica(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
 class Cluster:
     """One partition that broker 1 leads; its log has the offsets that a test says."""
 
@@ -50,7 +54,7 @@ class Cluster:
         self._content = log_of(*offsets)
         end = offsets[-1] + 1 if offsets else 0
         log = SimpleNamespace(log_start_offset=min(offsets, default=0), log_end_offset=end)
-        return SimpleNamespace(broker_id=1, topic_partition=T0, leader_epoch=EPOCH, log=log)
+        return _Replica(broker_id=1, topic_partition=T0, leader_epoch=EPOCH, log=log)
 
     def lead(self, *offsets: int) -> str:
         """Return what is wrong with a leader that has these offsets."""
@@ -141,6 +145,17 @@ def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
     cluster.rules.lost_writes(1)
     cluster.rules.replica_changed(cluster.history, cluster.replica(0, 1), 0)
     assert ["L2"] == cluster.broken
+
+
+@pytest.mark.parametrize(("recovery_point", "synced_end"), [(6, 6), (8, 7), (9, 7), (10, 10)])
+def test_of_a_log_that_was_truncated_in_a_batch_the_disk_has_what_is_left_before_it(
+    cluster: Cluster, recovery_point: int, synced_end: int
+) -> None:
+    replica = cluster.replica(*range(7))
+    replica.log = SimpleNamespace(log_end_offset=9, recovery_point=recovery_point)
+    assert recovery_point == cluster.rules.synced_end(replica)
+    cluster.rules.log_truncated(replica)
+    assert synced_end == cluster.rules.synced_end(replica)
 
 
 def test_a_power_cut_that_lost_nothing_excuses_nobody(cluster: Cluster) -> None:
