@@ -119,6 +119,10 @@ class Disk:
         self._failed.add(directory)
         self._refuse()
 
+    def folder_bytes(self, path: str) -> int:
+        """Return how many bytes the files of a folder have."""
+        return sum(self.files.size_bytes(f"{path}/{name}") for name in self.files.list_dir(path))
+
     def remove_folder(self, path: str) -> None:
         """Remove a folder and its files, as an operator does."""
         for name in self.files.list_dir(path):

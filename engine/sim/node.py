@@ -185,14 +185,19 @@ class SimulatedBroker:
             self.machine.loop.soon(self.stop)
 
     def _remove_copy(self, duplicate: DuplicateLog) -> None:
-        """Remove the copy in the directory that has failed, as the broker's message advises.
+        """Remove one of two copies, as the broker's message advises.
 
-        A partition that was moved away and back while its directory was offline has two copies.
+        A partition that was moved away and back while its directory was offline has two, and one
+        whose move ended by a crash before the old copy had its other name.
         """
-        directory = self.disk.failed_last
-        if not self.disk.has_failed(directory):
-            self._events.told(self.name, f"the copy in {directory} is removed")
-            self.disk.remove_folder(f"{directory}/{duplicate.topic_partition}")
+        failed = self.disk.failed_last
+        if failed and self.disk.has_failed(failed):
+            return
+        copy = f"{failed}/{duplicate.topic_partition}"
+        if not failed:
+            copy = min(duplicate.directory, duplicate.other, key=self.disk.folder_bytes)
+        self._events.told(self.name, f"the copy {copy} is removed")
+        self.disk.remove_folder(copy)
 
     def _gave_up(self, reason: str) -> None:
         self._events.gave_up(self, reason)

@@ -18,7 +18,10 @@ class KafkaStorageError(ApiError):
 class DuplicateLog(StorageError):
     """Two directories have a live copy of one partition; nothing says which is the right one."""
 
-    hint = "remove the partition's directory below the log directory that failed most recently"
+    hint = (
+        "remove the partition's directory below the log directory that failed most recently; if "
+        "none has, a crash interrupted the end of a move: remove the smaller copy"
+    )
 
     def __init__(self, topic_partition: TopicPartition, directory: str, other: str) -> None:
         super().__init__(f"{topic_partition} is in {directory} and in {other}")
