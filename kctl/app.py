@@ -47,7 +47,10 @@ NOUNS: dict[str, Noun] = {
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
-    "spark-sql": Noun("spark_sql", "Ask SQL of log directories on Spark", _OFFLINE),
+    "spark-sql": Noun("spark_sql", "Ask SQL of log directories", _OFFLINE),
+    "spark-report": Noun(
+        "spark_report", "Report on sizes, keys, gaps of log directories", _OFFLINE
+    ),
     "context": Noun("context", "Keep clusters by name, choose the one to talk to", _SHELL),
     "schema": Noun("schema", "Print the JSON schema of what a command writes", _SHELL),
     "compat": Noun("compat", "Stand in for tools of Apache Kafka, by their names", _SHELL),

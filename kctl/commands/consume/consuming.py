@@ -14,11 +14,11 @@ from engine.dump.filters import Filters
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
+from engine.native.bulk_reading import BulkReading
 from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.asking import report_error, say
-from engine.native.bulk_reading import BulkReading
 from kctl.connect import ClusterOptions, connect
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts

@@ -1,0 +1,103 @@
+"""Reports over records: keys, sizes, tombstones, duplicates, compaction."""
+
+from __future__ import annotations
+
+from engine.analysis.reports.report import KEYS, VALUES, Report
+
+RECORD_REPORTS = (
+    Report(
+        "sizes",
+        "Sizes of values of each topic",
+        KEYS,
+        "bytes without compression; the greatest must fit max.message.bytes with its batch",
+        """select topic, count(*) records, percentile(value_size, 0.5) p50,
+                  percentile(value_size, 0.95) p95, percentile(value_size, 0.99) p99,
+                  max(value_size) greatest
+           from records where value_size >= 0 group by topic order by p99 desc, topic""",
+    ),
+    Report(
+        "keys",
+        "The keys with the most bytes",
+        KEYS,
+        "one key that dominates makes one partition hot, however many there are",
+        """select topic, key, count(*) records, sum(key_size + greatest(value_size, 0)) bytes
+           from records where key is not null group by topic, key
+           order by bytes desc, topic, key limit 20""",
+    ),
+    Report(
+        "key-skew",
+        "Share of the largest key of each topic",
+        KEYS,
+        "a share far above 1/keys is skew",
+        """select topic, count(*) keys, sum(records) records, max(records) most_records,
+                  max(records) / sum(records) largest_share
+           from (select topic, key, count(*) records from records where key is not null
+                 group by topic, key)
+           group by topic order by largest_share desc, topic""",
+    ),
+    Report(
+        "tombstones",
+        "Tombstones and records without a key",
+        KEYS,
+        "records without a key in a compacted topic are refused; many tombstones wait for"
+        " delete.retention.ms",
+        """select topic, count(*) records, count_if(is_tombstone) tombstones,
+                  count_if(key_size < 0) without_key, count_if(value_size = 0) empty_values
+           from records group by topic order by tombstones desc, topic""",
+    ),
+    Report(
+        "compaction-savings",
+        "What compaction would keep: the last record of each key",
+        KEYS,
+        "a small share is a topic that compaction, or cleaning sooner, would shrink",
+        """select topic, sum(records) records, count(*) keys, sum(bytes) bytes,
+                  sum(last_bytes) kept_bytes, sum(last_bytes) / sum(bytes) kept_share
+           from (select topic, partition, key, count(*) records,
+                        sum(key_size + greatest(value_size, 0)) bytes,
+                        max_by(key_size + greatest(value_size, 0), offset) last_bytes
+                 from records where key is not null group by topic, partition, key)
+           group by topic having sum(bytes) > 0 order by kept_share, topic""",
+    ),
+    Report(
+        "duplicates",
+        "Keys whose value was written again unchanged",
+        VALUES,
+        "many copies are a producer without idempotence that tries again, or a replay",
+        """select topic, partition, count(*) repeated_records, count(distinct key) keys,
+                  min(offset) first_offset, max(offset) last_offset
+           from (select topic, partition, key, offset, value_hash,
+                        lag(value_hash) over (partition by topic, partition, key order by offset)
+                          hash_before
+                 from records where key is not null and value is not null)
+           where value_hash = hash_before group by topic, partition
+           order by repeated_records desc, topic, partition""",
+    ),
+    Report(
+        "schemas",
+        "Schema ids of values",
+        VALUES,
+        "several ids at once are producers of several versions",
+        """select topic, schema_id, count(*) records, min(offset) first_offset,
+                  max(offset) last_offset, max(timestamp) last_timestamp
+           from records where schema_id is not null group by topic, schema_id
+           order by topic, schema_id""",
+    ),
+    Report(
+        "headers",
+        "Headers of records by name",
+        VALUES,
+        "headers are stored with every record and are not seen by compaction",
+        """select topic, header.key header, count(*) records
+           from records lateral view explode(headers) h as header
+           group by topic, header.key order by topic, records desc, header""",
+    ),
+    Report(
+        "hours",
+        "Records of each topic and hour, by the time of each record",
+        KEYS,
+        "the rate that a consumer has to keep up with",
+        """select topic, date_trunc('hour', timestamp) hour, count(*) records,
+                  sum(greatest(key_size, 0) + greatest(value_size, 0)) bytes
+           from records group by topic, date_trunc('hour', timestamp) order by topic, hour""",
+    ),
+)

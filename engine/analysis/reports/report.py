@@ -1,0 +1,39 @@
+"""What a report is: one query in Spark's SQL over the views, and what its rows mean."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from engine.errors import EngineError
+
+#: What a report reads of the logs: headers of batches; records without their values; all.
+HEADERS, KEYS, VALUES = "headers", "keys", "values"
+
+
+class Report(NamedTuple):
+    """A question that is asked of log directories again and again.
+
+    `reads` is HEADERS, KEYS or VALUES. `query` runs on either engine with the same result; the
+    engine finds out which columns it uses. `meaning` says what to look for in the rows.
+    """
+
+    name: str
+    title: str
+    reads: str
+    meaning: str
+    query: str
+
+
+class NoSuchReport(EngineError):
+    """A report was asked for that is not in the catalogue."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, names: list[str]) -> None:
+        alike = get_close_matches(name, names, n=3)
+        super().__init__(
+            f"no report {name!r}"
+            + (f"; most like it: {', '.join(alike)}" if alike else "; `spark-report list` has all")
+        )
+        self.name = name

@@ -1,0 +1,146 @@
+"""`kctl spark-report`: the reports of the catalogue over log directories."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.errors import EngineError
+from kctl import exits
+from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.render import Column
+from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
+
+if TYPE_CHECKING:
+    from engine.analysis.reports.report import Report
+    from engine.analysis.statements import QueryResult
+
+app = one_command()
+
+LIST_COLUMNS = (
+    Column("name", "NAME"),
+    Column("reads", "READS"),
+    Column("title", "TITLE"),
+    Column("meaning", "MEANING", wide=True),
+)
+#: Formats that can have several tables one after another.
+_SEVERAL = ("table", "wide", "markdown", "json")
+
+
+class ReportNeedsLogs(EngineError):
+    """A report was asked for, and no directory was given."""
+
+    exit_code = 2
+    hint = "such as `kctl spark-report topics /var/lib/kafka/data`"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"report {name} needs at least one log directory")
+        self.name = name
+
+
+@app.command()
+def spark_report(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|all|list", help="A report, all of them, or their list.")
+    ],
+    logdirs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+    ] = None,
+    topics: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="local: DuckDB in this process; spark; auto: local below 20 GiB without --master.",
+        ),
+    ] = "auto",
+    master: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spark master; local[*] by default.")
+    ] = None,
+    max_rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows of a report to print at most, 0 for all.")
+    ] = 1000,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP),
+    ] = "table",
+) -> int:
+    """Report on log directories: sizes, keys, producers, gaps, transactions, retention, such as
+
+    kctl spark-report topics /var/lib/kafka/data
+
+    `kctl spark-report list` shows what there is.
+    """
+    from engine.analysis.reports import REPORTS, report_named
+    from kctl.log_queries import Wanted, log_queries
+    from kctl.render import check_format, write_rows
+    from kctl.render.progress import ProgressBar
+
+    check_format(output, *((_SEVERAL,) if name == "all" else ()))
+    check_engine(engine, master)
+    if name == "list":
+        write_rows(LIST_COLUMNS, [report._asdict() for report in REPORTS], output)
+        return exits.OK
+    reports = REPORTS if name == "all" else (report_named(name),)
+    if not logdirs:
+        raise ReportNeedsLogs(name)
+    splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
+    results = []
+    wanted = Wanted(engine, master, splits, is_committed=False, control=False)
+    with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.say) as queries:
+        for report in reports:
+            bar.say(report.name)
+            results.append((report, queries.ask(report.query, max_rows)))
+    if name == "all":
+        _write_all(results, output)
+    else:
+        _write(results[0][1], output)
+    for report, result in results:
+        if result.is_cut:
+            sys.stderr.write(
+                f"note: {report.name}: only the first {max_rows} rows; --max-rows 0 prints all\n"
+            )
+    return exits.OK
+
+
+def _write(result: QueryResult, output: str) -> None:
+    """Write the rows of one report."""
+    from kctl.log_queries import shown_value
+    from kctl.render import RowWriter
+
+    writer = RowWriter([Column(name, name) for name in result.columns], output)
+    for row in result.rows:
+        writer.write({name: shown_value(value) for name, value in row.items()})
+    writer.close()
+
+
+def _write_all(results: list[tuple[Report, QueryResult]], output: str) -> None:
+    """Write all reports: an object of lists by name as JSON, else tables under their titles."""
+    from kctl.log_queries import shown_value
+    from kctl.render import write_object
+
+    if output == "json":
+        rows = {
+            report.name: [
+                {name: shown_value(value) for name, value in row.items()} for row in result.rows
+            ]
+            for report, result in results
+        }
+        write_object(tuple(Column(name, name) for name in rows), rows, output)
+        return
+    mark = "## " if output == "markdown" else ""
+    for report, result in results:
+        sys.stdout.write(f"{mark}{report.name}: {report.title}\n({report.meaning})\n\n")
+        if result.rows:
+            _write(result, output)
+        else:
+            sys.stdout.write("nothing\n")
+        sys.stdout.write("\n")

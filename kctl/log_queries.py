@@ -1,0 +1,98 @@
+"""Queries over log directories by the engine that a command was told to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kctl.spark_input import engine_for
+
+if TYPE_CHECKING:
+    from engine.analysis.batch_reader import Problem
+    from engine.analysis.splits import Split
+    from engine.analysis.statements import QueryResult
+
+
+class LogQueries(NamedTuple):
+    """What answers a query (with the most rows that are wanted, 0 for all) and what it reads."""
+
+    ask: Callable[[str, int], QueryResult]
+    #: Transactions that damage left undecided, with read_committed.
+    undecided: list[Problem]
+
+
+class Wanted(NamedTuple):
+    """The engine's name, Spark's master, what is read, and how."""
+
+    engine: str
+    master: str | None
+    splits: list[Split]
+    is_committed: bool
+    control: bool
+
+
+@contextmanager
+def log_queries(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries]:
+    """Yield what answers queries; `say` is told what takes long. Spark ends with it."""
+    if engine_for(wanted.engine, wanted.master, wanted.splits) == "local":
+        yield _local(wanted, say)
+    else:
+        with _on_spark(wanted, say) as queries:
+            yield queries
+
+
+def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
+    from engine.analysis.isolation import Committed, committed_here
+    from engine.analysis.local_query import require_local_engine, run_local_query
+    from engine.host.real import RealFiles
+
+    require_local_engine()
+    read = Committed(wanted.splits, [])
+    if wanted.is_committed:
+        say("looking for transactions")
+        read = committed_here(RealFiles(), wanted.splits)
+
+    def ask(query: str, max_rows: int) -> QueryResult:
+        return run_local_query(query, read.splits, control=wanted.control, max_rows=max_rows)
+
+    return LogQueries(ask, read.problems)
+
+
+@contextmanager
+def _on_spark(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries]:
+    from engine.analysis.isolation import Committed, committed_on_spark
+    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_session import require_spark, start_session
+
+    require_spark()
+    say("starting Spark")
+    session = start_session(wanted.master or "local[*]")
+    read = Committed(wanted.splits, [])
+    if wanted.is_committed:
+        say("looking for transactions")
+        read = committed_on_spark(session, wanted.splits)
+
+    def ask(query: str, max_rows: int) -> QueryResult:
+        return run_query(session, query, read.splits, control=wanted.control, max_rows=max_rows)
+
+    yield LogQueries(ask, read.problems)
+    session.stop()
+
+
+def shown_value(value: Any) -> Any:
+    """Return a value that every output format can show: times as ISO 8601, bytes as text."""
+    if isinstance(value, bytes | bytearray):
+        from engine.dump.rows import text_form
+
+        text, _ = text_form(bytes(value))
+        return text
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [shown_value(item) for item in value]
+    if isinstance(value, dict):
+        return {key: shown_value(item) for key, item in value.items()}
+    if type(value).__name__ == "Decimal":
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value
