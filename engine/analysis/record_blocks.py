@@ -119,9 +119,9 @@ class _Columns:
         self._content = content
         self._split = split
         self._counts = np.array([block.record_count for block in blocks])
-        numbers = [np.frombuffer(block.numbers, np.int64) for block in blocks]
+        numbers: list[Numbers] = [np.frombuffer(block.numbers, np.int64) for block in blocks]
         self._numbers = np.concatenate(numbers).reshape(-1, FIELDS)
-        ends = np.cumsum([block.size for block in blocks])
+        ends: Numbers = np.cumsum([block.size for block in blocks])
         self._starts: Numbers = np.repeat(ends - [block.size for block in blocks], self._counts)
         self.offsets = self._of_blocks([block.base_offset for block in blocks])
         self.offsets += self._numbers[:, _OFFSET]
@@ -232,7 +232,7 @@ class _Columns:
         import numpy as np
         import pyarrow as pa
 
-        content = np.frombuffer(self._content, np.uint8)
+        content: Numbers = np.frombuffer(self._content, np.uint8)
         sizes = self._sizes(_VALUE_START, _VALUE_END)
         starts = np.where(sizes < _ENVELOPE_BYTES, 0, self._numbers[:, _VALUE_START] + self._starts)
         has_id = (sizes >= _ENVELOPE_BYTES) & (content[starts] == 0)
