@@ -42,6 +42,7 @@ TABLE = {
     "completions bash": "typer",
     "schema": "html tabulate typer",
     "schema topics list": "engine.wire json typer",
+    "spark-report list": "html tabulate typer",
     "topics --help": "typer",
     "configs --help": "typer",
     "consume --help": "typer",
