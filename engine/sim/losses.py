@@ -160,15 +160,12 @@ class LossRules:
 
     def leader_began(self, history: History, partition: Partition, now_ms: int) -> str:
         """Judge what a leader lacks as its epoch begins; returns in words what it must not lack."""
-        batches = content_batches(partition)
-        end, log_end = history.owed_end(partition.leader_epoch), partition.log.log_end_offset
-        first, state = history.first_missing(batches, log_end, end, now_ms), history.state
-        is_current = state is not None and (partition.broker_id, partition.leader_epoch) == (
-            state.leader,
-            state.leader_epoch,
-        )
-        lossy = history.lossy.get(partition.broker_id)
-        awaited = history.awaited
+        batches, log_end = content_batches(partition), partition.log.log_end_offset
+        lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
+        is_current, is_rewriting = self._is_current(history, partition)
+        end = history.owed_end(partition.leader_epoch)
+        end = history.committed_end if is_rewriting else end
+        first = history.first_missing(batches, log_end, end, now_ms)
         if is_current:
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
@@ -177,7 +174,7 @@ class LossRules:
             history.lossy.pop(partition.broker_id, None)
         if awaited is not None and awaited.is_rewriting and (is_current or lossy is not None):
             self._fork(history, partition.topic_partition, lossy, first)
-        if first is None or (awaited is not None and not is_current):
+        if first is None or (awaited is not None and not (is_current or is_rewriting)):
             if is_current and awaited is not None:
                 history.begin_behind(partition.log.log_start_offset)
             return ""
@@ -196,6 +193,20 @@ class LossRules:
         history.begin_behind(partition.log.log_start_offset)
         self.on_loss(partition.topic_partition, loss)
         return ""
+
+    def _is_current(self, history: History, partition: Partition) -> tuple[bool, bool]:
+        """Return whether a replica leads as it is stored, and whether it writes again before that.
+
+        One that lost writes unseen and hears of its epochs one by one writes in the first of them
+        where others have what it lost: that is gone before it hears of the last.
+        """
+        state, awaited = history.state, history.awaited
+        if state is None or state.leader != partition.broker_id:
+            return False, False
+        if partition.leader_epoch == state.leader_epoch:
+            return True, False
+        is_rewriting = awaited is not None and awaited.is_rewriting
+        return False, is_rewriting and partition.broker_id in history.lossy
 
     def _fork(
         self, history: History, key: TopicPartition, lossy: LossyReplica | None, first: int | None

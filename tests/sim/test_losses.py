@@ -182,6 +182,20 @@ def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
     assert not cluster.history.is_forked(0, 7)
 
 
+def test_a_leader_that_hears_of_its_epochs_one_by_one_loses_all_in_the_first(
+    cluster: Cluster,
+) -> None:
+    # It writes at the lost offsets before it hears of the epoch that is stored.
+    cluster.rules.lost_writes(1)
+    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(7)), 0)
+    cluster.history.awaited = Awaited("a reason", is_rewriting=True)
+    replica = cluster.replica(*range(7))
+    replica.leader_epoch = EPOCH - 1
+    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    assert [(7, COUNT)] == cluster.lost
+    assert [Fork(7, COUNT + 2)] == cluster.history.forks
+
+
 @pytest.mark.parametrize(("epoch", "is_awaited"), [(EPOCH, False), (EPOCH - 1, True)])
 def test_where_others_have_more_than_is_committed_they_differ_from_a_leader_that_lost_it(
     cluster: Cluster, epoch: int, is_awaited: bool
