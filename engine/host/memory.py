@@ -128,15 +128,20 @@ class MemoryFile:
         """Return up to `length` bytes from `position`; fewer only at the end of the file."""
         assert position >= 0
         self._disk.look("read", self.path)
-        return bytes(memoryview(self._content.live)[position : position + max(length, 0)])
+        content = self._content
+        data = bytes(memoryview(content.live)[position : position + max(length, 0)])
+        return data if not content.flipped else self._disk.as_read(content, position, data)
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
         """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
         assert position >= 0
         self._disk.look("read", self.path)
-        content = memoryview(self._content.live)[position : position + len(buffer)]
-        buffer[: len(content)] = content
-        return len(content)
+        data = memoryview(self._content.live)[position : position + len(buffer)]
+        size = len(data)
+        if self._content.flipped:
+            data = memoryview(self._disk.as_read(self._content, position, bytes(data)))
+        buffer[:size] = data
+        return size
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         """Write all buffers at the end; returns the position of the first byte."""
@@ -210,6 +215,7 @@ class MemoryFiles:
         self._stop_at: int | None = None
         self._stopped = False
         self._failures: list[_Failure] = []
+        self._is_inspected = False
 
     # Controls for tests
 
@@ -250,12 +256,31 @@ class MemoryFiles:
 
     @contextmanager
     def works_meanwhile(self) -> Iterator[None]:
-        """Suspend injected failures inside the block, for a test that inspects the disk."""
+        """Suspend failures and flipped bits inside the block, for a test that inspects the disk."""
         failures, self._failures = self._failures, []
+        was_inspected, self._is_inspected = self._is_inspected, True
         try:
             yield
         finally:
-            self._failures = failures
+            self._failures, self._is_inspected = failures, was_inspected
+
+    def flip(self, path: str, position: int, bits: int) -> None:
+        """Have reads of a file return bits of one byte wrongly, until it is written again."""
+        self._file(path).flipped[position] = bits
+
+    @property
+    def has_flipped(self) -> bool:
+        """Return whether any file has bits that are read wrongly."""
+        return any(content.flipped for content in files_below(self._root))
+
+    def flip_back(self) -> None:
+        """Read all files as they were written."""
+        for content in files_below(self._root):
+            content.flipped.clear()
+
+    def as_read(self, content: Content, position: int, data: bytes) -> bytes:
+        """Return bytes as a read gives them; inside `works_meanwhile` as they were written."""
+        return data if self._is_inspected else content.as_read(position, data)
 
     def unsynced_changes(self) -> int:
         """Return how many changes of content and names a crash now would lose."""

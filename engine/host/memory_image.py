@@ -5,6 +5,8 @@ file content    live  ──sync()──────▶  durable
 name in a dir   live  ──sync_dir()──▶  durable
 ```
 
+What is read is the live image, but for bits that the medium returns wrongly (`Content.flipped`).
+
 Every change that is not durable is kept with the number of its operation. Together they form the
 journal: a crash keeps any prefix of it, and may tear the write after the prefix.
 """
@@ -40,9 +42,11 @@ class Write(NamedTuple):
 class Content:
     """A file: the live bytes, the durable bytes, and the writes between them."""
 
-    __slots__ = ("durable", "live", "modified_ms", "unsynced")
+    __slots__ = ("durable", "flipped", "live", "modified_ms", "unsynced")
 
     def __init__(self, durable: bytes = b"") -> None:
+        #: Bits that reads return wrongly, by position, until the bytes there are written again.
+        self.flipped: dict[int, int] = {}
         self.live = bytearray(durable)
         self.durable = bytearray(durable)
         self.unsynced: list[Write] = []
@@ -50,9 +54,25 @@ class Content:
 
     def change(self, write: Write, now_ms: int) -> None:
         """Apply a change to the live image."""
+        if self.flipped:
+            self._forget_flipped(write)
         write.apply_to(self.live)
         self.unsynced.append(write)
         self.modified_ms = now_ms
+
+    def _forget_flipped(self, write: Write) -> None:
+        end = None if write.content is None else write.position + len(write.content)
+        for position in list(self.flipped):
+            if position >= write.position and (end is None or position < end):
+                del self.flipped[position]
+
+    def as_read(self, position: int, data: bytes) -> bytes:
+        """Return bytes that begin at a position as the medium gives them."""
+        changed = bytearray(data)
+        for at, bits in self.flipped.items():
+            if position <= at < position + len(changed):
+                changed[at - position] ^= bits
+        return bytes(changed)
 
     def sync(self) -> None:
         """Apply every unsynced write to the durable image."""
@@ -178,6 +198,7 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
                 arrived.apply_to(image)
         content = Content(bytes(image))
         content.modified_ms = node.modified_ms
+        content.flipped = {at: bits for at, bits in node.flipped.items() if at < len(image)}
         return content
 
     def copy_of(node: Node) -> Node:

@@ -223,3 +223,32 @@ def test_power_that_comes_back_has_lost_nothing() -> None:
     assert not files.has_stopped
     assert b"old" == files.read_bytes("/kept")
     assert b"new" == files.read_bytes("/kept.tmp")
+
+
+def test_flipped_bits_are_read_until_the_byte_is_written_again() -> None:
+    files = MemoryFiles()
+    files.replace_file("/f", b"abcdef")
+    handle = files.open("/f", write=True)
+    files.flip("/f", 2, 0x01)
+    files.flip("/f", 4, 0x80)
+    buffer = bytearray(4)
+    assert (b"abbd\xe5f", 4) == (handle.read_at(0, 10), handle.read_into(1, buffer))
+    assert b"bbd\xe5" == buffer
+    handle.write_at(1, b"BC")
+    assert b"aBCd\xe5f" == handle.read_at(0, 10)
+    handle.truncate(4)
+    handle.append((b"ef",))
+    assert (b"aBCdef", False) == (handle.read_at(0, 10), files.has_flipped)
+
+
+def test_flipped_bits_outlive_a_power_cut_and_are_not_seen_by_who_inspects() -> None:
+    files = MemoryFiles()
+    files.replace_file("/f", b"abc")
+    files.sync_dir("/")
+    files.flip("/f", 1, 0x01)
+    after = files.after_crash()
+    assert b"acc" == after.read_bytes("/f")
+    with after.works_meanwhile():
+        assert b"abc" == after.read_bytes("/f")
+    after.flip_back()
+    assert (b"abc", b"acc") == (after.read_bytes("/f"), files.read_bytes("/f"))
