@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from engine.errors import ApiError, StorageError, api_error
 from engine.host.ports import Clock, Timers
-from engine.kafka_errors import INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND
+from engine.kafka_errors import CORRUPT_MESSAGE, INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND
 from engine.log.directory.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.directory_move import DirectoryMove
@@ -145,12 +145,22 @@ class DirectoryMoves:
         except (ApiError, StorageError) as failure:
             error = self._replicas().answer_to(topic_partition, failure)
             _log.error("%s is not moved on: %s", topic_partition, error)
+            if error.code == CORRUPT_MESSAGE:
+                self._resume_later(topic_partition)
         finally:
             # An error of one move does not stop the others.
             if not is_over:
                 self._moving.append(topic_partition)
             if self._moving:
                 self._next_soon()
+
+    def _resume_later(self, topic_partition: TopicPartition) -> None:
+        """Go on after a while: what is read damaged now may be read well then, or be gone.
+
+        Source: Kafka's AbstractFetcherThread, which delays a partition with invalid records.
+        """
+        due_ms = self._clock.monotonic_ms() + self._backoff_ms
+        self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
         """Do the next step of a move; returns whether it is over."""

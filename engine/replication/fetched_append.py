@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.log.local_log import LocalLog
 from engine.log.log_types import EPOCH_MAX, AppendInfo, UnexpectedAppendOffset
 from engine.log.replica_chunks import replica_chunks
+from engine.log.validation import CorruptMessage
 
 
 def append_fetched(
@@ -12,11 +13,23 @@ def append_fetched(
 ) -> AppendInfo:
     """Append the batches of a leader of an epoch to a follower's log; errors are those of the log.
 
+    CorruptMessage also where nothing could be appended: a leader gives its first batch whole, so
+    one that reaches behind the records has a damaged length.
+
     A deletion of records may have put the leader's start inside a batch, which comes whole to a
     follower that begins there: its empty log then begins with that batch, and keeps its start.
 
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
+    Differs: Kafka takes nothing from such records without an error, and asks again at once.
     """
+    end_offset = log.log_end_offset
+    info = _append(log, batches, now_ms, leader_epoch)
+    if batches and log.log_end_offset == end_offset:
+        raise CorruptMessage(f"no whole batch in {len(batches)} bytes from offset {end_offset} on")
+    return info
+
+
+def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) -> AppendInfo:
     try:
         return log.append_as_follower(batches, now_ms, leader_epoch)
     except UnexpectedAppendOffset as error:

@@ -240,3 +240,18 @@ def test_a_partition_that_goes_takes_its_move_along() -> None:
     cluster.pass_time(5000)
     for path in ("/one", "/two"):
         assert not [name for name in cluster.disks[1].list_dir(path) if name.startswith("t-0")]
+
+
+@pytest.mark.parametrize("at", [9, 70])
+def test_a_move_waits_while_a_batch_is_read_damaged(at: int) -> None:
+    cluster = cluster_of(replica_fetch_backoff_ms="500")
+    path = f"{home(cluster)}/t-0/00000000000000000000.log"
+    cluster.disks[1].flip(path, at, 1)
+    target = other(cluster)
+    assert 0 == moved(cluster, target)
+    cluster.pass_time(3000)
+    assert target != home(cluster)
+    cluster.disks[1].flip_back()
+    cluster.pass_time(3000)
+    assert target == home(cluster)
+    assert cluster.content(1) == cluster.content(2)

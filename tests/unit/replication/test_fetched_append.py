@@ -60,3 +60,12 @@ def test_a_log_with_records_takes_no_batch_that_lies_across_its_end() -> None:
     with pytest.raises(UnexpectedAppendOffset):
         append_fetched(log, sent(3), NOW_MS)
     assert (0, 2, before) == (log.log_start_offset, log.log_end_offset, log.read(0, 1 << 20).read())
+
+
+@pytest.mark.parametrize("size_bytes", [1, 30, 61, 70])
+def test_what_has_no_whole_batch_is_damaged(size_bytes: int) -> None:
+    log = new_log()
+    with pytest.raises(CorruptMessage, match="no whole batch"):
+        append_fetched(log, sent(2)[:size_bytes], NOW_MS)
+    assert 0 == log.log_end_offset
+    append_fetched(log, sent(2)[:0], NOW_MS)
