@@ -77,7 +77,6 @@ FOREIGN_NAMES = frozenset(
         "__transaction_state",
         # How both halves of a pair are called.
         "x_fast",
-        "verb_usual",
     )
 )
 

@@ -63,6 +63,12 @@ class ClientEvents(Protocol):
         """
         ...
 
+    def damaged(
+        self, consumer: str, host: str, partition: TopicPartition, base_offset: int
+    ) -> None:
+        """Take note of a batch with a wrong checksum that a consumer was given."""
+        ...
+
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
         """Take note of a broken promise to a client."""
         ...

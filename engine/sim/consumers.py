@@ -17,6 +17,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterLinks
+from engine.sim.rot import whole_part
 from engine.wire import messages
 
 _FETCH_WAIT_MS = 500
@@ -105,9 +106,14 @@ class SimulatedConsumer:
         (row,) = topic.partitions
         if row.error_code == NONE:
             position = self.positions[partition]
-            behind = self._events.read(self.name, partition, position, bytes(row.records or b""))
+            content, damaged_offset = whole_part(bytes(row.records or b""))
+            behind = self._events.read(self.name, partition, position, content)
             if behind is not None:
                 self.positions[partition] = max(position, behind)
+            if damaged_offset is not None:
+                self._events.damaged(self.name, leader.host, partition, damaged_offset)
+                self._find_leader(partition)
+                return
             now_ms = self._links.timers.clock.monotonic_ms()
             if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
                 # A replica that its broker was never told to give up believes that it leads.

@@ -33,6 +33,7 @@ class FaultKind(Enum):
     SYNC_ERROR = "sync-error"
     READ_ERROR = "read-error"
     DIRECTORY_FAILED = "directory-failed"
+    BIT_ROT = "bit-rot"
     LATE_WORK = "late-work"
     CLOCK_JUMP = "clock-jump"
     STORE_RESTART = "store-restart"
@@ -75,8 +76,10 @@ WORK = (
 )
 #: An operator's work that is drawn by itself, beside the other kinds of a seed.
 SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE)
+#: Harm that is drawn by itself, beside the other kinds of a seed.
+SEPARATE_HARM = (FaultKind.BIT_ROT,)
 #: What goes wrong by itself.
-HARM = tuple(kind for kind in FaultKind if kind not in WORK + SEPARATE_WORK)
+HARM = tuple(kind for kind in FaultKind if kind not in WORK + SEPARATE_WORK + SEPARATE_HARM)
 
 #: Kinds that never come without another: there would be nothing to take back or to delete.
 COMPANIONS = {
@@ -107,6 +110,7 @@ DURATIONS = {
     FaultKind.SYNC_ERROR: (0, 1),
     FaultKind.READ_ERROR: (500, 5_000),
     FaultKind.DIRECTORY_FAILED: (500, 8_000),
+    FaultKind.BIT_ROT: (2_000, 20_000),
     FaultKind.LATE_WORK: (1_000, 8_000),
     FaultKind.CLOCK_JUMP: (0, 3_600_000),
     FaultKind.STORE_RESTART: (100, 4_000),

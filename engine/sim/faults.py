@@ -138,6 +138,7 @@ class Injector:
                 | FaultKind.DIRECTORY_FAILED
                 | FaultKind.LATE_WORK
                 | FaultKind.READ_ERROR
+                | FaultKind.BIT_ROT
             ):
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
@@ -377,6 +378,8 @@ class Injector:
             self._lose_directory(fault, node)
         elif fault.kind is FaultKind.LATE_WORK:
             self._be_late(fault, node)
+        elif fault.kind is FaultKind.BIT_ROT:
+            self._rot(fault, node)
         elif not node.disk.is_full:
             node.disk.fill()
             self._until(fault, node.disk.make_room)
@@ -391,6 +394,16 @@ class Injector:
                 machine.thread_delay_ms -= _LATE_MS
 
         self._until(fault, catch_up)
+
+    def _rot(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Damage a batch of a broker that has another replica's broker to back it."""
+        rots = self._invariants.rots
+        rot = rots.begin(node, fault.other)
+        if rot is None:
+            self._trace.add("", "spared: no batch of it is whole in another member of the set")
+            return
+        self._trace.add("", f"{rot.partition} at {rot.base_offset} is damaged on {node.name}")
+        self._until(fault, lambda: rots.end(rot))
 
     def _lose_directory(self, fault: Fault, node: SimulatedBroker) -> None:
         """Have a log directory fail; once it works again the broker is restarted, to read it."""

@@ -50,6 +50,7 @@ from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import id_of
+from engine.sim.rot import RotRules
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
 from engine.sim.watermarks import WatermarkRules
@@ -138,8 +139,15 @@ class Invariants:
         #: The values of min.insync.replicas that each topic ever had.
         self._min_isrs: defaultdict[str, set[int]] = defaultdict(lambda: {rules.min_isr})
         self.deletions = DeletionRules(self.broke, rules.retention)
+        self.rots = RotRules(self.histories, nodes)
         self.losses = LossRules(
-            rules, self.histories, self.topics, nodes, broke=self.broke, end_of=self._end_of
+            rules,
+            self.histories,
+            self.topics,
+            nodes,
+            self.rots,
+            broke=self.broke,
+            end_of=self._end_of,
         )
         #: The settings of each topic, as they are stored.
         self.configs: dict[str, Mapping[str, str]] = {}
@@ -407,7 +415,11 @@ class Invariants:
         found = seen.get(key)
         if found is None:
             return None
-        return ReplicaEnd(found.log_end_offset, self.losses.synced_end(found.partition))
+        log = found.partition.log
+        bases = [segment.base_offset for segment in log.segments]
+        recovered_from = max((base for base in bases if base <= log.recovery_point), default=0)
+        synced_end = self.losses.synced_end(found.partition)
+        return ReplicaEnd(found.log_end_offset, synced_end, recovered_from)
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""

@@ -24,6 +24,7 @@ from engine.sim.histories import History, Loss
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
+from engine.sim.rot import whole_part
 from engine.sim.trace import Trace
 
 
@@ -187,6 +188,15 @@ class Ledger:
             self._check_gaps(consumer, partition, content, (position, behind))
         return behind
 
+    def damaged(
+        self, consumer: str, host: str, partition: TopicPartition, base_offset: int
+    ) -> None:
+        """Check that a batch with a wrong checksum is one that the leader's disk has damaged."""
+        self._trace.add(consumer, f"{partition} at {base_offset} from {host}: wrong checksum")
+        if not self._invariants.rots.explains(host, partition, base_offset):
+            text = f"{consumer} was given {partition} at {base_offset} damaged by {host}"
+            self._invariants.broke("R14", text, partition)
+
     def _check_read(self, consumer: str, partition: TopicPartition, batch: BatchView) -> None:
         history = self._invariants.history(partition)
         if not history.has(batch) and not history.was_committed(batch):
@@ -255,6 +265,12 @@ class Ledger:
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
         history = self._invariants.history(partition)
+        for broker_id, content in contents.items():
+            whole, damaged_offset = whole_part(content)
+            if damaged_offset is not None or whole != content:
+                text = f"{partition}: {broker_id} has a damaged batch at {damaged_offset}"
+                self._invariants.broke("R1", text)
+                return
         if history.keys is not None:
             self._check_cleaned(partition, contents)
             return

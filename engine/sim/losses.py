@@ -23,6 +23,7 @@ from engine.replication.partition import Partition
 from engine.sim.histories import Fork, History, Loss, LossyReplica
 from engine.sim.logs import content_batches
 from engine.sim.node import SimulatedBroker
+from engine.sim.rot import RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 
@@ -48,6 +49,8 @@ class ReplicaEnd(NamedTuple):
     log_end_offset: int
     #: Below this everything is synced: the end of the last records there, or behind it.
     synced_end: int
+    #: From where on the log is recovered after an end that is not in order: whole segments are.
+    recovered_from: int = 0
 
 
 class LossRules:
@@ -59,6 +62,7 @@ class LossRules:
         histories: Mapping[TopicPartition, History],
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
+        rots: RotRules,
         *,
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
@@ -70,12 +74,15 @@ class LossRules:
         self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
         #: Where logs were synced to as the power of their brokers was cut.
         self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
+        #: From where on logs with a damaged batch are recovered at the least.
+        self._recovered_from: dict[tuple[int, TopicPartition], int] = {}
         #: Where logs have no records below where they were truncated, in the middle of a batch.
         self._gaps: dict[Partition, tuple[int, int]] = {}
         self._rules = rules
         self._histories = histories
         self._topics = topics
         self._nodes = nodes
+        self._rots = rots
         self._controller_epoch = 0
         self._registered: set[int] = set()
 
@@ -118,14 +125,29 @@ class LossRules:
         """Take note of a power cut."""
         if self._rules.is_synced:
             return
-        known_to = self._controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
-        for key, history in self._histories.items():
+        for key in self._histories:
             if broker_id in self._topics.replicas(key):
-                end = self._end_of(broker_id, key)
-                end_before = history.committed_end if end is None else end.log_end_offset
-                history.lost_writes(broker_id, known_to, end_before)
-                if end is not None:
-                    self._synced_ends[broker_id, key] = end.synced_end
+                self._lost(broker_id, key)
+
+    def process_ended(self, broker_id: int) -> None:
+        """Take note of an end after which a log may be truncated before a damaged batch."""
+        rot = self._rots.of(broker_id)
+        if rot is not None and rot.partition in self._histories:
+            self._lost(broker_id, rot.partition)
+
+    def _lost(self, broker_id: int, key: TopicPartition) -> None:
+        history, end = self._histories[key], self._end_of(broker_id, key)
+        end_before = history.committed_end if end is None else end.log_end_offset
+        known_to = self._controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
+        history.lost_writes(broker_id, known_to, end_before)
+        if end is not None:
+            rot, synced_end = self._rots.of(broker_id), end.synced_end
+            if rot is not None and rot.partition == key:
+                self._recovered_from[broker_id, key] = end.recovered_from
+                synced_end = min(synced_end, rot.base_offset)
+            # A life in which nobody looked at the replica may have truncated it before that.
+            before = self._synced_ends.get((broker_id, key), synced_end)
+            self._synced_ends[broker_id, key] = min(before, synced_end)
 
     def log_truncated(self, partition: Partition) -> None:
         """Take note of where the records of a log end; it ends where it was to be truncated.
@@ -153,10 +175,23 @@ class LossRules:
             if end < synced_end:
                 text = f"{key}: {broker_id} ends at {end} after a power cut, synced {synced_end}"
                 self._broke("L2", text, key)
+            self._check_recovery(broker_id, key, end)
             if history.keys is not None and end < lossy.end_before:
                 history.keys.lost_writes(now_ms, end)
         if end >= max(lossy.end_before, history.committed_end):
             del history.lossy[broker_id]
+
+    def _check_recovery(self, broker_id: int, key: TopicPartition, end: int) -> None:
+        """Check that a log that was recovered over a damaged batch ends before it."""
+        recovered_from, rot = (
+            self._recovered_from.pop((broker_id, key), None),
+            self._rots.of(broker_id),
+        )
+        if recovered_from is None or rot is None or rot.partition != key:
+            return
+        if recovered_from <= rot.base_offset < end:
+            text = f"{key}: {broker_id} ends at {end}, recovered over what is damaged"
+            self._broke("L2", f"{text} at {rot.base_offset}", key)
 
     def leader_began(self, history: History, partition: Partition, now_ms: int) -> str:
         """Judge what a leader lacks as its epoch begins; returns in words what it must not lack."""
@@ -259,7 +294,10 @@ class LossRules:
         if self._rules.is_synced:
             return True
         return all(
-            any(i not in broker_ids and i not in history.lossy for i in history.state.isr)
-            for history in self._histories.values()
+            any(
+                i not in broker_ids and i not in history.lossy and not self._rots.is_damaged(i, key)
+                for i in history.state.isr
+            )
+            for key, history in self._histories.items()
             if history.state is not None and not broker_ids.isdisjoint(history.state.isr)
         )

@@ -54,6 +54,10 @@ class NodeEvents(Protocol):
         """Take note of a broker that says it cannot go on."""
         ...
 
+    def ended(self, node: SimulatedBroker, *, in_order: bool) -> None:
+        """Take note of a broker that has ended, after a stop or at once."""
+        ...
+
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Take note of a broker whose disk lost what was not synced."""
         ...
@@ -90,6 +94,7 @@ class SimulatedBroker:
         self._random = random
         self._events = events
         self._is_ending = False
+        self._has_stopped = False
         self._has_given_up = False
         self._opening: PromiseCoroutine[Broker] | None = None
         self._buried: list[object] = []
@@ -124,7 +129,7 @@ class SimulatedBroker:
             return
         timers = self.machine.start()
         self.disk.begin_life()
-        self._is_ending = self._has_given_up = False
+        self._is_ending = self._has_stopped = self._has_given_up = False
         timeout_ms = int(self._settings["zookeeper.session.timeout.ms"])
         client = self.client = SimulatedZnodeClient(timers, self._server, timeout_ms)
         settings = BrokerSettings(
@@ -238,6 +243,7 @@ class SimulatedBroker:
         self._buried.append((self.broker, self.client, self._opening))
         self.broker = self.client = None
         self.machine.kill(has_power=has_power)
+        self._events.ended(self, in_order=self._has_stopped)
         listeners = self._network.listeners
         for key in [key for key in listeners if key[0] == self.name]:
             del listeners[key]
@@ -258,6 +264,7 @@ class SimulatedBroker:
         def end() -> None:
             if self.machine.is_alive(life):
                 self._events.told(self.name, "has stopped")
+                self._has_stopped = True
                 self._leave()
 
         def end_late() -> None:

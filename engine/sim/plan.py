@@ -62,6 +62,8 @@ _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
 #: How many seeds with two directories move replicas between them, how many of those throttle the
 #: moves and replication, and how many others do; draws of their own too.
 _DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
+#: How many seeds have bits that rot, of those whose topics are not compacted.
+_BIT_ROT_SHARE = 0.12
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -167,11 +169,12 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         consumer_count=draw.choice((0, 1)),
         delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
-        faults=_with_separate_work(
+        faults=_with_separate_kinds(
             seed,
             _faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
             duration_ms,
             log_dir_count,
+            is_compacted=_TOMBSTONES_MS in settings,
         ),
         is_compressed=Random(f"{seed}/compression").random() < _COMPRESSED_SHARE,
         log_dir_count=log_dir_count,
@@ -180,17 +183,24 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     )
 
 
-def _with_separate_work(
-    seed: int, faults: tuple[Fault, ...], duration_ms: int, log_dir_count: int
+def _with_separate_kinds(
+    seed: int,
+    faults: tuple[Fault, ...],
+    duration_ms: int,
+    log_dir_count: int,
+    *,
+    is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults with moves between directories and throttles, if the seed has such."""
+    """Return the faults with moves between directories, throttles, bit rot, if it has such."""
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
     has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)
     chosen = [FaultKind.MOVE_DIRECTORY] * has_moves + [FaultKind.THROTTLE] * has_throttles
-    if not chosen:
-        return faults
-    return tuple(sorted((*faults, *_faults(draw, duration_ms, chosen)), key=lambda it: it.at_ms))
+    more = _faults(draw, duration_ms, chosen) if chosen else ()
+    draw = Random(f"{seed}/bit rot")
+    if not is_compacted and draw.random() < _BIT_ROT_SHARE:
+        more += _faults(draw, duration_ms, [FaultKind.BIT_ROT])
+    return tuple(sorted((*faults, *more), key=lambda it: it.at_ms)) if more else faults
 
 
 def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:

@@ -166,7 +166,7 @@ class Simulation:
 
     def ran(self, machine: Machine) -> None:
         """Look at a broker after each of its callbacks, and at those that it may have called."""
-        self.invariants.now_ms = self.loop.now_ms
+        self.invariants.now_ms = self.invariants.rots.now_ms = self.loop.now_ms
         nodes = self._nodes_by_machine.get(machine.name, ())
         for node in nodes:
             if node.disk.files.has_stopped or node.disk.loses_power:
@@ -202,6 +202,11 @@ class Simulation:
         self.trace.add(node.name, f"gives up: {reason}")
         if "log directory is offline" not in reason or not node.disk.has_failed_once:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
+
+    def ended(self, node: SimulatedBroker, *, in_order: bool) -> None:
+        """Note an end after which a log may be truncated before a damaged batch."""
+        if not in_order:
+            self.invariants.losses.process_ended(node.broker_id)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut, and look at what it has left."""

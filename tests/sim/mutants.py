@@ -41,6 +41,7 @@ from tests.sim import cleaner_mutants as cleaner
 from tests.sim import disk_mutants as disks
 from tests.sim import excuse_mutants as excused
 from tests.sim import retention_mutants as retention
+from tests.sim import rot_mutants as rot
 from tests.sim import transport_mutants as transport
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -236,6 +237,8 @@ MUTANTS = (
     Mutant(excused.tombstones_go_before_their_values, "deletes that come back", "L7"),
     Mutant(disks.failed_syncs_pass, "a sync that fails as the power goes", "L2"),
     Mutant(disks.requests_delete_all_that_is_committed, "DeleteRecords takes more", "L6"),
+    Mutant(rot.followers_take_damaged_batches, "bit rot in a leader's log", "R1"),
+    Mutant(rot.recovery_goes_past_damage, "bit rot in what is recovered", "L2"),
     Mutant(transport.given_records_count_as_committed, "calls between brokers", "HW-6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )

@@ -14,6 +14,7 @@ from engine.sim.histories import Awaited, Fork, History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.records import batches
+from engine.sim.rot import RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 from tests.sim.test_deletions import COUNT, log_of
@@ -44,6 +45,7 @@ class Cluster:
             {T0: self.history},
             cast(Topics, SimpleNamespace(replicas=lambda _: (1, 2))),
             dict.fromkeys((1, 2), cast(Any, SimpleNamespace(broker=None))),
+            RotRules({}, {}),
             broke=lambda rule, *_: self.broken.append(rule),
             end_of=lambda broker_id, _: ReplicaEnd(self.ends[broker_id], 3),
         )

@@ -1,0 +1,156 @@
+"""Bit rot: bits of one batch that a disk returns wrongly, and what follows from that.
+
+```
+begin ─ one batch of one replica ─┬─ reads of it are damaged ──────────────> the disk is put right
+                                  ├─ recovery truncates the log before it ─> nothing is left of it
+                                  └─ its bytes are written again ──────────> nothing is left of it
+```
+
+One replica of a partition has it at a time, while another member of the in-sync set is whole. A
+leader gives the batch as it reads it: consumers and followers find the checksum wrong, and nobody
+takes it. A process that ends may find that its log ends before the batch: that replica has lost
+writes then (`losses.py`), from the batch on and nothing before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.naming import FileKind
+from engine.records.batch import BatchView
+from engine.replication.partition import Partition
+from engine.sim.histories import History
+from engine.sim.node import SimulatedBroker
+from engine.sim.records import batches
+
+#: The length of a batch. Base offset and leader epoch, on both sides, are under no checksum.
+_LENGTH, _EPOCH = range(8, 12), range(12, 16)
+#: From how many of the last batches one is chosen, in half of the cases.
+_LAST_COUNT = 3
+#: For how long what was read damaged may be on its way to a client.
+_ON_ITS_WAY_MS = 10_000
+
+
+class Rot(NamedTuple):
+    """A batch that a broker's disk returns damaged."""
+
+    broker_id: int
+    partition: TopicPartition
+    base_offset: int
+    #: Whether its length is damaged: who reads on behind it finds no batch where one should be.
+    is_misplacing: bool = False
+
+
+class RotRules:
+    """Damages batches, and tells whose replica is damaged."""
+
+    def __init__(
+        self, histories: Mapping[TopicPartition, History], nodes: Mapping[int, SimulatedBroker]
+    ) -> None:
+        self._histories = histories
+        self._nodes = nodes
+        self._rots: dict[int, Rot] = {}
+        #: Those that are over, and when they were seen to be.
+        self._over: list[tuple[Rot, int]] = []
+        self.now_ms = 0
+
+    def of(self, broker_id: int) -> Rot | None:
+        """Return the damage of a broker's disk, None if it has none, or none any more."""
+        rot = self._rots.get(broker_id)
+        if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
+            self._end(rot)
+            return None
+        return rot
+
+    def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Return whether a broker's replica of a partition has a damaged batch."""
+        rot = self.of(broker_id)
+        return rot is not None and rot.partition == partition
+
+    def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
+        """Return whether the broker of a machine may give a batch with a wrong checksum."""
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        return any(
+            self._nodes[rot.broker_id].name == host
+            and rot.partition == partition
+            and (rot.is_misplacing or rot.base_offset == base_offset)
+            for rot in (*self._rots.values(), *recent)
+        )
+
+    def begin(self, node: SimulatedBroker, draw: int) -> Rot | None:
+        """Damage a batch of a broker; `draw` is a number from which all is chosen.
+
+        None where it has no committed batch that another member of the in-sync set has whole.
+        """
+        broker = node.broker
+        if broker is None or self.of(node.broker_id) is not None:
+            return None
+        partitions = broker.storage.replica_manager.partitions
+        candidates = [key for key in sorted(partitions) if self._may_rot(node.broker_id, key)]
+        if not candidates:
+            return None
+        key = candidates[draw % len(candidates)]
+        with node.disk.files.works_meanwhile():
+            found = _places(partitions[key], self._histories[key])
+        if not found:
+            return None
+        # Half of them among the last, which recovery, followers and consumers read.
+        place = draw // 7 % (min(_LAST_COUNT, len(found)) if draw % 2 else len(found))
+        path, position, size_bytes, base_offset = found[-1 - place]
+        at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
+        at += len(_EPOCH) if at in _EPOCH else 0
+        node.disk.files.flip(path, position + at, 1 << draw % 8)
+        is_misplacing = at in _LENGTH
+        rot = self._rots[node.broker_id] = Rot(node.broker_id, key, base_offset, is_misplacing)
+        return rot
+
+    def end(self, rot: Rot) -> None:
+        """Put a disk right: the bits are read again as they were written."""
+        if self._rots.get(rot.broker_id) == rot:
+            self._nodes[rot.broker_id].disk.files.flip_back()
+            self._end(rot)
+
+    def _end(self, rot: Rot) -> None:
+        del self._rots[rot.broker_id]
+        self._over.append((rot, self.now_ms))
+
+    def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:
+        history = self._histories.get(key)
+        if history is None or history.state is None or history.is_doomed or history.excuse:
+            return False
+        isr = history.state.isr
+        others = [other for other in isr if other != broker_id and other not in history.lossy]
+        is_alone = not any(self.is_damaged(other, key) for other in self._nodes)
+        return broker_id in isr and broker_id not in history.lossy and bool(others) and is_alone
+
+
+def _places(partition: Partition, history: History) -> list[tuple[str, int, int, int]]:
+    """Return path, position, size and base offset of the committed batches of a replica."""
+    found = []
+    for segment in partition.log.segments:
+        data = bytes(segment.file.read_at(0, segment.size_bytes))
+        position = 0
+        for batch in batches(data):
+            if batch.base_offset >= history.start and batch.last_offset < history.committed_end:
+                found.append(
+                    (segment.path(FileKind.LOG), position, batch.size_bytes, batch.base_offset)
+                )
+            position += batch.size_bytes
+    return found
+
+
+def whole_part(content: bytes) -> tuple[bytes, int | None]:
+    """Return the batches in front of the first damaged one, and that one's base offset."""
+    size = 0
+    for batch in batches(content):
+        if not is_whole(batch):
+            return content[:size], batch.base_offset
+        size += batch.size_bytes
+    return content[:size], None
+
+
+def is_whole(batch: BatchView) -> bool:
+    """Return whether the checksum of a batch is right."""
+    return batch.computed_crc() == batch.crc

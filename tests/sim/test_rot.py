@@ -1,0 +1,89 @@
+"""Batches that a disk returns damaged: nobody takes them, and a replica may lack what follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.sim.fault_kinds import FaultKind
+from engine.sim.plan import Fault, Plan, plan_of
+from engine.sim.records import Sender, build
+from engine.sim.rot import whole_part
+from engine.sim.simulation import run_plan
+from tests.sim.mutants import Fault as Planted
+from tests.sim.rot_mutants import followers_take_damaged_batches, recovery_goes_past_damage
+from tests.sim.test_operator import traced
+
+#: Its records are not synced, compacted or deleted.
+_SEED = 24
+
+
+def rot_plan(*others: Fault, whom: str = "leader") -> Plan:
+    """Return a plan of three brokers with batches that are damaged all the time, and others."""
+    rots = [Fault(2_000 + 900 * n, FaultKind.BIT_ROT, whom, 9_000, 7919 * n) for n in range(18)]
+    return plan_of(_SEED, duration_ms=20_000)._replace(
+        broker_count=3,
+        topics=(1,),
+        processes=((1,), (2,), (3,)),
+        is_unclean_allowed=False,
+        consumer_count=1,
+        faults=tuple(sorted((*rots, *others), key=lambda fault: fault.at_ms)),
+    )
+
+
+def _batches(*counts: int) -> list[bytes]:
+    return [build(Sender("p"), 10 * place, count, 5) for place, count in enumerate(counts)]
+
+
+@pytest.mark.parametrize("at", [8, 17, 23, 61, 70])
+def test_the_part_before_a_damaged_batch_is_whole(at: int) -> None:
+    first, second, third = _batches(2, 1, 3)
+    damaged = bytearray(second)
+    damaged[at] ^= 1
+    assert (first + second + third, None) == whole_part(first + second + third)
+    whole, offset = whole_part(first + damaged + third)
+    # A damaged length may name more bytes than there are.
+    assert whole == first
+    assert offset in (0, None)
+
+
+def test_consumers_are_given_damaged_batches_and_go_on_when_the_disk_is_put_right() -> None:
+    plan = rot_plan()
+    lines = traced(plan).lines
+    assert any(" is damaged on b" in line for line in lines)
+    assert any(": wrong checksum" in line for line in lines)
+
+
+def test_a_follower_that_comes_back_refuses_what_its_leader_has_damaged() -> None:
+    assert any("is refused: CORRUPT_MESSAGE" in line for line in traced(plan_of(60)).lines)
+
+
+def test_a_log_is_truncated_before_a_damaged_batch_that_was_not_flushed() -> None:
+    kills = [Fault(at_ms, FaultKind.KILL, "2", 1_000) for at_ms in range(4_000, 18_000, 2_500)]
+    plan = rot_plan(*kills, whom="2")
+    assert any("Corruption found in segment" in line for line in traced(plan).lines)
+
+
+@pytest.mark.parametrize(
+    ("plant", "rule"),
+    [(followers_take_damaged_batches, "R1"), (recovery_goes_past_damage, "L2")],
+)
+def test_checksums_that_nobody_looks_at_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, plant: Planted, rule: str
+) -> None:
+    kills = [
+        Fault(4_000 + 1_500 * n, FaultKind.KILL if n % 2 else FaultKind.POWER_CUT, "2", 500, 1)
+        for n in range(10)
+    ]
+    plan = rot_plan(*kills, whom="2" if rule == "L2" else "leader")
+    assert run_plan(plan).violation is None
+    plant(monkeypatch)
+    violation = run_plan(plan).violation
+    assert violation is not None
+    assert violation.rule == rule
+
+
+def test_bits_rot_in_some_seeds_and_in_none_that_compacts() -> None:
+    plans = [plan_of(seed) for seed in range(100)]
+    rotten = [plan for plan in plans if any(f.kind is FaultKind.BIT_ROT for f in plan.faults)]
+    assert 3 <= len(rotten) <= 25
+    assert not any(plan.is_compacted for plan in rotten)
