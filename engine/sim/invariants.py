@@ -283,10 +283,8 @@ class Invariants:
 
     def _look_at_start(self, node: SimulatedBroker, history: History, partition: Partition) -> None:
         """Check why a replica begins behind all others, if it does."""
-        log = partition.log
-        if log.log_start_offset > history.start:
-            moment = Moment(self.now_ms, node.machine.clock.wall_ms())
-            self.deletions.start_rose(history, partition.topic_partition, log, node.name, moment)
+        key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
+        self.deletions.looked_at(history, key, partition.log, node.name, moment)
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
