@@ -296,10 +296,16 @@ class Storage:
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
+        """Return the watermark of a replica; that of a log without a replica is the log's start.
+
+        So retention and the cleaner leave a log alone until a controller has sent its replica's
+        state. Source: UnifiedLog.highWatermarkMetadata, Partition.createLog.
+        """
         partition = self.replica_manager.partitions.get(topic_partition)
         if partition is not None:
             return partition.high_watermark
-        return self.logs.checkpointed_high_watermark(topic_partition)
+        log = self.logs.get(topic_partition)
+        return 0 if log is None else log.log_start_offset
 
     # Directories that fail
 

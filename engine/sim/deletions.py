@@ -8,7 +8,8 @@
 | size | what the log has behind it is at least `retention.bytes` |
 
 What a log of an epoch before a loss deletes behind that loss is what it alone had: others are
-committed there by now.
+committed there by now. A log that begins where it did before has deleted nothing, though after a
+loss others begin before it again; what it is given behind its start lacks what is committed before.
 
 `retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
 its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by
@@ -51,6 +52,8 @@ class DeletionRules:
         #: Up to where records were to be deleted at most; kept when a topic goes, for a request may
         #: arrive at the next one of its name.
         self._requested: dict[TopicPartition, int] = {}
+        #: Where replicas began as they were looked at last, by broker and the id of the topic.
+        self._starts: dict[tuple[str, TopicPartition, str | None], int] = {}
 
     def configured(self, topic: str, config: Mapping[str, str]) -> None:
         """Take note of the settings of a topic."""
@@ -62,15 +65,36 @@ class DeletionRules:
         """Take note that somebody is about to ask to delete all below an offset."""
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 
-    def start_rose(
+    def looked_at(
         self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
     ) -> None:
-        """Check why a replica begins behind all that began before it."""
-        own_end = history.own_end(log.epochs.latest_epoch)
+        """Check why a replica begins behind all that began before it, if it does."""
+        replica = broker, key, log.topic_id
+        before = self._starts.get(replica, 0)
+        start = self._starts[replica] = log.log_start_offset
+        if start > history.start:
+            self._begins_behind(history, key, log, broker, moment, has_risen=start > before)
+
+    def _begins_behind(
+        self,
+        history: History,
+        key: TopicPartition,
+        log: LocalLog,
+        broker: str,
+        moment: Moment,
+        *,
+        has_risen: bool,
+    ) -> None:
+        latest_epoch = log.epochs.latest_epoch
+        own_end = history.own_end(latest_epoch)
         start = log.log_start_offset if own_end is None else min(log.log_start_offset, own_end)
-        fault = self._fault_of(history, key, log, start, moment)
-        if fault:
-            self._broke("L6", f"{key}: {broker} begins at {log.log_start_offset}, {fault}", key)
+        if has_risen:
+            fault = self._fault_of(history, key, log, start, moment)
+            if fault:
+                self._broke("L6", f"{key}: {broker} begins at {log.log_start_offset}, {fault}", key)
+        elif latest_epoch < 0:
+            # It has no records, and is told from where on it is to have some.
+            return
         history.start = max(history.start, min(start, history.committed_end))
 
     def _fault_of(

@@ -160,6 +160,14 @@ class History:
         """Return whether replicas may differ somewhere in [start, end)."""
         return any(fork.first < end and start < fork.end for fork in self.forks)
 
+    def forked_offsets(self) -> frozenset[int]:
+        """Return the offsets of all batches in which replicas may differ somewhere."""
+        spans = [(fork.first, fork.end) for fork in self.forks]
+        for base, batch in self.committed.items() if spans else ():
+            if self.is_forked(base, batch.last_offset + 1):
+                spans.append((base, batch.last_offset + 1))
+        return frozenset(offset for span in spans for offset in range(*span))
+
     def is_lost(self, start: int, end: int, seen_count: int = 0) -> bool:
         """Return whether some of [start, end) was lost, but for the first losses that were seen."""
         lost = self.losses[seen_count:]

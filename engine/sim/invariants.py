@@ -291,16 +291,15 @@ class Invariants:
 
     def _look_at_start(self, node: SimulatedBroker, history: History, partition: Partition) -> None:
         """Check why a replica begins behind all others, if it does."""
-        log = partition.log
-        if log.log_start_offset > history.start:
-            moment = Moment(self.now_ms, node.machine.clock.wall_ms())
-            self.deletions.start_rose(history, partition.topic_partition, log, node.name, moment)
+        key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
+        self.deletions.looked_at(history, key, partition.log, node.name, moment)
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
         key = partition.topic_partition
         history = self.history(key)
+        is_new_epoch = now.leader_epoch not in history.leaders
         first = history.leaders.setdefault(now.leader_epoch, broker_id)
         if first != broker_id:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
@@ -310,7 +309,9 @@ class Invariants:
             self._epochs.leader_began(partition, led_before=led_before)
             if before is not None and now.log_end_offset < before.log_end_offset:
                 self.broke("R9", f"{key}: {broker_id} cut its log to lead, {before}, then {now}")
-            fault = self.losses.leader_began(history, partition, self.now_ms)
+            fault = self.losses.leader_began(
+                history, partition, self.now_ms, is_new_epoch=is_new_epoch
+            )
             if fault:
                 who = f"leader {broker_id} of epoch {now.leader_epoch}"
                 self.broke("R2", f"{key}: {who} {fault}", key)

@@ -308,8 +308,9 @@ class Ledger:
             if keys is None
             else ((r.offset, r.producer, r.number) for r in keys.records(start))
         )
+        forked = history.forked_offsets()
         for offset, name, number in written:
-            if history.is_forked(offset, offset + 1) or number in self._given_up[name, partition]:
+            if offset in forked or number in self._given_up[name, partition]:
                 continue
             found.setdefault(name, []).append(number)
         for (name, key), accepted in sorted(self._accepted.items()):

@@ -193,8 +193,14 @@ class LossRules:
             text = f"{key}: {broker_id} ends at {end}, recovered over what is damaged"
             self._broke("L2", f"{text} at {rot.base_offset}", key)
 
-    def leader_began(self, history: History, partition: Partition, now_ms: int) -> str:
-        """Judge what a leader lacks as its epoch begins; returns in words what it must not lack."""
+    def leader_began(
+        self, history: History, partition: Partition, now_ms: int, *, is_new_epoch: bool = False
+    ) -> str:
+        """Judge what a leader lacks as its epoch begins; returns in words what it must not lack.
+
+        In an epoch that is new nobody has records: followers truncate what the leader lost, which
+        they have of earlier ones.
+        """
         batches, log_end = content_batches(partition), partition.log.log_end_offset
         lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
         is_current, is_rewriting = self._is_current(history, partition)
@@ -207,7 +213,8 @@ class LossRules:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
             # From now on others are held to what this one has.
             history.lossy.pop(partition.broker_id, None)
-        if awaited is not None and awaited.is_rewriting and (is_current or lossy is not None):
+        may_fork = awaited is not None and awaited.is_rewriting and not is_new_epoch
+        if may_fork and (is_current or lossy is not None):
             self._fork(history, partition.topic_partition, lossy, first)
         if first is None or (awaited is not None and not (is_current or is_rewriting)):
             if is_current and awaited is not None:

@@ -34,6 +34,13 @@ def log_of(*offsets: int, key: bytes | None = None) -> bytes:
 BATCH_BYTES = len(log_of(0))
 
 
+def lost_and_written_again(history: History) -> None:
+    """Lose all from offset 2 on, and commit other records there, in epoch 2."""
+    history.lose(Loss(2, COUNT, "a reason", 0), leader_epoch=2)
+    for batch in batches(log_of(*range(2, COUNT))):
+        history.commit(batch, 0)
+
+
 @pytest.fixture
 def history() -> History:
     made = History("t-0")
@@ -58,8 +65,9 @@ class Rules:
         wall_ms: int = 0,
         config: LogConfig | None = None,
         latest_epoch: int = -1,
+        broker: str = "b1",
     ) -> list[str]:
-        """Return what is broken once a log begins there."""
+        """Return what is broken once the log of a broker begins there."""
         if config is None:
             config = LogConfig(retention_ms=self.given[0], retention_bytes=self.given[1])
         size_bytes = (COUNT - start) * BATCH_BYTES
@@ -68,8 +76,9 @@ class Rules:
             config=config,
             size_bytes=size_bytes,
             epochs=SimpleNamespace(latest_epoch=latest_epoch),
+            topic_id="an id",
         )
-        self.rules.start_rose(history, T0, cast(LocalLog, log), "b1", Moment(0, wall_ms))
+        self.rules.looked_at(history, T0, cast(LocalLog, log), broker, Moment(0, wall_ms))
         return self.broken
 
 
@@ -105,7 +114,7 @@ def test_settings_that_nobody_gave_are_no_reason(history: History) -> None:
     history.start = 0
     rules.broken.clear()
     rules.rules.configured("t", {"retention.ms": "1"})
-    assert [] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config)
+    assert [] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config, broker="b2")
 
 
 def test_a_request_reaches_to_its_offset(history: History) -> None:
@@ -132,12 +141,36 @@ def test_nothing_goes_that_is_not_committed(history: History) -> None:
 def test_a_log_of_before_a_loss_deletes_other_records_than_those_committed_behind_it(
     history: History, latest_epoch: int, broken: list[str], start: int
 ) -> None:
-    history.lose(Loss(2, COUNT, "a reason", 0), leader_epoch=2)
-    for batch in batches(log_of(*range(2, COUNT))):
-        history.commit(batch, 0)
+    lost_and_written_again(history)
     rules = Rules(retention_ms=5_000)
     assert broken == rules.begins_at(history, 8, wall_ms=7_001, latest_epoch=latest_epoch)
     assert start == history.start
+
+
+@pytest.mark.parametrize(
+    ("latest_epoch", "start"),
+    # One without records is given some by the next leader, or begins where that one tells it to.
+    [(2, 8), (-1, 0)],
+)
+def test_a_log_that_begins_where_it_did_before_a_loss_has_deleted_nothing(
+    history: History, latest_epoch: int, start: int
+) -> None:
+    rules = Rules(retention_ms=5_000)
+    assert [] == rules.begins_at(history, 8, wall_ms=1 << 40, latest_epoch=1)
+    lost_and_written_again(history)
+    history.start = 0
+    assert [] == rules.begins_at(history, 8, latest_epoch=latest_epoch)
+    assert start == history.start
+
+
+@pytest.mark.parametrize(("broker", "start"), [("b1", 9), ("b2", 8)])
+def test_a_loss_is_no_reason_to_begin_later_than_before(
+    history: History, broker: str, start: int
+) -> None:
+    rules = Rules(retention_ms=5_000)
+    assert [] == rules.begins_at(history, 8, wall_ms=1 << 40, latest_epoch=1)
+    lost_and_written_again(history)
+    assert ["L6"] == rules.begins_at(history, start, latest_epoch=2, broker=broker)
 
 
 @pytest.mark.parametrize(

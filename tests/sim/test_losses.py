@@ -9,7 +9,9 @@ from typing import Any, cast
 import pytest
 
 from engine.model import TopicPartition
+from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim import losses as losses_module
+from engine.sim.clients import ProducerKind, SentBatch
 from engine.sim.histories import Awaited, Fork, History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
@@ -23,8 +25,30 @@ T0 = TopicPartition("t", 0)
 EPOCH = 4
 
 
+def batch_of(base_offset: int, count: int, *, number: int | None = None) -> bytes:
+    """Return a batch of so many records of a producer, from a number on."""
+    builder = BatchBuilder(BatchSettings(base_offset=base_offset))
+    first = base_offset if number is None else number
+    for index in range(count):
+        builder.append(0, None, b"p:%d" % (first + index))
+    return bytes(builder.build())
+
+
 class _Replica(SimpleNamespace):
     __hash__ = object.__hash__
+
+
+class _Log(SimpleNamespace):
+    """A log of these batches."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(log_start_offset=0)
+        self.content = content
+        self.log_end_offset = list(batches(content))[-1].last_offset + 1
+
+    def read(self, offset: int, *_: object) -> Any:
+        left = b"".join(bytes(b.raw) for b in batches(self.content) if b.base_offset >= offset)
+        return SimpleNamespace(read=lambda: left, release=lambda: None)
 
 
 class Cluster:
@@ -182,6 +206,56 @@ def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
     assert cluster.history.is_forked(COUNT + 1, COUNT + 2)
     assert not cluster.history.is_forked(COUNT + 2, COUNT + 9)
     assert not cluster.history.is_forked(0, 7)
+
+
+@pytest.mark.parametrize("offsets", [range(7), range(COUNT)])
+def test_in_an_epoch_that_is_new_nobody_differs_from_a_leader_that_lost_writes(
+    cluster: Cluster, offsets: Iterable[int]
+) -> None:
+    # Followers truncate what they have of earlier epochs behind its end.
+    cluster.rules.lost_writes(1)
+    cluster.history.awaited = Awaited("a reason", is_rewriting=True)
+    replica = cluster.replica(*offsets)
+    assert "" == cluster.rules.leader_began(cluster.history, replica, 0, is_new_epoch=True)
+    assert [] == cluster.history.forks
+    assert cluster.lost == [(end, COUNT) for end in (max(offsets) + 1,) if end < COUNT]
+
+
+def test_a_batch_is_in_a_fork_as_a_whole() -> None:
+    history = History("t-0")
+    for batch in batches(batch_of(0, 2) + batch_of(2, 3) + batch_of(5, 3)):
+        history.commit(batch, 0)
+    assert frozenset() == history.forked_offsets()
+    history.forks.append(Fork(1, 3))
+    assert frozenset(range(5)) == history.forked_offsets()
+
+
+@pytest.mark.parametrize(("fork", "broken"), [(Fork(2, 4), []), (Fork(2, 2), ["T6"])])
+def test_the_order_of_a_producers_records_is_that_of_whole_batches(
+    fork: Fork, broken: list[str]
+) -> None:
+    # Records 4 to 6 come twice; of their first batch a part lies in the fork, or none.
+    content = batch_of(0, 2) + batch_of(2, 3, number=4) + batch_of(5, 4, number=3)
+    history, told = History("t-0"), list[str]()
+    for batch in batches(content):
+        history.commit(batch, 0)
+    history.forks.append(fork)
+    history.state = PartitionStateNode(1, EPOCH, (1,), 7)
+    log = _Log(content)
+    replica_manager = SimpleNamespace(partitions={T0: SimpleNamespace(log=log)})
+    broker = SimpleNamespace(storage=SimpleNamespace(replica_manager=replica_manager))
+    invariants = SimpleNamespace(
+        history=lambda _: history,
+        histories={T0: history},
+        is_unseen=lambda _: False,
+        losses=SimpleNamespace(),
+        broke=lambda rule, *_: told.append(rule),
+    )
+    ledger = Ledger(cast(Any, invariants), cast(Any, SimpleNamespace()))
+    producer = SimpleNamespace(name="p", kind=ProducerKind(-1, False, 1, 100))
+    ledger.acknowledged(cast(Any, producer), SentBatch(T0, 0, 2), 0)
+    ledger.check_end({1: cast(Any, SimpleNamespace(broker=broker))}, [T0])
+    assert broken == told
 
 
 def test_a_leader_that_hears_of_its_epochs_one_by_one_loses_all_in_the_first(

@@ -7,7 +7,7 @@ import pytest
 from engine.broker.peers import LocalLink
 from engine.host.link_faults import STORE, LinkFaults, SlowPlace
 from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT
-from tests.unit.broker.memory_cluster import SESSION_MS, MemoryCluster
+from tests.unit.broker.memory_cluster import SESSION_MS, T0, MemoryCluster
 
 HEALED = LinkFaults()
 LAG_MS = 3000
@@ -139,3 +139,25 @@ def test_a_broker_stops_over_a_cut_link(*, is_one_process: bool) -> None:
     cluster.pass_time(5000)
     assert 2 == len(cluster.brokers)
     assert {1, 2} == set(cluster.stored().isr)
+
+
+def test_a_broker_that_no_controller_reached_deletes_no_records_by_time() -> None:
+    # Its checkpoint says that they are committed; its replica does not exist before it is told.
+    cluster = MemoryCluster(
+        is_one_process=False,
+        log_retention_check_interval_ms="1000",
+        log_initial_task_delay_ms="500",
+    )
+    cluster.create_topic(retention_ms="10000")
+    assert NONE == cluster.produce(1, 3).code()
+    cluster.pass_time(2000)
+    cluster.stop(3)
+    part(cluster, ["1", "2"], ["3"])
+    started = cluster.start(3)
+    assert 3 == started.storage.logs.checkpointed_high_watermark(T0)
+    cluster.pass_time(20_000)
+    assert 3 == cluster.partition(1).log.log_start_offset
+    assert 0 == started.storage.logs.logs[T0].log_start_offset
+    cluster.links.set(HEALED)
+    cluster.pass_time(5000)
+    assert 3 == cluster.partition(3).log.log_start_offset
