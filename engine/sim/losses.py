@@ -291,6 +291,25 @@ class LossRules:
             for controller in controllers
         )
 
+    def is_unseen(self, broker_id: int) -> bool:
+        """Return whether a broker lost writes, and no controller that lives has seen that.
+
+        One that has takes it out of the in-sync sets of others, and lets it lead none.
+        """
+        return any(
+            broker_id in history.lossy
+            and not self._is_seen(history.lossy[broker_id])
+            and (history.state.leader == broker_id or {broker_id} < set(history.state.isr))
+            for history in self._histories.values()
+            if history.state is not None
+        )
+
+    def _is_seen(self, lossy: LossyReplica) -> bool:
+        controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
+        return lossy.controller_epoch == self._controller_epoch and any(
+            controller.context.epoch == self._controller_epoch for controller in controllers
+        )
+
     def _judge_unseen(self) -> None:
         for history in self._histories.values():
             if history.state is not None and history.state.leader in self._registered:

@@ -58,6 +58,10 @@ class NodeEvents(Protocol):
         """Take note of a broker that has ended, after a stop or at once."""
         ...
 
+    def may_start(self, node: SimulatedBroker) -> bool:
+        """Return whether a broker may start now; it asks again if it may not."""
+        ...
+
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Take note of a broker whose disk lost what was not synced."""
         ...
@@ -126,6 +130,9 @@ class SimulatedBroker:
     def start(self) -> None:
         """Begin a life, unless one runs or a fault keeps the broker down."""
         if self.machine.is_running or self._holds:
+            return
+        if not self._events.may_start(self):
+            self.start_later()
             return
         timers = self.machine.start()
         self.disk.begin_life()

@@ -64,6 +64,9 @@ _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
 _DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
 #: How many seeds have bits that rot, of those whose topics are not compacted.
 _BIT_ROT_SHARE = 0.12
+#: How many seeds have brokers that come back before a controller has seen that they lost writes,
+#: and how many allow unclean elections: both lose records, and find little else.
+_UNSEEN_LOSSES_SHARE, _UNCLEAN_SHARE = 0.2, 0.05
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -104,6 +107,8 @@ class Plan(NamedTuple):
     processes: tuple[tuple[int, ...], ...] = ()
     #: Whether requests between brokers of one process go through their bytes.
     encodes_local_messages: bool = False
+    #: Whether a broker that lost writes may be back before a controller has seen it go.
+    has_unseen_losses: bool = True
 
     @property
     def is_compacted(self) -> bool:
@@ -152,7 +157,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         settings[_RETENTION_BYTES] = draw_retention.choice(("-1", "2048", "8192"))
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
-    is_unclean_allowed = draw.random() < 0.1
+    is_unclean_allowed = draw.random() < _UNCLEAN_SHARE
     broker_count = draw.choice((3, 3, 3, 4))
     log_dir_count = 1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE)
     transport = Random(f"{seed}/transport")
@@ -180,6 +185,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         log_dir_count=log_dir_count,
         processes=_processes(transport, broker_count, is_shared=is_shared),
         encodes_local_messages=is_shared and transport.random() < _ENCODED_SHARE,
+        has_unseen_losses=Random(f"{seed}/returns").random() < _UNSEEN_LOSSES_SHARE,
     )
 
 

@@ -45,6 +45,7 @@ from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
 from engine.sim.quiescence import is_held, unrest
+from engine.sim.returns import Returns
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -116,6 +117,7 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
+        self._returns = Returns(self.invariants.losses)
         #: Producers to topics that come and go, by name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
         self._is_healing = False
@@ -208,9 +210,15 @@ class Simulation:
         if not in_order:
             self.invariants.losses.process_ended(node.broker_id)
 
+    def may_start(self, node: SimulatedBroker) -> bool:
+        """Return whether a broker may start now; one that lost writes waits until that is seen."""
+        return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
+
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut, and look at what it has left."""
         self.invariants.lost_writes(node.broker_id)
+        if not self.plan.has_unseen_losses:
+            self._returns.lost_writes(node.broker_id, self.loop.now_ms)
         for log_dir in node.log_dirs:
             if broken := unreadable_files(node.disk.files, log_dir):
                 self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")

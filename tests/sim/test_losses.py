@@ -64,16 +64,21 @@ class Cluster:
         self.ends = {1: COUNT, 2: COUNT + 2}
         self._content = b""
         patch.setattr(losses_module, "content_batches", lambda *_: list(batches(self._content)))
+        self._nodes = {broker_id: cast(Any, SimpleNamespace(broker=None)) for broker_id in (1, 2)}
         self.rules = LossRules(
             Rules(2, False, False),
             {T0: self.history},
             cast(Topics, SimpleNamespace(replicas=lambda _: (1, 2))),
-            dict.fromkeys((1, 2), cast(Any, SimpleNamespace(broker=None))),
+            self._nodes,
             RotRules({}, {}),
             broke=lambda rule, *_: self.broken.append(rule),
             end_of=lambda broker_id, _: ReplicaEnd(self.ends[broker_id], 3),
         )
         self.rules.on_loss = lambda _, loss: self.lost.append((loss.first, loss.end))
+
+    def controllers(self, context: SimpleNamespace) -> None:
+        """Let broker 2 be the controller that knows this."""
+        self._nodes[2].broker = SimpleNamespace(controller=SimpleNamespace(context=context))
 
     def replica(self, *offsets: int) -> Any:
         """Return the replica of broker 1 with a log of these offsets."""
@@ -206,6 +211,36 @@ def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
     assert cluster.history.is_forked(COUNT + 1, COUNT + 2)
     assert not cluster.history.is_forked(COUNT + 2, COUNT + 9)
     assert not cluster.history.is_forked(0, 7)
+
+
+@pytest.mark.parametrize(
+    ("leader", "isr", "is_unseen"),
+    [
+        (1, (1,), True),
+        (2, (1, 2), True),
+        # A controller has seen it go: it leads nothing, and is in sync as the last one alone.
+        (2, (2,), False),
+        (-1, (1,), False),
+    ],
+)
+def test_a_loss_is_unseen_while_the_broker_leads_or_is_in_sync_beside_others(
+    cluster: Cluster, leader: int, isr: tuple[int, ...], is_unseen: bool
+) -> None:
+    cluster.history.state = PartitionStateNode(leader, EPOCH, isr, 7)
+    assert not cluster.rules.is_unseen(1)
+    cluster.rules.lost_writes(1)
+    assert is_unseen is cluster.rules.is_unseen(1)
+
+
+@pytest.mark.parametrize(("epoch", "is_unseen"), [(7, False), (8, True)])
+def test_a_loss_is_seen_while_the_controller_lives_that_knew_the_broker(
+    cluster: Cluster, epoch: int, is_unseen: bool
+) -> None:
+    cluster.rules.controller_changed(7)
+    cluster.controllers(SimpleNamespace(epoch=7, live_brokers={1, 2}))
+    cluster.rules.lost_writes(1)
+    cluster.controllers(SimpleNamespace(epoch=epoch, live_brokers={1, 2}))
+    assert is_unseen is cluster.rules.is_unseen(1)
 
 
 @pytest.mark.parametrize("offsets", [range(7), range(COUNT)])
