@@ -214,6 +214,10 @@ class History:
             is_unclean = self.awaited is not None and self.awaited.is_unclean
             self.awaited = Awaited(reason, is_rewriting=True, is_unclean=is_unclean)
 
+    def elected_uncleanly(self) -> None:
+        """Await a loss, as the leader that is stored now was not in sync."""
+        self.awaited = Awaited("an unclean election", is_unclean=True)
+
     def lose(self, loss: Loss, leader_epoch: int) -> None:
         """Take note of what a leader lacks as its epoch begins: from then on its log counts."""
         self.losses.append(loss)

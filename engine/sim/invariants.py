@@ -45,7 +45,7 @@ from engine.sim.clocks import ClockSpread
 from engine.sim.committed_keys import CommittedKeys
 from engine.sim.deletions import DeletionRules, Moment
 from engine.sim.epochs import EpochRules
-from engine.sim.histories import Awaited, History
+from engine.sim.histories import History
 from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.node import SimulatedBroker
@@ -505,7 +505,7 @@ class Invariants:
         if state.leader >= 0 and state.leader not in before.isr:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
-            history.awaited = Awaited("an unclean election")
+            history.elected_uncleanly()
         self.losses.state_changed(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:

@@ -165,11 +165,18 @@ def test_who_was_not_in_sync_may_have_kept_other_records_and_no_hole(
 def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, (1,), 7)
-    history.awaited = Awaited("an unclean election", is_unclean=True)
+    history.elected_uncleanly()
     history.lost_writes(1, 6)
     history.judge_unseen(7)
     assert history.awaited is not None
     assert (True, True) == (history.awaited.is_rewriting, history.awaited.is_unclean)
+
+
+def test_commits_of_before_an_unclean_election_are_kept_by_nobody(cluster: Cluster) -> None:
+    cluster.history.elected_uncleanly()
+    assert cluster.lead(*range(COUNT)) == ""
+    assert [] == cluster.lost
+    assert EPOCH == cluster.history.lost_epoch
 
 
 def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
