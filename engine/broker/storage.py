@@ -299,7 +299,7 @@ class Storage:
         """Return the watermark of a replica; that of a log without a replica is the log's start.
 
         So retention and the cleaner leave a log alone until a controller has sent its replica's
-        state. Source: UnifiedLog.highWatermarkMetadata, Partition.createLog.
+        state. Source: RET-7; UnifiedLog.highWatermarkMetadata, Partition.createLog.
         """
         partition = self.replica_manager.partitions.get(topic_partition)
         if partition is not None:
