@@ -504,6 +504,12 @@ LEADER_BALANCE_FIRST_CHECK_MS = 5_000
 # each of them, costs more than a copy.
 NEWEST_BATCH_BYTES_MAX = 4096
 
+# -- groups ------------------------------------------------------------------------------------
+
+# How long a new member of a group waits for the response to its first JoinGroup. It has no id until
+# then and sends no heartbeats; a client that gave up is gone after this. Kafka's figure.
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+
 # -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.

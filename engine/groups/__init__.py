@@ -1,0 +1,1 @@
+"""Consumer groups: who is a member, which member has which partitions, what was committed."""

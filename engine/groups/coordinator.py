@@ -1,0 +1,46 @@
+"""The coordinator of the groups whose partition of `__consumer_offsets` this broker leads.
+
+```
+ Memberships ─ join, sync, heartbeat, leave ──┐
+ OffsetCommits ─ commit, fetch, delete ───────┼─> GroupRegistry ─> Group
+ GroupAdmin ─ list, describe, delete, expire ─┘        ^
+ elected, resigned ────────────────────────────────────┘ loads from GroupLog
+```
+
+Source: GroupCoordinator, GroupMetadataManager of 3.9.1; D14.
+"""
+
+from __future__ import annotations
+
+from engine.groups.delayed import GroupDelays
+from engine.groups.group_admin import GroupAdmin
+from engine.groups.group_store import GroupStore
+from engine.groups.memberships import Memberships, Sources
+from engine.groups.offset_commits import OffsetCommits
+from engine.groups.ports import GroupPorts, GroupSettings
+from engine.groups.rebalances import Rebalances
+from engine.groups.registry import GroupRegistry
+from engine.host.turns import LoopTurns
+
+
+class GroupCoordinator:
+    """Coordinates groups; its parts serve the requests."""
+
+    def __init__(self, settings: GroupSettings, ports: GroupPorts, turns: LoopTurns) -> None:
+        clock, log = ports.clock, ports.log
+        #: Owns the purgatory of groups: it is advanced by the broker's timer.
+        self.delays = GroupDelays(clock, ports.note_deadline)
+        store = GroupStore(log)
+        rebalances = Rebalances(clock, self.delays, store, settings)
+        self.registry = GroupRegistry(
+            log, turns, on_loaded=rebalances.loaded, on_unloaded=rebalances.unloaded
+        )
+        sources = Sources(clock, ports.entropy)
+        self.memberships = Memberships(self.registry, rebalances, store, settings, sources)
+        self.commits = OffsetCommits(self.registry, rebalances, log, settings, clock)
+        self.admin = GroupAdmin(self.registry, self.commits, log, settings, clock)
+
+    def stop(self) -> None:
+        """Coordinate nothing any more; who waits is not answered, as their connections end."""
+        self.registry.stop()
+        self.delays.stop()

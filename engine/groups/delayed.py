@@ -1,0 +1,114 @@
+"""Operations of groups that wait in the purgatory.
+
+| operation | key | completes | at its deadline |
+|---|---|---|---|
+| DelayedJoin | group's join | all members have joined | the others are removed |
+| DelayedJoin of an empty group | group's join | never | waits again if somebody joined |
+| DelayedHeartbeat | member | it was heard of, or waits for a response | it is removed |
+| DelayedSync | group's sync | all members have sent SyncGroup | the others are removed |
+
+The owner says for each what completes it and what follows; the operation holds only its callbacks.
+
+Source: GRP-3 ... GRP-5, GRP-10 ... GRP-12; DelayedJoin, DelayedHeartbeat, DelayedSync of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from engine.groups.ports import NoteDeadline
+from engine.host.each import do_each
+from engine.host.ports import Clock
+from engine.timing.purgatory import DelayedOperation, Purgatory
+from engine.timing.wheel import TimingWheel
+
+_PURGE_INTERVAL = 1000
+
+
+class GroupOperation(DelayedOperation):
+    """An operation of a group: what completes it, and what follows then."""
+
+    __slots__ = ("_can_complete", "_completed")
+
+    def __init__(
+        self,
+        deadline_ms: int,
+        can_complete: Callable[[], bool],
+        completed: Callable[[bool], None],
+    ) -> None:
+        """`completed` is called once, with whether the deadline passed."""
+        super().__init__(deadline_ms)
+        self._can_complete = can_complete
+        self._completed = completed
+
+    def can_complete(self) -> bool:
+        """Return whether what it waits for has happened."""
+        return self._can_complete()
+
+    def finish(self) -> None:
+        """Do what follows; run by who completed it."""
+        completed = self._completed
+        self.drop()
+        completed(self.is_expired)
+
+    def drop(self) -> None:
+        """Let go of the group."""
+        self._can_complete = _always
+        self._completed = _nothing
+
+
+def _always() -> bool:
+    return True
+
+
+def _nothing(_is_expired: bool) -> None:
+    return
+
+
+class GroupDelays:
+    """The purgatory of one broker's groups."""
+
+    def __init__(self, clock: Clock, note_deadline: NoteDeadline) -> None:
+        self._clock = clock
+        self._note_deadline = note_deadline
+        wheel: TimingWheel[GroupOperation] = TimingWheel(clock.monotonic_ms())
+        self._purgatory: Purgatory[GroupOperation] = Purgatory(
+            wheel, purge_interval=_PURGE_INTERVAL
+        )
+
+    @property
+    def delayed_count(self) -> int:
+        """Count the operations that wait."""
+        return self._purgatory.delayed_count
+
+    def wait(
+        self,
+        key: Hashable,
+        delay_ms: int,
+        can_complete: Callable[[], bool],
+        completed: Callable[[bool], None],
+    ) -> None:
+        """Complete now if it can, else at an event under `key` or after `delay_ms`."""
+        deadline_ms = self._clock.monotonic_ms() + delay_ms
+        operation = GroupOperation(deadline_ms, can_complete, completed)
+        if self._purgatory.try_complete_else_watch(operation, (key,)):
+            operation.finish()
+        elif not operation.is_completed:
+            self._note_deadline(deadline_ms)
+
+    def check(self, key: Hashable) -> None:
+        """Complete the operations under a key that can be by now."""
+        do_each(self._purgatory.check(key), GroupOperation.finish)
+
+    def advance(self) -> None:
+        """Complete what is past its deadline."""
+        do_each(self._purgatory.advance(self._clock.monotonic_ms()), GroupOperation.finish)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when to advance next (monotonic), None if nothing waits."""
+        return self._purgatory.next_deadline_ms()
+
+    def stop(self) -> None:
+        """Let go of everything that waits: the broker ends."""
+        for operation in self._purgatory.drain():
+            operation.drop()

@@ -1,0 +1,259 @@
+"""One group: members, generation, the protocol in use. No timers, no log, no responses built here.
+
+```
+ Empty ── first join ──> PreparingRebalance ── all joined, or time is over ──> CompletingRebalance
+   ^                        ^   │ nobody left                                      │ leader's sync
+   └────────────────────────┼───┘                                                  v
+                            └──────── join, leave, expiry ────────────────────── Stable
+```
+
+Source: GRP-2, GRP-6; GroupMetadata.scala of 3.9.1.
+Differs: members are in the order in which they joined; Kafka's are in that of a hash table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from engine.groups.group_offsets import GroupOffsets
+from engine.groups.member import (
+    UNKNOWN_MEMBER,
+    GroupMember,
+    JoinedMember,
+    JoinResult,
+    Protocol,
+    SyncResult,
+    Timeouts,
+)
+from engine.groups.states import VALID_PREVIOUS_STATES, GroupState
+from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from engine.host.promise import Promise
+from engine.kafka_errors import FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID
+
+
+class Group:
+    """A group that this broker coordinates."""
+
+    def __init__(
+        self, group_id: str, now_ms: int | None, state: GroupState = GroupState.EMPTY
+    ) -> None:
+        """`now_ms` is the wall time of the state; None if nobody knows it."""
+        self.group_id = group_id
+        self.state = state
+        self.state_timestamp_ms = now_ms
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        #: The topics of all subscriptions, None if they cannot be known.
+        self.subscribed_topics: frozenset[str] | None = None
+        self.members: dict[str, GroupMember] = {}
+        self.static_members: dict[str, str] = {}
+        #: Ids that were given out, and whose clients have not joined with them yet.
+        self.pending_members: set[str] = set()
+        #: Members of this generation whose SyncGroup has not come yet.
+        self.pending_sync_members: set[str] = set()
+        #: Whether somebody joined during the initial delay, which is extended then.
+        self.new_member_added = False
+        self.offsets = GroupOffsets()
+        self.awaiting_join_count = 0
+        self._supported: Counter[str] = Counter()
+
+    # States
+
+    def is_in(self, *states: GroupState) -> bool:
+        """Return whether the group is in one of some states."""
+        return self.state in states
+
+    def transition_to(self, state: GroupState, now_ms: int) -> None:
+        """Enter a state; from one that the table does not allow is a broken invariant."""
+        assert self.state in VALID_PREVIOUS_STATES[state], f"{self.group_id}: {self.state}, {state}"
+        self.state = state
+        self.state_timestamp_ms = now_ms
+
+    @property
+    def can_rebalance(self) -> bool:
+        """Return whether a rebalance may begin now."""
+        return self.state in VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """Return the longest time that a member may take to rejoin."""
+        return max((m.timeouts.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        """Return whether nobody else is waited for in a rebalance."""
+        return len(self.members) == self.awaiting_join_count and not self.pending_members
+
+    # Members
+
+    def add(self, member: GroupMember, join: Promise[JoinResult] | None) -> None:
+        """Add a member; the first one gives the protocol type, and leads."""
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        self.members[member.member_id] = member
+        self._supported.update({protocol.name for protocol in member.protocols})
+        if join is not None:
+            self.await_join(member, join)
+        self.pending_members.discard(member.member_id)
+
+    def remove(self, member_id: str) -> None:
+        """Remove a member, or an id that was given out; if it led, the next member leads."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._supported.subtract({protocol.name for protocol in member.protocols})
+            if member.join is not None:
+                self.awaiting_join_count -= 1
+            instance_id = member.group_instance_id
+            if instance_id is not None and self.static_members.get(instance_id) == member_id:
+                del self.static_members[instance_id]
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        self.pending_members.discard(member_id)
+        self.pending_sync_members.discard(member_id)
+
+    def update(
+        self,
+        member: GroupMember,
+        protocols: tuple[Protocol, ...],
+        timeouts: Timeouts,
+        join: Promise[JoinResult] | None,
+    ) -> None:
+        """Take what a member says as it joins again."""
+        self._supported.subtract({protocol.name for protocol in member.protocols})
+        member.protocols, member.timeouts = protocols, timeouts
+        self._supported.update({protocol.name for protocol in protocols})
+        if join is not None:
+            self.await_join(member, join)
+        elif member.join is not None:
+            member.join = None
+            self.awaiting_join_count -= 1
+
+    def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> GroupMember:
+        """Give a static member the id of its client's new life; requests of the old one fail."""
+        member = self.members.pop(old_id)
+        self.answer_join(member, JoinResult(old_id, FENCED_INSTANCE_ID))
+        answer_sync(member, SyncResult(FENCED_INSTANCE_ID))
+        member.member_id = new_id
+        self.members[new_id] = member
+        if self.leader_id == old_id:
+            self.leader_id = new_id
+        self.static_members[instance_id] = new_id
+        return member
+
+    def await_join(self, member: GroupMember, join: Promise[JoinResult]) -> None:
+        """Park a member's JoinGroup; an earlier one that is parked is never answered."""
+        if member.join is None:
+            self.awaiting_join_count += 1
+        member.join = join
+
+    def answer_join(self, member: GroupMember, result: JoinResult) -> bool:
+        """Answer a member's parked JoinGroup; returns whether there was one."""
+        join, member.join = member.join, None
+        if join is None:
+            return False
+        self.awaiting_join_count -= 1
+        join.keep(result)
+        return True
+
+    def error_of_member(self, member_id: str, group_instance_id: str | None) -> int:
+        """Return why a request may not come from this member, 0 if it may."""
+        if group_instance_id is not None:
+            current = self.static_members.get(group_instance_id)
+            if current is None:
+                return UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return FENCED_INSTANCE_ID
+        return 0 if member_id in self.members else UNKNOWN_MEMBER_ID
+
+    # Protocols
+
+    def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
+        """Return whether one that joins has a protocol that all members have."""
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        count = len(self.members)
+        return protocol_type == self.protocol_type and any(
+            self._supported[protocol.name] == count for protocol in protocols
+        )
+
+    def select_protocol(self) -> str:
+        """Return the protocol with most votes of those that all members support."""
+        count = len(self.members)
+        candidates = {name for name, number in self._supported.items() if number == count}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    # Generations
+
+    def elect_joined_leader(self) -> bool:
+        """Make sure that the leader has joined; False if nobody has."""
+        leader = None if self.leader_id is None else self.members.get(self.leader_id)
+        if leader is None or leader.join is not None:
+            return True
+        for member in self.members.values():
+            if member.join is not None:
+                self.leader_id = member.member_id
+                return True
+        return False
+
+    def begin_generation(self, now_ms: int) -> None:
+        """Begin the next generation of those who have joined; of nobody it is Empty."""
+        self.generation_id += 1
+        self.pending_sync_members.clear()
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.subscribed_topics = self._subscribed_topics()
+            self.transition_to(GroupState.COMPLETING_REBALANCE, now_ms)
+        else:
+            self.protocol_name = None
+            self.subscribed_topics = self._subscribed_topics()
+            self.transition_to(GroupState.EMPTY, now_ms)
+
+    def restore_subscriptions(self) -> None:
+        """Work out the subscribed topics of a group that was loaded."""
+        self.subscribed_topics = self._subscribed_topics()
+
+    def _subscribed_topics(self) -> frozenset[str] | None:
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol_name is None:
+            return None
+        name = self.protocol_name
+        return subscribed_topics(member.metadata(name) for member in self.members.values())
+
+    def joined(self, member: GroupMember) -> JoinResult:
+        """Return what a member's JoinGroup is answered in this generation."""
+        return JoinResult(
+            member.member_id,
+            generation_id=self.generation_id,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader_id=self.leader_id or UNKNOWN_MEMBER,
+            members=self.joined_members() if member.member_id == self.leader_id else (),
+        )
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """Return all members with their subscriptions, for the leader."""
+        name = self.protocol_name
+        assert name is not None, f"{self.group_id} has no protocol"
+        return tuple(
+            JoinedMember(member.member_id, member.group_instance_id, member.metadata(name))
+            for member in self.members.values()
+        )
+
+
+def answer_sync(member: GroupMember, result: SyncResult) -> bool:
+    """Answer a member's parked SyncGroup; returns whether there was one."""
+    sync, member.sync = member.sync, None
+    if sync is None:
+        return False
+    sync.keep(result)
+    return True

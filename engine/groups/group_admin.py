@@ -1,0 +1,189 @@
+"""Groups are listed, described, deleted, and end by themselves.
+
+A group without members ends once its last committed offset has expired. What it committed expires
+`offsets.retention.minutes` after it became empty; offsets of those who are no members of it, after
+they were committed; offsets of topics that a stable group does not subscribe to any more, too.
+
+Source: GRP-18; GroupCoordinator.handleListGroups, handleDescribeGroup, handleDeleteGroups,
+GroupMetadataManager.cleanupGroupMetadata, GroupMetadata.removeExpiredOffsets of 3.9.1; KIP-496.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from engine.groups.group import Group
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.offset_commits import OffsetCommits
+from engine.groups.ports import GroupLog, GroupSettings
+from engine.groups.records import group_tombstone
+from engine.groups.registry import GroupRegistry
+from engine.groups.states import GroupState
+from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from engine.host.ports import Clock
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_ID_NOT_FOUND,
+    NON_EMPTY_GROUP,
+    NOT_COORDINATOR,
+)
+from engine.model import TopicPartition
+
+
+class DescribedMember(NamedTuple):
+    """A member as DescribeGroups shows it."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    """A group as DescribeGroups shows it."""
+
+    error_code: int
+    state: str = ""
+    protocol_type: str = ""
+    protocol_name: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+class ListedGroup(NamedTuple):
+    """A group as ListGroups shows it."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+
+
+class GroupAdmin:
+    """Serves those who look after groups."""
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        commits: OffsetCommits,
+        log: GroupLog,
+        settings: GroupSettings,
+        clock: Clock,
+    ) -> None:
+        self._registry = registry
+        self._commits = commits
+        self._log = log
+        self._settings = settings
+        self._clock = clock
+
+    def list_groups(self) -> tuple[int, list[ListedGroup]]:
+        """Return an error code, and the groups that this broker coordinates."""
+        if self._registry.is_stopped:
+            return COORDINATOR_NOT_AVAILABLE, []
+        code = COORDINATOR_LOAD_IN_PROGRESS if self._registry.is_loading else 0
+        return code, [
+            ListedGroup(group.group_id, group.protocol_type or "", group.state.value)
+            for group in self._registry.groups.values()
+        ]
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """Return a group; one that nobody knows is Dead."""
+        code = self._registry.refusal(group_id, may_be_empty=True)
+        if code:
+            return DescribedGroup(code)
+        group = self._registry.groups.get(group_id)
+        if group is None:
+            return DescribedGroup(0, GroupState.DEAD.value)
+        # Subscriptions and assignments are those of a generation that is complete.
+        name = group.protocol_name if group.is_in(GroupState.STABLE) else None
+        members = tuple(
+            DescribedMember(
+                member.member_id,
+                member.group_instance_id,
+                *member.client,
+                b"" if name is None else member.metadata(name),
+                b"" if name is None else member.assignment,
+            )
+            for member in group.members.values()
+        )
+        return DescribedGroup(0, group.state.value, group.protocol_type or "", name or "", members)
+
+    def delete(self, group_ids: Iterable[str]) -> dict[str, int]:
+        """Delete groups without members, and what they committed; an error code for each."""
+        return {group_id: self._delete_one(group_id) for group_id in group_ids}
+
+    def _delete_one(self, group_id: str) -> int:
+        code = self._registry.refusal(group_id, may_be_empty=True)
+        if code:
+            return code
+        group = self._registry.groups.get(group_id)
+        if group is None or group.is_in(GroupState.DEAD):
+            return GROUP_ID_NOT_FOUND if self._registry.owns(group_id) else NOT_COORDINATOR
+        if not group.is_in(GroupState.EMPTY):
+            return NON_EMPTY_GROUP
+        self._commits.remove(group, group.offsets.all())
+        self._end(group)
+        return 0
+
+    def expire(self) -> None:
+        """Delete the offsets whose time is over, and the groups of which nothing is left."""
+        for group in tuple(self._registry.groups.values()):
+            self._commits.remove(group, self._expired(group))
+            if group.is_in(GroupState.EMPTY) and group.offsets.is_empty:
+                self._end(group)
+
+    def forget_topics(self, topics: Iterable[str]) -> None:
+        """Delete what was committed for topics that were deleted."""
+        deleted = frozenset(topics)
+        for group in tuple(self._registry.groups.values()):
+            self._commits.remove(group, [p for p in group.offsets.all() if p.topic in deleted])
+            if group.is_in(GroupState.EMPTY) and group.offsets.is_empty:
+                self._end(group)
+
+    def _end(self, group: Group) -> None:
+        group.transition_to(GroupState.DEAD, self._clock.wall_ms())
+        self._registry.remove(group)
+        if group.generation_id > 0:
+            # Without a generation there is no record of the group itself.
+            partition = self._registry.partition_of(group.group_id)
+            self._log.append(partition, (group_tombstone(group.group_id),))
+
+    def _expired(self, group: Group) -> list[TopicPartition]:
+        def since_commit(committed: CommittedOffset) -> int:
+            return committed.commit_ms
+
+        def since_empty(committed: CommittedOffset) -> int:
+            stamp = group.state_timestamp_ms
+            return committed.commit_ms if stamp is None else stamp
+
+        may_expire: Callable[[str], bool]
+        topics = group.subscribed_topics
+        if group.protocol_type is None:
+            base_ms, may_expire = since_commit, _always
+        elif group.is_in(GroupState.EMPTY):
+            base_ms, may_expire = since_empty, _always
+        elif (
+            group.protocol_type == CONSUMER_PROTOCOL_TYPE
+            and group.is_in(GroupState.STABLE)
+            and topics is not None
+        ):
+            base_ms, may_expire = since_commit, partial(_is_not_in, topics)
+        else:
+            return []
+        return group.offsets.expired(
+            self._clock.wall_ms(),
+            self._settings.offsets_retention_ms,
+            base_ms=base_ms,
+            may_expire=may_expire,
+        )
+
+
+def _is_not_in(topics: frozenset[str], topic: str) -> bool:
+    return topic not in topics
+
+
+def _always(_topic: str) -> bool:
+    return True

@@ -1,0 +1,120 @@
+"""The offsets that a group has committed, and those on their way into the log.
+
+```
+ commit ── appended, waits for the in-sync replicas ──> pending ── written ──> committed
+                                                           └───── failed ────> forgotten
+```
+
+Of two commits for a partition the one later in the log counts, whichever is answered first.
+
+Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+
+NO_OFFSET = -1
+
+
+class CommittedOffset(NamedTuple):
+    """A position that a consumer committed; `expire_ms` only where its client set a retention."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_ms: int = -1
+    expire_ms: int | None = None
+
+
+class _Entry(NamedTuple):
+    committed: CommittedOffset
+    #: Where in the log it was written.
+    log_offset: int
+
+
+class GroupOffsets:
+    """Committed offsets of one group by partition."""
+
+    __slots__ = ("_committed", "_pending")
+
+    def __init__(self) -> None:
+        self._committed: dict[TopicPartition, _Entry] = {}
+        self._pending: dict[TopicPartition, CommittedOffset] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing is committed, and nothing on its way."""
+        return not self._committed and not self._pending
+
+    def get(self, partition: TopicPartition) -> CommittedOffset | None:
+        """Return what is committed for a partition."""
+        entry = self._committed.get(partition)
+        return None if entry is None else entry.committed
+
+    def all(self) -> dict[TopicPartition, CommittedOffset]:
+        """Return all that is committed."""
+        return {partition: entry.committed for partition, entry in self._committed.items()}
+
+    def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+        """Take note of commits before they are appended."""
+        self._pending.update(offsets)
+
+    def completed(
+        self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
+    ) -> None:
+        """Take a commit that is written for good."""
+        if self._pending.get(partition) is committed:
+            del self._pending[partition]
+        self.put(partition, committed, log_offset)
+
+    def failed(self, partition: TopicPartition, committed: CommittedOffset) -> None:
+        """Forget a commit that could not be written."""
+        if self._pending.get(partition) is committed:
+            del self._pending[partition]
+
+    def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
+        """Take a commit from the log, unless a later one is known."""
+        entry = self._committed.get(partition)
+        if entry is None or entry.log_offset < log_offset:
+            self._committed[partition] = _Entry(committed, log_offset)
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget committed offsets, and commits on their way."""
+        for partition in partitions:
+            self._committed.pop(partition, None)
+            self._pending.pop(partition, None)
+
+    def expired(
+        self,
+        now_ms: int,
+        retention_ms: int,
+        *,
+        base_ms: Callable[[CommittedOffset], int],
+        may_expire: Callable[[str], bool],
+    ) -> list[TopicPartition]:
+        """Return the partitions of topics that may expire whose offsets are too old.
+
+        `base_ms` is the wall time from which the retention of an offset is counted.
+        """
+        return [
+            partition
+            for partition, (committed, _) in self._committed.items()
+            if may_expire(partition.topic)
+            and partition not in self._pending
+            and _is_past(committed, now_ms, retention_ms, base_ms)
+        ]
+
+
+def _is_past(
+    committed: CommittedOffset,
+    now_ms: int,
+    retention_ms: int,
+    base_ms: Callable[[CommittedOffset], int],
+) -> bool:
+    if committed.expire_ms is not None:
+        return now_ms >= committed.expire_ms
+    return now_ms - base_ms(committed) >= retention_ms

@@ -1,0 +1,76 @@
+"""Writes groups to their partition of `__consumer_offsets`.
+
+| append failed with | error of the group |
+|---|---|
+| unknown topic, too few replicas | COORDINATOR_NOT_AVAILABLE |
+| not leader, storage | NOT_COORDINATOR |
+| time is over | REBALANCE_IN_PROGRESS |
+| too large | UNKNOWN_SERVER_ERROR |
+
+Source: GroupMetadataManager.storeGroup of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from engine.groups.group import Group
+from engine.groups.ports import GroupLog, Written
+from engine.groups.records import group_record
+from engine.groups.registry import coordinator_partition
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_FETCH_SIZE,
+    KAFKA_STORAGE_ERROR,
+    MESSAGE_TOO_LARGE,
+    NOT_COORDINATOR,
+    NOT_ENOUGH_REPLICAS,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    NOT_LEADER_OR_FOLLOWER,
+    REBALANCE_IN_PROGRESS,
+    RECORD_LIST_TOO_LARGE,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+_log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+
+#: What failing appends mean to groups and commits alike.
+LOG_ERRORS = {
+    UNKNOWN_TOPIC_OR_PARTITION: COORDINATOR_NOT_AVAILABLE,
+    NOT_ENOUGH_REPLICAS: COORDINATOR_NOT_AVAILABLE,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND: COORDINATOR_NOT_AVAILABLE,
+    NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR,
+    KAFKA_STORAGE_ERROR: NOT_COORDINATOR,
+}
+TOO_LARGE = frozenset((MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_FETCH_SIZE))
+
+
+class GroupStore:
+    """Writes groups."""
+
+    def __init__(self, log: GroupLog) -> None:
+        self._log = log
+
+    def store_group(self, group: Group, assignments: dict[str, bytes]) -> Promise[int]:
+        """Write a group's generation; promises the error code for its members."""
+        partition = coordinator_partition(group.group_id, self._log.partition_count())
+        written = self._log.append(partition, (group_record(group, assignments),))
+
+        def code(result: Written) -> int:
+            error_code = _code_for_members(result.error_code)
+            if error_code:
+                _log.warning("group %s was not written: error %d", group.group_id, error_code)
+            return error_code
+
+        return written.then(code)
+
+
+def _code_for_members(error_code: int) -> int:
+    if error_code == REQUEST_TIMED_OUT:
+        return REBALANCE_IN_PROGRESS
+    if error_code in TOO_LARGE:
+        return UNKNOWN_SERVER_ERROR
+    return LOG_ERRORS.get(error_code, error_code)

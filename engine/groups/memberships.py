@@ -1,0 +1,311 @@
+"""Members join, sync, send heartbeats and leave.
+
+| state | join of a known member | sync | heartbeat |
+|---|---|---|---|
+| Empty | 25 | 25 | 25 |
+| PreparingRebalance | parked | 27 | 27 |
+| CompletingRebalance | answered again if nothing is new, else a rebalance | parked | 0 |
+| Stable | the same for followers; of the leader a rebalance | answered | 0 |
+| Dead | 15 | 15 | 15 |
+
+The leader's SyncGroup is written to the log; all that are parked are answered then. Heartbeats are
+taken in all states with members: a member that hears of a rebalance (27) goes on
+with what it has, and joins again.
+
+Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15; GroupCoordinator of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.groups.group import Group
+from engine.groups.group_store import GroupStore
+from engine.groups.member import UNKNOWN_MEMBER, GroupMember, JoinResult, SyncResult
+from engine.groups.ports import GroupSettings
+from engine.groups.rebalances import Rebalances
+from engine.groups.registry import GroupRegistry
+from engine.groups.requests import JoinRequest, LeavingMember, MemberRequest, SyncRequest
+from engine.groups.states import GroupState
+from engine.groups.static_members import StaticMembers
+from engine.host.ports import Clock, Entropy
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_MAX_SIZE_REACHED,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_SESSION_TIMEOUT,
+    MEMBER_ID_REQUIRED,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+
+_log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
+
+
+class Sources(NamedTuple):
+    """Time and randomness."""
+
+    clock: Clock
+    entropy: Entropy
+
+
+class Memberships:
+    """Serves the requests of members."""
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        rebalances: Rebalances,
+        store: GroupStore,
+        settings: GroupSettings,
+        sources: Sources,
+    ) -> None:
+        self._registry = registry
+        self._rebalances = rebalances
+        self._store = store
+        self._settings = settings
+        self._clock, self._entropy = sources
+        self._static = StaticMembers(rebalances, store)
+
+    # Join
+
+    def join(self, request: JoinRequest) -> Promise[JoinResult]:
+        """Take a JoinGroup; promises what it is answered, once the generation begins."""
+        code = self._refusal_of_join(request)
+        if code:
+            return _refused(request.member_id, code)
+        group = self._registry.groups.get(request.group_id)
+        is_new = request.member_id == UNKNOWN_MEMBER
+        if group is None and not is_new:
+            return _refused(request.member_id, UNKNOWN_MEMBER_ID)
+        if group is None:
+            group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
+        if not self._accepts(group, request.member_id):
+            group.remove(request.member_id)
+            response = _refused(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
+        elif is_new:
+            response = self._join_new(group, request)
+        else:
+            response = self._join_known(group, request)
+        if group.is_in(GroupState.PREPARING_REBALANCE):
+            self._rebalances.check_join(group)
+        return response
+
+    def _refusal_of_join(self, request: JoinRequest) -> int:
+        code = self._registry.refusal(request.group_id)
+        if code:
+            return code
+        settings, timeout_ms = self._settings, request.timeouts.session_timeout_ms
+        if not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
+            return INVALID_SESSION_TIMEOUT
+        return 0
+
+    def _accepts(self, group: Group, member_id: str) -> bool:
+        """Return whether the group has room for one that joins."""
+        if group.is_in(GroupState.EMPTY, GroupState.DEAD):
+            return True
+        member = group.members.get(member_id)
+        if group.is_in(GroupState.PREPARING_REBALANCE):
+            is_waiting = member is not None and member.join is not None
+            return is_waiting or group.awaiting_join_count < self._settings.max_size
+        return member is not None or len(group.members) < self._settings.max_size
+
+    def _join_new(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        if group.is_in(GroupState.DEAD):
+            return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
+        if not group.supports(request.protocol_type, request.protocols):
+            return _refused(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
+        instance_id = request.group_instance_id
+        member_id = self._new_member_id(request)
+        if instance_id is not None:
+            old_id = group.static_members.get(instance_id)
+            if old_id is not None:
+                return self._static.replace(group, old_id, member_id, request)
+            return self._add(group, member_id, request)
+        if request.requires_known_member_id:
+            self._rebalances.add_pending(group, member_id, request.timeouts.session_timeout_ms)
+            return _refused(member_id, MEMBER_ID_REQUIRED)
+        return self._add(group, member_id, request)
+
+    def _new_member_id(self, request: JoinRequest) -> str:
+        name = request.group_instance_id
+        number = UUID(bytes=self._entropy.random_bytes(16), version=4)
+        return f"{request.client.client_id if name is None else name}-{number}"
+
+    def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
+        join: Promise[JoinResult] = Promise()
+        member = GroupMember(
+            member_id,
+            request.group_instance_id,
+            request.client,
+            request.timeouts,
+            request.protocol_type,
+            request.protocols,
+        )
+        self._rebalances.add_member(group, member, join)
+        return join
+
+    def _join_known(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        member_id = request.member_id
+        if group.is_in(GroupState.DEAD):
+            return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
+        if not group.supports(request.protocol_type, request.protocols):
+            return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
+        if member_id in group.pending_members:
+            return self._add(group, member_id, request)
+        code = group.error_of_member(member_id, request.group_instance_id)
+        if not code and group.is_in(GroupState.EMPTY):
+            code = UNKNOWN_MEMBER_ID
+        if code:
+            return _refused(member_id, code)
+        member = group.members[member_id]
+        if self._may_answer_again(group, member, request):
+            # Its response was lost: it is given what it was, without a rebalance.
+            return Promise.of(group.joined(member))
+        join: Promise[JoinResult] = Promise()
+        self._rebalances.update_member(group, member, request.protocols, request.timeouts, join)
+        return join
+
+    def _may_answer_again(self, group: Group, member: GroupMember, request: JoinRequest) -> bool:
+        if group.is_in(GroupState.PREPARING_REBALANCE) or not member.matches(request.protocols):
+            return False
+        # The leader of a stable group joins again to have it rebalance.
+        is_leader = member.member_id == group.leader_id
+        return group.is_in(GroupState.COMPLETING_REBALANCE) or not is_leader
+
+    # Sync
+
+    def sync(self, request: SyncRequest) -> Promise[SyncResult]:
+        """Take a SyncGroup; promises the member's assignment."""
+        code = self._registry.refusal(request.group_id)
+        if code == COORDINATOR_LOAD_IN_PROGRESS:
+            # The group will be there, without this rebalance: its members join again.
+            code = REBALANCE_IN_PROGRESS
+        group = self._registry.groups.get(request.group_id)
+        if not code:
+            code = UNKNOWN_MEMBER_ID if group is None else _refusal_of_sync(group, request)
+        if code or group is None:
+            return Promise.of(SyncResult(code))
+        member = group.members[request.member_id]
+        if group.is_in(GroupState.STABLE):
+            self._rebalances.synced(group, request.member_id)
+            self._rebalances.restart_session(group, member)
+            return Promise.of(
+                SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
+            )
+        return self._park_sync(group, member, request.assignments)
+
+    def _park_sync(
+        self, group: Group, member: GroupMember, assignments: dict[str, bytes]
+    ) -> Promise[SyncResult]:
+        sync: Promise[SyncResult] = Promise()
+        member.sync = sync
+        self._rebalances.restart_session(group, member)
+        self._rebalances.synced(group, member.member_id)
+        if member.member_id == group.leader_id:
+            self._store_assignments(group, assignments)
+        return sync
+
+    def _store_assignments(self, group: Group, assignments: dict[str, bytes]) -> None:
+        generation_id = group.generation_id
+        stored = self._store.store_group(group, assignments)
+
+        def written() -> None:
+            # Another rebalance may have begun meanwhile.
+            if group.generation_id != generation_id or not group.is_in(
+                GroupState.COMPLETING_REBALANCE
+            ):
+                return
+            code = stored.result()
+            if code:
+                self._rebalances.fail_syncs(group, code)
+                self._rebalances.maybe_prepare(group, f"the assignment was not written: {code}")
+            else:
+                self._rebalances.assign(group, assignments)
+
+        stored.watch(written)
+
+    # Heartbeat
+
+    def heartbeat(self, request: MemberRequest) -> int:
+        """Take a Heartbeat; returns the error code that it is answered."""
+        code = self._registry.refusal(request.group_id)
+        if code == COORDINATOR_LOAD_IN_PROGRESS:
+            return 0
+        if code:
+            return code
+        group = self._registry.groups.get(request.group_id)
+        if group is None:
+            return UNKNOWN_MEMBER_ID
+        code = _refusal_of_member(group, request)
+        if code:
+            return code
+        self._rebalances.restart_session(group, group.members[request.member_id])
+        return REBALANCE_IN_PROGRESS if group.is_in(GroupState.PREPARING_REBALANCE) else 0
+
+    # Leave
+
+    def leave(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
+        """Remove members; returns an error code of the group, and one of each member."""
+        code = self._registry.refusal(group_id)
+        if code:
+            return code, []
+        group = self._registry.groups.get(group_id)
+        if group is None:
+            return 0, [UNKNOWN_MEMBER_ID] * len(members)
+        if group.is_in(GroupState.DEAD):
+            return COORDINATOR_NOT_AVAILABLE, []
+        return 0, [self._leave_one(group, member) for member in members]
+
+    def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+        member_id = leaving.member_id
+        if member_id == UNKNOWN_MEMBER:
+            # An administrator removes a static member, whose id nobody needs to know.
+            instance_id = leaving.group_instance_id
+            member_id = group.static_members.get(instance_id, "") if instance_id else ""
+            if not member_id:
+                return UNKNOWN_MEMBER_ID
+        elif member_id in group.pending_members:
+            self._rebalances.remove_pending(group, member_id)
+            return 0
+        else:
+            code = group.error_of_member(member_id, leaving.group_instance_id)
+            if code:
+                return code
+        _log.info("member %s leaves group %s", member_id, group.group_id)
+        self._rebalances.remove_member(group, group.members[member_id])
+        return 0
+
+
+def _refused(member_id: str, code: int) -> Promise[JoinResult]:
+    return Promise.of(JoinResult(member_id, code))
+
+
+def _refusal_of_member(group: Group, request: MemberRequest) -> int:
+    if group.is_in(GroupState.DEAD):
+        return COORDINATOR_NOT_AVAILABLE
+    if group.is_in(GroupState.EMPTY):
+        return UNKNOWN_MEMBER_ID
+    code = group.error_of_member(request.member_id, request.group_instance_id)
+    if code:
+        return code
+    return 0 if request.generation_id == group.generation_id else ILLEGAL_GENERATION
+
+
+def _refusal_of_sync(group: Group, request: SyncRequest) -> int:
+    member = MemberRequest(
+        request.group_id, request.generation_id, request.member_id, request.group_instance_id
+    )
+    code = _refusal_of_member(group, member)
+    if code:
+        return code
+    if request.protocol_type is not None and request.protocol_type != group.protocol_type:
+        return INCONSISTENT_GROUP_PROTOCOL
+    if request.protocol_name is not None and request.protocol_name != group.protocol_name:
+        return INCONSISTENT_GROUP_PROTOCOL
+    return REBALANCE_IN_PROGRESS if group.is_in(GroupState.PREPARING_REBALANCE) else 0

@@ -1,0 +1,196 @@
+"""Offsets are committed, fetched and deleted.
+
+| state | commit of a member | commit without a member |
+|---|---|---|
+| Empty | 25 | written |
+| PreparingRebalance, Stable | written | 25 |
+| CompletingRebalance | 27: its partitions may be another's by now | 25 |
+| Dead | 15 | 15 |
+
+A commit counts as contact with its member. It is answered once the in-sync replicas have it.
+
+Source: GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.storeOffsets,
+getOffsets of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from engine.groups.group import Group
+from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
+from engine.groups.group_store import LOG_ERRORS, TOO_LARGE
+from engine.groups.member import UNKNOWN_MEMBER
+from engine.groups.ports import GroupLog, GroupSettings, Written
+from engine.groups.rebalances import Rebalances
+from engine.groups.records import offset_record
+from engine.groups.registry import GroupRegistry
+from engine.groups.requests import MemberRequest
+from engine.groups.states import GroupState
+from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_ID_NOT_FOUND,
+    GROUP_SUBSCRIBED_TO_TOPIC,
+    ILLEGAL_GENERATION,
+    INVALID_COMMIT_OFFSET_SIZE,
+    NON_EMPTY_GROUP,
+    NOT_COORDINATOR,
+    OFFSET_METADATA_TOO_LARGE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+from engine.model import TopicPartition
+
+#: An error code for each partition.
+Codes: TypeAlias = dict[TopicPartition, int]
+_NOTHING = CommittedOffset(NO_OFFSET)
+
+
+class OffsetCommits:
+    """The committed offsets of all groups of one broker."""
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        rebalances: Rebalances,
+        log: GroupLog,
+        settings: GroupSettings,
+        clock: Clock,
+    ) -> None:
+        self._registry = registry
+        self._rebalances = rebalances
+        self._log = log
+        self._settings = settings
+        self._clock = clock
+
+    def commit(
+        self, request: MemberRequest, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> Promise[Codes]:
+        """Write offsets; promises an error code for each partition."""
+        code = self._registry.refusal(request.group_id, may_be_empty=True)
+        if code:
+            return Promise.of(dict.fromkeys(offsets, code))
+        group = self._registry.groups.get(request.group_id)
+        if group is None:
+            if request.generation_id >= 0:
+                return Promise.of(dict.fromkeys(offsets, ILLEGAL_GENERATION))
+            # The group's partitions are assigned elsewhere; Kafka keeps the offsets alone.
+            group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
+        code = self._refusal_of_commit(group, request)
+        if code:
+            return Promise.of(dict.fromkeys(offsets, code))
+        return self._store(group, offsets)
+
+    def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
+        if group.is_in(GroupState.DEAD):
+            return COORDINATOR_NOT_AVAILABLE
+        is_member = (
+            request.generation_id >= 0
+            or request.member_id != UNKNOWN_MEMBER
+            or request.group_instance_id is not None
+        )
+        if not is_member:
+            return 0 if group.is_in(GroupState.EMPTY) else UNKNOWN_MEMBER_ID
+        code = group.error_of_member(request.member_id, request.group_instance_id)
+        if code:
+            return code
+        if request.generation_id != group.generation_id:
+            return ILLEGAL_GENERATION
+        if not group.is_in(GroupState.EMPTY):
+            self._rebalances.restart_session(group, group.members[request.member_id])
+        return REBALANCE_IN_PROGRESS if group.is_in(GroupState.COMPLETING_REBALANCE) else 0
+
+    def _store(
+        self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> Promise[Codes]:
+        max_length = self._settings.offset_metadata_max_bytes
+        valid = {
+            partition: committed
+            for partition, committed in offsets.items()
+            if len(committed.metadata) <= max_length
+        }
+        codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
+        if not valid:
+            return Promise.of(codes)
+        group.offsets.prepare(valid)
+        records = [
+            offset_record(group.group_id, partition, committed)
+            for partition, committed in valid.items()
+        ]
+        written = self._log.append(self._registry.partition_of(group.group_id), records)
+        return written.then(lambda result: codes | _stored(group, valid, result))
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None
+    ) -> tuple[int, dict[TopicPartition, CommittedOffset]]:
+        """Return an error code, and what is committed: of all partitions for None.
+
+        What nobody has committed has the offset −1, also where nobody knows the group.
+        """
+        code = self._registry.refusal(group_id, may_be_empty=True)
+        if code:
+            return code, {}
+        group = self._registry.groups.get(group_id)
+        if group is None or group.is_in(GroupState.DEAD):
+            return 0, dict.fromkeys(partitions or (), _NOTHING)
+        if partitions is None:
+            return 0, group.offsets.all()
+        return 0, {partition: group.offsets.get(partition) or _NOTHING for partition in partitions}
+
+    def delete(self, group_id: str, partitions: list[TopicPartition]) -> Promise[tuple[int, Codes]]:
+        """Delete committed offsets of topics that no member subscribes to.
+
+        Promises an error code of the group, and one for each partition.
+        """
+        code = self._registry.refusal(group_id)
+        group = self._registry.groups.get(group_id)
+        if not code and (group is None or group.is_in(GroupState.DEAD)):
+            code = GROUP_ID_NOT_FOUND if self._registry.owns(group_id) else NOT_COORDINATOR
+        if not code and group is not None and not group.is_in(GroupState.EMPTY):
+            is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
+            code = 0 if is_consumer else NON_EMPTY_GROUP
+        if code or group is None:
+            return Promise.of((code, {}))
+        consumed = _consumed(group, partitions)
+        codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
+        free = [partition for partition in partitions if partition not in codes]
+        removed = self.remove(group, free)
+        return removed.then(lambda _: (0, codes | dict.fromkeys(free, 0)))
+
+    def remove(self, group: Group, partitions: Iterable[TopicPartition]) -> Promise[Written]:
+        """Forget committed offsets, and write tombstones for those that there were."""
+        known = [key for key in partitions if group.offsets.get(key) is not None]
+        group.offsets.remove(known)
+        if not known:
+            return Promise.of(Written(0))
+        records = [offset_record(group.group_id, partition, None) for partition in known]
+        return self._log.append(self._registry.partition_of(group.group_id), records)
+
+
+def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    if group.is_in(GroupState.EMPTY):
+        return []
+    topics = group.subscribed_topics
+    return [key for key in partitions if topics is None or key.topic in topics]
+
+
+def _stored(
+    group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
+) -> Codes:
+    """Take what was written, or forget it; returns the error code for each partition."""
+    code = result.error_code
+    if code in TOO_LARGE:
+        code = INVALID_COMMIT_OFFSET_SIZE
+    code = LOG_ERRORS.get(code, code)
+    for position, (partition, committed) in enumerate(offsets.items()):
+        if group.is_in(GroupState.DEAD):
+            continue
+        if code:
+            group.offsets.failed(partition, committed)
+        else:
+            group.offsets.completed(partition, committed, result.base_offset + position)
+    return dict.fromkeys(offsets, code)

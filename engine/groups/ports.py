@@ -1,0 +1,68 @@
+"""What the coordinator of groups needs from outside.
+
+Source: D22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from engine.host.ports import Clock, Entropy
+from engine.host.promise import Promise
+
+#: Called with the deadline (monotonic) of each operation that begins to wait.
+NoteDeadline: TypeAlias = Callable[[int], None]
+
+
+class GroupRecord(NamedTuple):
+    """A record of `__consumer_offsets`: encoded key, and value or None for a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+class Written(NamedTuple):
+    """What became of an append: Kafka's code, and the offset of its first record."""
+
+    error_code: int
+    base_offset: int = -1
+
+
+class GroupLog(Protocol):
+    """The partitions of `__consumer_offsets` on this broker."""
+
+    def append(self, partition: int, records: Sequence[GroupRecord]) -> Promise[Written]:
+        """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
+        ...
+
+    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
+        """Read all records with their offsets, in order; committed transactions among them.
+
+        Raises ApiError or StorageError if the log cannot be read.
+        """
+        ...
+
+    def partition_count(self) -> int:
+        """Return the number of partitions that the topic has, or will have."""
+        ...
+
+
+class GroupSettings(NamedTuple):
+    """The broker's settings of groups, by Kafka's names."""
+
+    min_session_timeout_ms: int
+    max_session_timeout_ms: int
+    initial_rebalance_delay_ms: int
+    max_size: int
+    offset_metadata_max_bytes: int
+    offsets_retention_ms: int
+
+
+class GroupPorts(NamedTuple):
+    """Everything that the coordinator needs from outside."""
+
+    clock: Clock
+    entropy: Entropy
+    log: GroupLog
+    note_deadline: NoteDeadline

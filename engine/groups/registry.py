@@ -1,0 +1,210 @@
+"""The groups of the partitions that this broker leads, loaded from their logs.
+
+```
+ leader of a partition ── loading: read it to its end ── owned: its groups are served
+                              │ 14 LOAD_IN_PROGRESS         │
+ leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, who waits is answered
+```
+
+1. Read the log from its start: of each key the last record counts, a tombstone ends it.
+2. Make the groups that have a record, and those that have only committed offsets.
+3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
+
+Source: GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
+Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.groups.group import Group
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.ports import GroupLog, GroupRecord
+from engine.groups.records import (
+    UnknownGroupRecord,
+    committed_of,
+    decode_group_record,
+    group_of,
+    is_group,
+    is_offset,
+)
+from engine.host.coroutine import drive
+from engine.host.turns import LoopTurns
+from engine.java_text import java_string_hash
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_GROUP_ID,
+    NOT_COORDINATOR,
+)
+from engine.model import TopicPartition
+from engine.wire import messages
+
+_log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+_INT32_MIN = -(1 << 31)
+
+
+def coordinator_partition(key: str, partition_count: int) -> int:
+    """Return the partition of a coordinator's topic that has a group or a transactional id.
+
+    Source: Utils.abs of String.hashCode; `formats.md` §7.
+    """
+    number = java_string_hash(key)
+    return 0 if number == _INT32_MIN else abs(number) % partition_count
+
+
+class _Loaded(NamedTuple):
+    """What a log says: groups, and the last commit of each of their partitions."""
+
+    groups: dict[str, Group]
+    offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]]
+
+
+class GroupRegistry:
+    """The groups that this broker coordinates, by id."""
+
+    def __init__(
+        self,
+        log: GroupLog,
+        turns: LoopTurns,
+        *,
+        on_loaded: Callable[[Group], None],
+        on_unloaded: Callable[[Group], None],
+    ) -> None:
+        self._log = log
+        self._turns = turns
+        self._on_loaded, self._on_unloaded = on_loaded, on_unloaded
+        self.groups: dict[str, Group] = {}
+        self._owned: set[int] = set()
+        #: The leader epoch in which each partition is loaded.
+        self._loading: dict[int, int] = {}
+        self._is_stopped = False
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that has a group."""
+        return coordinator_partition(group_id, self._log.partition_count())
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether groups of some partition are being loaded."""
+        return bool(self._loading)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether the broker has stopped coordinating."""
+        return self._is_stopped
+
+    def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
+        """Return why a request for a group is not served here, 0 if it is."""
+        if not group_id and not may_be_empty:
+            return INVALID_GROUP_ID
+        if self._is_stopped:
+            return COORDINATOR_NOT_AVAILABLE
+        partition = self.partition_of(group_id)
+        if partition in self._loading:
+            return COORDINATOR_LOAD_IN_PROGRESS
+        return 0 if partition in self._owned else NOT_COORDINATOR
+
+    def owns(self, group_id: str) -> bool:
+        """Return whether a group's partition is led here and loaded."""
+        return self.partition_of(group_id) in self._owned
+
+    def add(self, group: Group) -> Group:
+        """Take a group that begins."""
+        self.groups[group.group_id] = group
+        return group
+
+    def remove(self, group: Group) -> None:
+        """Forget a group that has ended, unless another has its id by now."""
+        if self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+
+    # Partitions
+
+    def elected(self, partition: int, leader_epoch: int) -> None:
+        """Load the groups of a partition that this broker leads now."""
+        if self._is_stopped or partition in self._owned:
+            return
+        self._loading[partition] = leader_epoch
+        drive(self._load(partition, leader_epoch))
+
+    def resigned(self, partition: int) -> None:
+        """Let go of the groups of a partition that this broker leads no more."""
+        self._loading.pop(partition, None)
+        self._owned.discard(partition)
+        for group in [
+            g for g in self.groups.values() if self.partition_of(g.group_id) == partition
+        ]:
+            del self.groups[group.group_id]
+            self._on_unloaded(group)
+
+    def stop(self) -> None:
+        """Coordinate nothing any more."""
+        self._is_stopped = True
+        self._loading.clear()
+        self._owned.clear()
+        self.groups.clear()
+
+    async def _load(self, partition: int, leader_epoch: int) -> None:
+        # 1
+        loaded = _Loaded({}, {})
+        try:
+            await self._turns.each(
+                self._records(partition, leader_epoch), lambda entry: _take(loaded, *entry)
+            )
+        except EngineError as error:
+            # Served as it is, it would send consumers to their reset positions.
+            _log.error("partition %d of __consumer_offsets was not loaded: %s", partition, error)
+            return
+        # 3
+        if self._loading.get(partition) != leader_epoch:
+            return
+        del self._loading[partition]
+        self._owned.add(partition)
+        # 2
+        for group in _groups(loaded):
+            self.groups[group.group_id] = group
+            self._on_loaded(group)
+
+    def _records(self, partition: int, leader_epoch: int) -> Iterator[tuple[int, GroupRecord]]:
+        for entry in self._log.read(partition):
+            if self._loading.get(partition) != leader_epoch:
+                return
+            yield entry
+
+
+def _take(loaded: _Loaded, log_offset: int, record: GroupRecord) -> None:
+    try:
+        decoded = decode_group_record(record)
+    except UnknownGroupRecord as error:
+        _log.warning("offset %d of __consumer_offsets is passed over: %s", log_offset, error.reason)
+        return
+    key = decoded.key
+    if is_offset(decoded):
+        offsets = loaded.offsets.setdefault(key.group, {})
+        partition = TopicPartition(key.topic, key.partition)
+        if decoded.value is None:
+            offsets.pop(partition, None)
+        else:
+            offsets[partition] = (committed_of(decoded), log_offset)
+    elif is_group(decoded):
+        if decoded.value is None:
+            loaded.groups.pop(key.group, None)
+        else:
+            value = decoded.value
+            assert isinstance(value, messages.GroupMetadataValue), value.message_name
+            loaded.groups[key.group] = group_of(key.group, value)
+
+
+def _groups(loaded: _Loaded) -> Iterable[Group]:
+    for group_id, offsets in loaded.offsets.items():
+        if offsets and group_id not in loaded.groups:
+            loaded.groups[group_id] = Group(group_id, None)
+    for group_id, group in loaded.groups.items():
+        for partition, (committed, log_offset) in loaded.offsets.get(group_id, {}).items():
+            group.offsets.put(partition, committed, log_offset)
+        yield group

@@ -1,0 +1,94 @@
+"""A static member whose client begins a new life takes its place again.
+
+| state | |
+|---|---|
+| Stable, the same protocol would be chosen | written with its new id, answered as the group is |
+| Stable, another protocol would be chosen | a rebalance |
+| CompletingRebalance | a rebalance: the leader may assign to the old id |
+| PreparingRebalance | it has joined |
+
+Source: GroupCoordinator.updateStaticMemberAndRebalance of 3.9.1; KIP-345, KIP-814.
+"""
+
+from __future__ import annotations
+
+from engine.groups.group import Group
+from engine.groups.group_store import GroupStore
+from engine.groups.member import UNKNOWN_MEMBER, GroupMember, JoinResult
+from engine.groups.rebalances import Rebalances
+from engine.groups.requests import JoinRequest
+from engine.groups.states import GroupState
+from engine.host.promise import Promise
+
+
+class StaticMembers:
+    """Replaces static members."""
+
+    def __init__(self, rebalances: Rebalances, store: GroupStore) -> None:
+        self._rebalances = rebalances
+        self._store = store
+
+    def replace(
+        self, group: Group, old_id: str, new_id: str, request: JoinRequest
+    ) -> Promise[JoinResult]:
+        """Give a static member its new id; promises what its JoinGroup is answered."""
+        instance_id = request.group_instance_id
+        assert instance_id is not None, "only static members are replaced"
+        leader_before = group.leader_id
+        member = group.replace_static_member(instance_id, old_id, new_id)
+        self._rebalances.restart_session(group, member)
+        before = member.protocols, member.timeouts
+        join: Promise[JoinResult] = Promise()
+        group.update(member, request.protocols, request.timeouts, join)
+        if not group.is_in(GroupState.STABLE):
+            self._rebalances.maybe_prepare(group, f"static member {instance_id} joins again")
+        elif group.select_protocol() != group.protocol_name:
+            self._rebalances.maybe_prepare(group, "another protocol is to be chosen")
+        else:
+            stored = self._store.store_group(
+                group, {m.member_id: m.assignment for m in group.members.values()}
+            )
+
+            def written() -> None:
+                code = stored.result()
+                if code:
+                    group.update(member, *before, join=member.join)
+                    self._undo(group, member, instance_id, old_id)
+                result = _answer(group, member, request, leader_before, code)
+                group.answer_join(member, result)
+
+            stored.watch(written)
+        return join
+
+    def _undo(self, group: Group, member: GroupMember, instance_id: str, old_id: str) -> None:
+        """Give the member its old id again: nobody knows the new one."""
+        new_id = member.member_id
+        if group.members.get(new_id) is not member:
+            return
+        del group.members[new_id]
+        member.member_id = old_id
+        group.members[old_id] = member
+        if group.leader_id == new_id:
+            group.leader_id = old_id
+        group.static_members[instance_id] = old_id
+        self._rebalances.restart_session(group, member)
+
+
+def _answer(
+    group: Group, member: GroupMember, request: JoinRequest, leader_before: str | None, code: int
+) -> JoinResult:
+    if code:
+        return JoinResult(
+            UNKNOWN_MEMBER,
+            code,
+            group.generation_id,
+            group.protocol_type,
+            group.protocol_name,
+            leader_before or UNKNOWN_MEMBER,
+        )
+    joined = group.joined(member)
+    if request.supports_skip_assignment:
+        # It leads on without assigning: the assignment is as it was.
+        return joined._replace(skip_assignment=member.member_id == group.leader_id)
+    # It must not assign, and cannot be told so: it hears of its old self as the leader.
+    return joined._replace(leader_id=leader_before or UNKNOWN_MEMBER, members=())

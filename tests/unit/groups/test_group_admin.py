@@ -1,0 +1,127 @@
+"""Groups are listed, described, deleted, and end by themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.groups.group_admin import ListedGroup
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.requests import LeavingMember, MemberRequest
+from engine.model import TopicPartition
+from tests.unit.groups.stage import RANGE, SETTINGS, Stage
+
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
+ALONE = MemberRequest("g", -1, "", None)
+RETENTION_MS = SETTINGS.offsets_retention_ms
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def commit(stage: Stage, request: MemberRequest, *partitions: TopicPartition) -> None:
+    offset = CommittedOffset(1, commit_ms=stage.clock.wall_ms())
+    codes = stage.coordinator.commits.commit(request, dict.fromkeys(partitions, offset)).result()
+    assert {0} == set(codes.values())
+
+
+def test_groups_are_listed_with_their_states(stage: Stage) -> None:
+    stage.stable()
+    commit(stage, ALONE._replace(group_id="other"), T0)
+    assert (
+        0,
+        [ListedGroup("g", "consumer", "Stable"), ListedGroup("other", "", "Empty")],
+    ) == stage.coordinator.admin.list_groups()
+
+
+def test_a_stable_group_is_described_with_what_its_members_have(stage: Stage) -> None:
+    (member,) = stage.stable()
+    described = stage.coordinator.admin.describe("g")
+    assert (0, "Stable", "consumer", "range") == described[:4]
+    assert [(member.member_id, None, "app", "/1.2.3.4", RANGE.metadata, b"0")] == list(
+        described.members
+    )
+
+
+def test_a_group_that_rebalances_is_described_without_that(stage: Stage) -> None:
+    (member,) = stage.stable()
+    stage.join()
+    described = stage.coordinator.admin.describe("g")
+    assert ("PreparingRebalance", "consumer", "") == described[1:4]
+    assert (member.member_id, b"", b"") == (
+        described.members[0].member_id,
+        *described.members[0][-2:],
+    )
+
+
+def test_an_unknown_group_is_dead(stage: Stage) -> None:
+    assert (0, "Dead", "", "", ()) == stage.coordinator.admin.describe("unknown")
+
+
+def test_only_groups_without_members_are_deleted(stage: Stage) -> None:
+    stage.stable()
+    commit(stage, ALONE._replace(group_id="empty"), T0)
+    delete = stage.coordinator.admin.delete
+    assert {"g": 68, "empty": 0, "unknown": 69} == delete(["g", "empty", "unknown"])
+    assert {"empty": 69} == delete(["empty"])
+    assert {"g"} == set(Stage(log=stage.log).coordinator.registry.groups)
+
+
+def test_a_deleted_group_has_no_record(stage: Stage) -> None:
+    (member,) = stage.stable()
+    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    assert {"g": 0} == stage.coordinator.admin.delete(["g"])
+    assert {} == Stage(log=stage.log).coordinator.registry.groups
+
+
+def expire_after(stage: Stage, duration_ms: int) -> set[TopicPartition] | None:
+    """Return what group g has committed after that time, None once it has ended."""
+    stage.pass_ms(duration_ms)
+    stage.coordinator.admin.expire()
+    group = stage.coordinator.registry.groups.get("g")
+    return None if group is None else set(group.offsets.all())
+
+
+def test_offsets_of_no_members_expire_after_their_commit(stage: Stage) -> None:
+    commit(stage, ALONE, T0)
+    assert {T0} == expire_after(stage, 1_000)
+    commit(stage, ALONE, U0)
+    assert {T0, U0} == expire_after(stage, RETENTION_MS - 1_001)
+    assert {U0} == expire_after(stage, 1)
+    assert expire_after(stage, 1_000) is None
+    assert {} == Stage(log=stage.log).coordinator.registry.groups
+
+
+def test_offsets_of_a_group_expire_after_it_became_empty(stage: Stage) -> None:
+    (member,) = stage.stable()
+    commit(stage, MemberRequest("g", 1, member.member_id, None), T0)
+    for _ in range(5):
+        stage.pass_ms(9_000)
+        assert 0 == stage.heartbeat(member)
+    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    assert {T0} == expire_after(stage, RETENTION_MS - 1)
+    assert expire_after(stage, 1) is None
+
+
+def test_offsets_of_topics_that_a_stable_group_subscribes_to_do_not_expire() -> None:
+    stage = Stage(SETTINGS._replace(offsets_retention_ms=1_000))
+    (member,) = stage.stable()
+    commit(stage, MemberRequest("g", 1, member.member_id, None), T0, U0)
+    assert {T0, U0} == expire_after(stage, 999)
+    assert {T0} == expire_after(stage, 1)
+
+
+def test_an_offset_with_a_retention_of_its_own_expires_by_that(stage: Stage) -> None:
+    offset = CommittedOffset(1, expire_ms=stage.clock.wall_ms() + 5_000)
+    stage.coordinator.commits.commit(ALONE, {T0: offset})
+    assert {T0} == expire_after(stage, 4_999)
+    assert expire_after(stage, 1) is None
+
+
+def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
+    commit(stage, ALONE, T0, U0)
+    stage.coordinator.admin.forget_topics(["t"])
+    assert {U0} == set(stage.group().offsets.all())
+    stage.coordinator.admin.forget_topics(["u"])
+    assert {} == stage.coordinator.registry.groups

@@ -1,0 +1,259 @@
+"""Members join, sync, send heartbeats and leave: what each state answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.groups.member import Protocol
+from engine.groups.requests import LeavingMember, MemberRequest, SyncRequest
+from tests.unit.groups.stage import RANGE, STICKY, Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_a_new_member_is_given_an_id_first(stage: Stage) -> None:
+    given = stage.join(version=4).result()
+    assert 79 == given.error_code
+    assert given.member_id.startswith("app-")
+    join = stage.join(given.member_id, version=4)
+    stage.pass_ms(3_000)
+    assert (given.member_id, 0) == (join.result().member_id, join.result().error_code)
+
+
+def test_an_id_that_nobody_joins_with_is_forgotten_after_the_session_timeout(stage: Stage) -> None:
+    given = stage.join(version=4).result()
+    stage.pass_ms(9_999)
+    assert {given.member_id} == stage.group().pending_members
+    stage.pass_ms(1)
+    assert set() == stage.group().pending_members
+    assert 25 == stage.join(given.member_id, version=4).result().error_code
+
+
+def test_a_rebalance_waits_for_those_who_were_given_an_id(stage: Stage) -> None:
+    (first,) = stage.stable()
+    given = stage.join(version=4).result()
+    stage.join(first.member_id)
+    again = stage.join(first.member_id)
+    assert not again.is_kept
+    other = stage.join(given.member_id, version=4)
+    assert (0, 0) == (again.result().error_code, other.result().error_code)
+
+
+@pytest.mark.parametrize(("session_ms", "code"), [(5_999, 26), (1_800_001, 26)])
+def test_a_session_timeout_has_bounds(stage: Stage, session_ms: int, code: int) -> None:
+    assert code == stage.join(session_ms=session_ms).result().error_code
+
+
+@pytest.mark.parametrize(
+    ("protocols", "code"), [((STICKY,), 23), ((), 23), ((STICKY, RANGE), None)]
+)
+def test_a_new_member_has_a_protocol_of_all(
+    stage: Stage, protocols: tuple[Protocol, ...], code: int | None
+) -> None:
+    stage.stable()
+    join = stage.join(protocols=protocols)
+    assert code == (join.result().error_code if join.is_kept else None)
+
+
+def test_an_unknown_member_of_an_unknown_group_is_refused(stage: Stage) -> None:
+    assert 25 == stage.join("nobody").result().error_code
+    assert {} == stage.coordinator.registry.groups
+
+
+def test_a_group_without_a_name_is_refused(stage: Stage) -> None:
+    assert 24 == stage.join(group_id="").result().error_code
+
+
+def test_a_follower_that_repeats_its_join_in_stable_gets_the_same_response(stage: Stage) -> None:
+    _, follower = stage.stable(2)
+    assert follower == stage.join(follower.member_id).result()
+    assert "Stable" == stage.state
+
+
+def test_a_follower_with_another_subscription_begins_a_rebalance(stage: Stage) -> None:
+    _, follower = stage.stable(2)
+    join = stage.join(follower.member_id, protocols=(RANGE._replace(metadata=b"other"),))
+    assert not join.is_kept
+    assert "PreparingRebalance" == stage.state
+
+
+def test_a_leader_that_joins_again_in_stable_begins_a_rebalance(stage: Stage) -> None:
+    leader, _ = stage.stable(2)
+    assert not stage.join(leader.member_id).is_kept
+    assert "PreparingRebalance" == stage.state
+
+
+def test_a_leader_that_missed_its_join_response_gets_it_again(stage: Stage) -> None:
+    joins = [stage.join(), stage.join()]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    assert (leader, follower) == (
+        stage.join(leader.member_id).result(),
+        stage.join(follower.member_id).result(),
+    )
+    assert "CompletingRebalance" == stage.state
+
+
+def test_syncs_are_answered_once_the_leaders_assignment_is_written(stage: Stage) -> None:
+    joins = [stage.join(), stage.join()]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    parked = stage.sync(follower)
+    stage.log.is_held = True
+    mine = stage.sync(leader, {follower.member_id: b"theirs", leader.member_id: b"mine"})
+    assert not parked.is_kept
+    assert "CompletingRebalance" == stage.state
+    stage.log.release()
+    assert (0, b"mine") == (mine.result().error_code, mine.result().assignment)
+    assert (0, b"theirs") == (parked.result().error_code, parked.result().assignment)
+    assert ("consumer", "range") == (parked.result().protocol_type, parked.result().protocol_name)
+
+
+@pytest.mark.parametrize(
+    ("log_code", "code"), [(3, 15), (19, 15), (20, 15), (6, 16), (56, 16), (7, 27), (10, -1)]
+)
+def test_an_assignment_that_cannot_be_written_has_the_group_rebalance(
+    stage: Stage, log_code: int, code: int
+) -> None:
+    join = stage.join()
+    stage.pass_ms(3_000)
+    stage.log.error_code = log_code
+    assert code == stage.sync(join.result(), {}).result().error_code
+    assert "PreparingRebalance" == stage.state
+
+
+def test_a_late_sync_in_stable_gets_what_is_stored(stage: Stage) -> None:
+    _, follower = stage.stable(2)
+    assert b"1" == stage.sync(follower).result().assignment
+
+
+def test_an_assignment_of_an_earlier_generation_is_not_given(stage: Stage) -> None:
+    join = stage.join()
+    stage.pass_ms(3_000)
+    stage.log.is_held = True
+    sync = stage.sync(join.result(), {join.result().member_id: b"old"})
+    stage.join()
+    assert 27 == sync.result().error_code
+    stage.log.release()
+    assert "PreparingRebalance" == stage.state
+    assert {b""} == {member.assignment for member in stage.group().members.values()}
+
+
+def sync_code(stage: Stage, request: SyncRequest) -> int:
+    return stage.coordinator.memberships.sync(request).result().error_code
+
+
+def test_a_sync_is_of_a_member_of_this_generation_and_protocol(stage: Stage) -> None:
+    (member,) = stage.stable()
+    request = SyncRequest("g", 1, member.member_id, None, "consumer", "range", {})
+    assert 0 == sync_code(stage, request)
+    assert 22 == sync_code(stage, request._replace(generation_id=2))
+    assert 25 == sync_code(stage, request._replace(member_id="nobody"))
+    assert 25 == sync_code(stage, request._replace(group_id="unknown"))
+    assert 23 == sync_code(stage, request._replace(protocol_type="connect"))
+    assert 23 == sync_code(stage, request._replace(protocol_name="sticky"))
+    stage.join()
+    assert 27 == sync_code(stage, request)
+
+
+def test_a_heartbeat_is_of_a_member_of_this_generation(stage: Stage) -> None:
+    (member,) = stage.stable()
+    assert 0 == stage.heartbeat(member)
+    assert 22 == stage.heartbeat(member, 2)
+    heartbeat = stage.coordinator.memberships.heartbeat
+    assert 25 == heartbeat(MemberRequest("g", 1, "nobody", None))
+    assert 25 == heartbeat(MemberRequest("unknown", 1, member.member_id, None))
+
+
+def test_a_sync_and_a_heartbeat_start_the_session_again(stage: Stage) -> None:
+    leader, follower = stage.stable(2)
+    stage.pass_ms(9_000)
+    stage.sync(follower)
+    stage.heartbeat(leader)
+    stage.pass_ms(9_999)
+    assert 2 == len(stage.group().members)
+    stage.pass_ms(1)
+    assert {} == stage.group().members
+
+
+def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
+    leader, follower = stage.stable(2)
+    leave = stage.coordinator.memberships.leave
+    assert (0, [0, 25]) == leave(
+        "g", [LeavingMember(follower.member_id, None), LeavingMember("nobody", None)]
+    )
+    assert 27 == stage.heartbeat(leader)
+    assert (0, [25]) == leave("unknown", [LeavingMember("x", None)])
+
+
+def test_the_last_member_that_leaves_leaves_an_empty_group(stage: Stage) -> None:
+    (member,) = stage.stable()
+    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    assert ("Empty", 2) == (stage.state, stage.group().generation_id)
+
+
+# Static members
+
+
+def static_group(stage: Stage) -> tuple[str, str]:
+    """Return the member ids of a stable group with two static members, the leader's first."""
+    joins = [stage.join(instance_id="a"), stage.join(instance_id="b")]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    for member in (follower, leader):
+        stage.sync(member, {leader.member_id: b"A", follower.member_id: b"B"})
+    return leader.member_id, follower.member_id
+
+
+def test_a_static_member_that_returns_takes_its_place_without_a_rebalance(stage: Stage) -> None:
+    leader_id, follower_id = static_group(stage)
+    again = stage.join(instance_id="b").result()
+    assert (0, 1, leader_id) == (again.error_code, again.generation_id, again.leader_id)
+    assert again.member_id != follower_id
+    assert again.member_id.startswith("b-")
+    assert "Stable" == stage.state
+    assert b"B" == stage.sync(again).result().assignment
+
+
+def test_requests_of_the_earlier_life_of_a_static_member_are_fenced(stage: Stage) -> None:
+    _, old_id = static_group(stage)
+    stage.join(instance_id="b")
+    heartbeat = stage.coordinator.memberships.heartbeat
+    assert 82 == heartbeat(MemberRequest("g", 1, old_id, "b"))
+    assert 25 == heartbeat(MemberRequest("g", 1, old_id, None))
+    assert 25 == heartbeat(MemberRequest("g", 1, old_id, "c"))
+
+
+def test_a_static_leader_that_returns_does_not_assign(stage: Stage) -> None:
+    leader_id, _ = static_group(stage)
+    old = stage.join(instance_id="a", version=8).result()
+    assert (leader_id, (), False) == (old.leader_id, old.members, old.skip_assignment)
+    new = stage.join(instance_id="a", version=9).result()
+    assert (new.member_id, 2, True) == (new.leader_id, len(new.members), new.skip_assignment)
+
+
+def test_a_static_member_whose_new_id_cannot_be_written_keeps_its_old_one(stage: Stage) -> None:
+    _, follower_id = static_group(stage)
+    stage.log.error_code = 6
+    assert 16 == stage.join(instance_id="b").result().error_code
+    assert follower_id in stage.group().members
+    assert follower_id == stage.group().static_members["b"]
+
+
+def test_a_static_member_that_is_away_keeps_its_place_until_its_session_ends(stage: Stage) -> None:
+    leader_id, follower_id = static_group(stage)
+    stage.join(leader_id, instance_id="a")
+    stage.pass_ms(9_000)
+    assert {leader_id, follower_id} == set(stage.group().members)
+    stage.pass_ms(1_000)
+    assert {leader_id} == set(stage.group().members)
+
+
+def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
+    leader_id, _ = static_group(stage)
+    leave = stage.coordinator.memberships.leave
+    assert (0, [0, 25]) == leave("g", [LeavingMember("", "b"), LeavingMember("", "c")])
+    assert {leader_id} == set(stage.group().members)

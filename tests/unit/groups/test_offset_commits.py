@@ -1,0 +1,128 @@
+"""Offsets are committed, fetched and deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.groups.group_offsets import CommittedOffset, GroupOffsets
+from engine.groups.requests import MemberRequest
+from engine.model import TopicPartition
+from tests.unit.groups.stage import Stage
+
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
+ALONE = MemberRequest("g", -1, "", None)
+SEVEN = CommittedOffset(7, 3, "note", 1_000)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def commit(stage: Stage, request: MemberRequest, offset: CommittedOffset = SEVEN) -> int:
+    return stage.coordinator.commits.commit(request, {T0: offset}).result()[T0]
+
+
+def fetched(stage: Stage, group_id: str = "g") -> CommittedOffset:
+    code, offsets = stage.coordinator.commits.fetch(group_id, [T0])
+    assert code == 0
+    return offsets[T0]
+
+
+def test_what_was_committed_is_fetched(stage: Stage) -> None:
+    assert 0 == commit(stage, ALONE)
+    assert SEVEN == fetched(stage)
+    assert (0, {T0: SEVEN}) == stage.coordinator.commits.fetch("g", None)
+
+
+def test_what_nobody_committed_is_minus_one(stage: Stage) -> None:
+    assert -1 == fetched(stage).offset
+    assert (0, {}) == stage.coordinator.commits.fetch("unknown", None)
+    commit(stage, ALONE)
+    assert -1 == stage.coordinator.commits.fetch("g", [U0])[1][U0].offset
+
+
+def test_a_commit_counts_once_it_is_written(stage: Stage) -> None:
+    stage.log.is_held = True
+    promise = stage.coordinator.commits.commit(ALONE, {T0: SEVEN})
+    assert -1 == fetched(stage).offset
+    stage.log.release()
+    assert {T0: 0} == promise.result()
+    assert SEVEN == fetched(stage)
+
+
+@pytest.mark.parametrize(
+    ("log_code", "code"),
+    [(3, 15), (19, 15), (20, 15), (6, 16), (56, 16), (10, 28), (18, 28), (7, 7)],
+)
+def test_a_commit_that_cannot_be_written_is_forgotten(
+    stage: Stage, log_code: int, code: int
+) -> None:
+    stage.log.error_code = log_code
+    assert code == commit(stage, ALONE)
+    assert stage.group().offsets.is_empty
+
+
+def test_the_later_of_two_commits_in_the_log_counts(stage: Stage) -> None:
+    offsets = GroupOffsets()
+    first, second = CommittedOffset(1), CommittedOffset(2)
+    offsets.prepare({T0: first})
+    offsets.prepare({T0: second})
+    offsets.completed(T0, second, 11)
+    offsets.completed(T0, first, 10)
+    assert second == offsets.get(T0)
+
+
+def test_a_member_commits_in_its_generation_alone(stage: Stage) -> None:
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    assert 0 == commit(stage, mine)
+    assert 22 == commit(stage, mine._replace(generation_id=2))
+    assert 25 == commit(stage, mine._replace(member_id="nobody"))
+    assert 25 == commit(stage, ALONE)
+    assert 22 == commit(stage, mine._replace(group_id="unknown"))
+
+
+def test_commits_are_taken_while_a_rebalance_is_prepared_and_not_while_it_completes(
+    stage: Stage,
+) -> None:
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    stage.join()
+    assert ("PreparingRebalance", 0) == (stage.state, commit(stage, mine))
+    stage.join(member.member_id)
+    mine = mine._replace(generation_id=2)
+    assert ("CompletingRebalance", 27) == (stage.state, commit(stage, mine))
+
+
+def test_a_commit_starts_the_session_again(stage: Stage) -> None:
+    (member,) = stage.stable()
+    stage.pass_ms(9_999)
+    commit(stage, MemberRequest("g", 1, member.member_id, None))
+    stage.pass_ms(9_999)
+    assert "Stable" == stage.state
+    stage.pass_ms(1)
+    assert "Empty" == stage.state
+
+
+@pytest.mark.parametrize(("length", "code"), [(4_096, 0), (4_097, 12)])
+def test_the_metadata_of_a_commit_has_a_bound(stage: Stage, length: int, code: int) -> None:
+    assert code == commit(stage, ALONE, CommittedOffset(1, metadata="x" * length))
+    assert (code == 0) is (fetched(stage).offset == 1)
+
+
+def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    stage.coordinator.commits.commit(mine, {T0: SEVEN, U0: SEVEN})
+    delete = stage.coordinator.commits.delete
+    assert (0, {T0: 86, U0: 0}) == delete("g", [T0, U0]).result()
+    assert {T0: SEVEN} == stage.group().offsets.all()
+    assert (69, {}) == delete("unknown", [T0]).result()
+
+
+def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -> None:
+    commit(stage, ALONE)
+    assert (0, {T0: 0}) == stage.coordinator.commits.delete("g", [T0]).result()
+    assert -1 == fetched(stage).offset
+    assert -1 == fetched(Stage(log=stage.log)).offset

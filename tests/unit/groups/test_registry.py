@@ -1,0 +1,171 @@
+"""Groups come and go with the leadership of their partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.errors import api_error
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.ports import GroupRecord
+from engine.groups.registry import coordinator_partition
+from engine.groups.requests import MemberRequest
+from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.model import TopicPartition
+from tests.unit.groups.stage import COUNT, MemoryLog, Stage
+
+T0 = TopicPartition("t", 0)
+ALONE = MemberRequest("g", -1, "", None)
+
+
+@pytest.mark.parametrize(
+    ("group_id", "count", "partition"), [("g1", 4, 2), ("g2", 4, 3), ("polygenelubricants", 50, 0)]
+)
+def test_the_partition_of_a_group_is_kafkas(group_id: str, count: int, partition: int) -> None:
+    assert partition == coordinator_partition(group_id, count)
+
+
+def test_another_coordinator_has_the_group_as_it_was() -> None:
+    stage = Stage()
+    leader, follower = stage.stable(2)
+    offset = CommittedOffset(7, 3, "note", 1_000)
+    mine = MemberRequest("g", 1, leader.member_id, None)
+    stage.coordinator.commits.commit(mine, {T0: offset})
+    other = Stage(log=stage.log)
+    assert stage.coordinator.admin.describe("g") == other.coordinator.admin.describe("g")
+    assert (0, {T0: offset}) == other.coordinator.commits.fetch("g", None)
+    assert 0 == other.heartbeat(leader)
+    assert b"1" == other.sync(follower).result().assignment
+    assert follower == other.join(follower.member_id).result()
+
+
+def test_members_of_a_group_that_was_loaded_expire() -> None:
+    stage = Stage()
+    stage.stable()
+    other = Stage(log=stage.log)
+    other.pass_ms(9_999)
+    assert "Stable" == other.state
+    other.pass_ms(1)
+    assert "Empty" == other.state
+
+
+def test_an_offset_with_a_retention_is_loaded_with_it() -> None:
+    stage = Stage()
+    offset = CommittedOffset(7, -1, "", 1_000, 9_000)
+    stage.coordinator.commits.commit(ALONE, {T0: offset})
+    assert (0, {T0: offset}) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+def test_requests_for_a_partition_that_is_led_elsewhere_are_refused() -> None:
+    stage = Stage()
+    (member,) = stage.stable()
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    assert 16 == stage.heartbeat(member)
+    assert 16 == stage.join().result().error_code
+    assert 16 == stage.sync(member).result().error_code
+    assert 16 == stage.coordinator.commits.fetch("g", None)[0]
+    assert 16 == stage.coordinator.admin.describe("g").error_code
+    assert {"g": 16} == stage.coordinator.admin.delete(["g"])
+    assert (16, []) == stage.coordinator.memberships.leave("g", [])
+
+
+def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
+    stage = Stage()
+    joins = [stage.join(), stage.join()]
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    assert {16} == {join.result().error_code for join in joins}
+    stage = Stage()
+    joins = [stage.join(), stage.join()]
+    stage.pass_ms(6_000)
+    parked = stage.sync(joins[1].result())
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    assert 16 == parked.result().error_code
+    assert 0 == stage.coordinator.delays.delayed_count
+
+
+class ReadLater(MemoryLog):
+    """A log whose reading goes on in turns of the loop."""
+
+    stage: Stage
+
+    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
+        for entry in super().read(partition):
+            self.stage.clock.advance(100)
+            yield entry
+
+
+def loading(records: MemoryLog) -> Stage:
+    """Return a coordinator that has begun to load."""
+    log = ReadLater()
+    log.partitions = records.partitions
+    stage = Stage()
+    stage.log = log
+    log.stage = stage
+    partition = coordinator_partition("g", COUNT)
+    registry = stage.coordinator.registry
+    registry.resigned(partition)
+    registry._log = log
+    registry.elected(partition, 2)
+    return stage
+
+
+def written() -> MemoryLog:
+    stage = Stage()
+    stage.stable()
+    stage.coordinator.commits.commit(ALONE._replace(group_id="g"), {T0: CommittedOffset(1)})
+    return stage.log
+
+
+def test_while_a_partition_is_loaded_clients_are_told_so_and_members_stay() -> None:
+    stage = loading(written())
+    assert 14 == stage.join().result().error_code
+    assert 14 == stage.coordinator.commits.fetch("g", None)[0]
+    assert 14 == stage.coordinator.admin.list_groups()[0]
+    member = stage.join().result()
+    assert 0 == stage.heartbeat(member)
+    assert 27 == stage.sync(member).result().error_code
+    stage.timers.run_until_idle()
+    assert "Stable" == stage.state
+    assert 0 == stage.coordinator.admin.list_groups()[0]
+
+
+def test_a_load_ends_as_the_partition_is_lost() -> None:
+    stage = loading(written())
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.timers.run_until_idle()
+    assert {} == stage.coordinator.registry.groups
+    assert 16 == stage.join().result().error_code
+
+
+class Unreadable(MemoryLog):
+    """A log that cannot be read."""
+
+    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
+        raise api_error(NOT_LEADER_OR_FOLLOWER)
+        yield from super().read(partition)
+
+
+def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:
+    assert 14 == Stage(log=Unreadable()).join().result().error_code
+
+
+def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
+    log = written()
+    partition = coordinator_partition("g", COUNT)
+    log.partitions[partition][0:0] = [
+        GroupRecord(b"\0\3\0\1g", b""),
+        GroupRecord(b"\0\x63", b""),
+        GroupRecord(b"", None),
+        GroupRecord(b"\0\1\0\1g", b"\0\3"),
+    ]
+    assert "Stable" == Stage(log=log).state
+
+
+def test_a_stopped_coordinator_is_not_available() -> None:
+    stage = Stage()
+    stage.stable()
+    stage.coordinator.stop()
+    assert 15 == stage.join().result().error_code
+    assert (15, []) == stage.coordinator.admin.list_groups()
+    assert 0 == stage.coordinator.delays.delayed_count
