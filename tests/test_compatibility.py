@@ -14,6 +14,7 @@ from engine.kafka_errors import (
     INVALID_CONFIG,
     INVALID_PRODUCER_ID_MAPPING,
     SECURITY_DISABLED,
+    UNSUPPORTED_VERSION,
     kafka_error,
 )
 from engine.wire.headers import apis
@@ -52,7 +53,8 @@ def _states() -> dict[str, str]:
 @pytest.fixture
 def stage() -> Iterator[MemoryBroker]:
     stage = MemoryBroker().start()
-    create_topic(stage.connect(), "t")
+    for topic in ("t", "__consumer_offsets"):
+        create_topic(stage.connect(), topic)
     yield stage
     stage.stop()
 
@@ -151,10 +153,32 @@ def _password(name: str) -> Callable[[MemoryBroker], Any]:
     return ask
 
 
+def _transaction_coordinator(stage: MemoryBroker) -> Any:
+    return stage.connect().ask("FindCoordinator", 4, key_type=1, coordinator_keys=["x"])
+
+
+def _offset_in_znodes(stage: MemoryBroker) -> Any:
+    of = message_class("OffsetCommitRequest")
+    topic = of.OffsetCommitRequestTopic(
+        name="t", partitions=[of.OffsetCommitRequestPartition(partition_index=0)]
+    )
+    return stage.connect().ask("OffsetCommit", 0, group_id="g", topics=[topic])
+
+
+def _offset_from_znodes(stage: MemoryBroker) -> Any:
+    topic = message_class("OffsetFetchRequest").OffsetFetchRequestTopic(
+        name="t", partition_indexes=[0]
+    )
+    return stage.connect().ask("OffsetFetch", 0, group_id="g", topics=[topic])
+
+
 #: For each API that is served in part: a request for the part that is missing, and its code.
 MISSING: dict[str, tuple[Callable[[MemoryBroker], Any], int]] = {
     "Produce": (_transactional_produce, INVALID_PRODUCER_ID_MAPPING),
     "InitProducerId": (_transactional_id, COORDINATOR_NOT_AVAILABLE),
+    "FindCoordinator": (_transaction_coordinator, COORDINATOR_NOT_AVAILABLE),
+    "OffsetCommit": (_offset_in_znodes, UNSUPPORTED_VERSION),
+    "OffsetFetch": (_offset_from_znodes, UNSUPPORTED_VERSION),
     "AlterConfigs": (_password("AlterConfigs"), INVALID_CONFIG),
     "IncrementalAlterConfigs": (_password("IncrementalAlterConfigs"), INVALID_CONFIG),
 }
@@ -190,7 +214,7 @@ def test_an_api_that_is_not_served_is_not_offered_and_ends_the_connection(
     offered = {key.api_key for key in stage.connect().ask("ApiVersions", 3).api_keys}
     missing = {key for key, row in _apis().items() if row.state == "no"}
     assert not offered & missing
-    for name in ("JoinGroup", "EndTxn", "SaslHandshake"):
+    for name in ("AddPartitionsToTxn", "EndTxn", "SaslHandshake"):
         client = stage.connect()
         assert client.ask(name, 0) is None
         assert client.is_closed

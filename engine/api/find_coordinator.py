@@ -1,6 +1,6 @@
 """FindCoordinator: which broker coordinates a group or a transactional id.
 
-| versions | asked | answered |
+| versions | requested | response |
 |---|---|---|
 | 0 | one group | code and node |
 | 1 to 3 | one key of a type | the same with a message |
@@ -8,24 +8,35 @@
 
 | type | |
 |---|---|
-| 0 group, 1 transaction | COORDINATOR_NOT_AVAILABLE: clients ask again |
+| 0 group | the leader of its partition of `__consumer_offsets`, created when first needed |
+| 1 transaction | COORDINATOR_NOT_AVAILABLE: clients ask again |
 | 2 share group | the same from version 6 on, INVALID_REQUEST before |
 | others | INVALID_REQUEST |
 
-Source: KafkaApis.handleFindCoordinatorRequest of 3.9.1.
-Differs: nothing coordinates here yet, so no node is ever named and no topic made for it.
+While the topic is being created, and while its partition has no leader, the response is
+COORDINATOR_NOT_AVAILABLE.
+
+Source: KafkaApis.handleFindCoordinatorRequest of 3.9.1; GRP-19.
+Differs: nothing coordinates transactions yet, and their topic is not created.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
+from engine.host.coroutine import PromiseCoroutine, drive
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_REQUEST,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
@@ -33,16 +44,40 @@ _SHARE_VERSION = 6
 _LIST_VERSION = 4
 _NO_NODE = -1
 _MESSAGES = {
-    COORDINATOR_NOT_AVAILABLE: "no broker coordinates it yet",
+    0: "NONE",
+    COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     INVALID_REQUEST: "coordinators have no such type",
     GROUP_AUTHORIZATION_FAILED: NotAuthorized(AclResource.GROUP).detail,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized(AclResource.TRANSACTIONAL_ID).detail,
 }
 _RESOURCES = {_GROUP: AclResource.GROUP, _TRANSACTION: AclResource.TRANSACTIONAL_ID}
 
+#: Creates topics; an error code for each.
+CreateTopics: TypeAlias = Callable[[Iterable[str]], PromiseCoroutine[dict[str, int]]]
+
+
+class Coordinator(NamedTuple):
+    """Where a key is coordinated, or an error code."""
+
+    error_code: int
+    node_id: int = _NO_NODE
+    host: str = ""
+    port: int = _NO_NODE
+
 
 class FindCoordinator:
-    """Answers that no coordinator is there."""
+    """Answers from the metadata cache."""
+
+    def __init__(
+        self,
+        metadata_cache: MetadataCache,
+        partition_of: Callable[[str], int],
+        create_topics: CreateTopics,
+    ) -> None:
+        """`partition_of` returns the partition of `__consumer_offsets` that has a group."""
+        self._metadata_cache = metadata_cache
+        self._partition_of = partition_of
+        self._create_topics = create_topics
 
     def handle(
         self, request: messages.FindCoordinatorRequest, exchange: Exchange
@@ -50,30 +85,40 @@ class FindCoordinator:
         """Return a response of the version's form for each key."""
         version, kind, session = exchange.api_version, request.key_type, exchange.session
         if version < _LIST_VERSION:
-            code = _code_of(kind, request.key, version, session)
+            found = self._find(kind, request.key, version, session)
             return messages.FindCoordinatorResponse(
-                error_code=code, error_message=_MESSAGES[code], node_id=_NO_NODE, port=_NO_NODE
+                error_code=found.error_code,
+                error_message=_MESSAGES[found.error_code],
+                node_id=found.node_id,
+                host=found.host,
+                port=found.port,
             )
         row = messages.FindCoordinatorResponse.Coordinator
-        return messages.FindCoordinatorResponse(
-            coordinators=[
-                row(
-                    key=key,
-                    error_code=_code_of(kind, key, version, session),
-                    node_id=_NO_NODE,
-                    port=_NO_NODE,
-                )
-                for key in request.coordinator_keys
-            ]
-        )
+        rows = []
+        for key in request.coordinator_keys:
+            code, node_id, host, port = self._find(kind, key, version, session)
+            rows.append(row(key=key, error_code=code, node_id=node_id, host=host, port=port))
+        return messages.FindCoordinatorResponse(coordinators=rows)
 
+    def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
+        resource = _RESOURCES.get(key_type)
+        if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
+            return Coordinator(NotAuthorized(resource).code)
+        if key_type == _GROUP:
+            return self._of_group(key, session.listener)
+        if key_type == _TRANSACTION or (key_type == _SHARE and version >= _SHARE_VERSION):
+            return Coordinator(COORDINATOR_NOT_AVAILABLE)
+        return Coordinator(INVALID_REQUEST)
 
-def _code_of(key_type: int, key: str, version: int, session: Session) -> int:
-    resource = _RESOURCES.get(key_type)
-    if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
-        return NotAuthorized(resource).code
-    if key_type in (_GROUP, _TRANSACTION):
-        return COORDINATOR_NOT_AVAILABLE
-    if key_type == _SHARE and version >= _SHARE_VERSION:
-        return COORDINATOR_NOT_AVAILABLE
-    return INVALID_REQUEST
+    def _of_group(self, group_id: str, listener: str) -> Coordinator:
+        cache = self._metadata_cache
+        if CONSUMER_OFFSETS not in cache.topics:
+            # Nobody waits for it: clients ask again.
+            drive(self._create_topics((CONSUMER_OFFSETS,)))
+            return Coordinator(COORDINATOR_NOT_AVAILABLE)
+        partition = cache.partition(TopicPartition(CONSUMER_OFFSETS, self._partition_of(group_id)))
+        leader = None if partition is None else cache.brokers.get(partition.leader_id)
+        endpoint = None if leader is None else leader.endpoint(listener)
+        if leader is None or endpoint is None:
+            return Coordinator(COORDINATOR_NOT_AVAILABLE)
+        return Coordinator(0, leader.broker_id, endpoint.host, endpoint.port)

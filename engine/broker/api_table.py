@@ -37,16 +37,24 @@ from engine.api.fast_produce import FastProduce
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
+from engine.api.groups import Groups
+from engine.api.heartbeat import Heartbeat
 from engine.api.in_turns import InTurns, Rows
 from engine.api.incremental_alter_configs import IncrementalAlterConfigs
 from engine.api.init_producer_id import InitProducerId
+from engine.api.join_group import JoinGroup
 from engine.api.leader_and_isr import LeaderAndIsr
+from engine.api.leave_group import LeaveGroup
 from engine.api.list_offsets import ListOffsets
 from engine.api.local_fetch import AnswerLocalFetch
 from engine.api.metadata import Metadata
+from engine.api.offset_commit import OffsetCommit
+from engine.api.offset_delete import OffsetDelete
+from engine.api.offset_fetch import OffsetFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
+from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
 from engine.broker.isr_proposals import AskController
@@ -54,6 +62,7 @@ from engine.broker.loggers import PythonLoggers
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
+from engine.groups.coordinator import GroupCoordinator
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.ports import Clock, Entropy, Files
 from engine.host.promise import Promise
@@ -97,6 +106,8 @@ class ApiDeps(NamedTuple):
     loggers: PythonLoggers
     #: Moves replicas between the log directories.
     move_to: MoveTo
+    #: Coordinates groups.
+    groups: GroupCoordinator
     turns: LoopTurns
 
 
@@ -139,7 +150,7 @@ _ROWS = {
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
     """Add the rows of all areas."""
     table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
-    for area in (data_rows, cluster_rows, topic_rows, leader_rows, config_rows, acl_rows):
+    for area in _AREAS:
         for row in area(deps):
             _serve(table, _in_turns(row, deps.turns), is_inter_broker=False)
     for row in inter_broker_rows(deps):
@@ -228,7 +239,6 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
         Row("AlterReplicaLogDirs", moves.handle, Rule.CLUSTER_ALTER),
-        Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
         Row(
             "DescribeTopicPartitions",
@@ -242,10 +252,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 def topic_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of topics: their leaders, and how they come and go."""
     config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
-    ports = AdminPorts(
-        deps.znodes, metadata_cache, deps.waiting, deps.entropy, deps.settings, deps.turns
-    )
-    admin = TopicAdmin(config, ports)
+    admin = TopicAdmin(config, _admin_ports(deps))
     creation = AutoCreation(config, admin)
     auto_create = creation.auto_create if config.auto_create_topics_enable else None
     delete = DeleteTopics(controller, admin, metadata_cache, is_enabled=config.delete_topic_enable)
@@ -256,6 +263,40 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
         Row("CreatePartitions", CreatePartitions(controller, admin).handle, rule),
         Row("DeleteTopics", delete.handle, rule),
     ]
+
+
+def group_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of groups: their members, their offsets, and who coordinates them."""
+    groups, metadata_cache, rule = deps.groups, deps.metadata_cache, Rule.PER_RESOURCE
+    members, commits, admin = groups.memberships, groups.commits, Groups(groups.admin)
+    creation = AutoCreation(deps.config, TopicAdmin(deps.config, _admin_ports(deps)))
+    coordinators = FindCoordinator(
+        metadata_cache, groups.registry.partition_of, creation.auto_create
+    )
+    return [
+        Row("FindCoordinator", coordinators.handle, rule),
+        Row("JoinGroup", JoinGroup(members).handle, rule),
+        Row("SyncGroup", SyncGroup(members).handle, rule),
+        Row("Heartbeat", Heartbeat(members).handle, rule),
+        Row("LeaveGroup", LeaveGroup(members).handle, rule),
+        Row("OffsetCommit", OffsetCommit(commits, metadata_cache, deps.clock).handle, rule),
+        Row("OffsetFetch", OffsetFetch(commits).handle, rule),
+        Row("OffsetDelete", OffsetDelete(commits, metadata_cache).handle, rule),
+        Row("ListGroups", admin.list_groups, rule),
+        Row("DescribeGroups", admin.describe, rule),
+        Row("DeleteGroups", admin.delete, rule),
+    ]
+
+
+def _admin_ports(deps: ApiDeps) -> AdminPorts:
+    return AdminPorts(
+        deps.znodes,
+        deps.metadata_cache,
+        deps.waiting,
+        deps.entropy,
+        deps.settings,
+        deps.turns,
+    )
 
 
 def leader_rows(deps: ApiDeps) -> list[Row]:
@@ -307,3 +348,6 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),
     ]
+
+
+_AREAS = (data_rows, cluster_rows, topic_rows, group_rows, leader_rows, config_rows, acl_rows)

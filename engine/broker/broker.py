@@ -44,6 +44,7 @@ from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
 from engine.broker.deadlines import Deadlines
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
+from engine.broker.groups import open_groups
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
 from engine.broker.listeners import BrokerListeners
@@ -231,6 +232,14 @@ class Broker:
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)
         self.metadata_cache.on_update(self.waiting.check)
+        self.groups = open_groups(
+            self.host,
+            self.live.config,
+            self.metadata_cache,
+            self.storage,
+            self.tasks,
+            self.deadlines,
+        )
         self.storage.start()
         self._closing.add("the logs", self._close_storage)
 
@@ -238,6 +247,7 @@ class Broker:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
+        self.groups.stop()
         self.storage.cleaner.stop()
         # What runs on threads works on logs that are open.
         self.tasks.stop()
@@ -331,6 +341,7 @@ class Broker:
             self.admin_link.ask,
             self.loggers,
             self.storage.moves.move_to,
+            self.groups,
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
         )
 

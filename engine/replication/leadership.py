@@ -98,6 +98,15 @@ class Leadership:
         self.controller_epoch = 0
         #: Whether all partitions are known: from then on watermarks may be checkpointed (PART-13).
         self.is_informed = False
+        self._role_listeners: list[Callable[[Partition], None]] = []
+        self._stop_listeners: list[Callable[[TopicPartition], None]] = []
+
+    def on_role(
+        self, took: Callable[[Partition], None], stopped: Callable[[TopicPartition], None]
+    ) -> None:
+        """Call `took` as a partition has a role in a new leader epoch, `stopped` as it has none."""
+        self._role_listeners.append(took)
+        self._stop_listeners.append(stopped)
 
     def admit(self, controller_epoch: int) -> None:
         """Take note of a controller; raises StaleControllerEpoch for one that is past.
@@ -200,6 +209,9 @@ class Leadership:
             log_role(partition, former_leader_id, former_leader_epoch)
         self._replicas.add(partition)
         self._replicas.perform(change.effects)
+        if change.is_new_leader_epoch:
+            for took in self._role_listeners:
+                took(partition)
 
     def _open(self, topic_partition: TopicPartition, *, is_new: bool) -> Partition:
         log = self._logs.get_or_create(topic_partition, is_new=is_new)
@@ -262,6 +274,8 @@ class Leadership:
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
+        for stopped in self._stop_listeners:
+            stopped(topic_partition)
 
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError

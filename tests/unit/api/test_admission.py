@@ -42,6 +42,9 @@ CODES: dict[str, set[int]] = {
     "DeleteAcls": {CLUSTER}, "LeaderAndIsr": {CLUSTER}, "StopReplica": {CLUSTER},
     "UpdateMetadata": {CLUSTER}, "ControlledShutdown": {CLUSTER}, "AlterPartition": {CLUSTER},
     "AllocateProducerIds": {CLUSTER}, "ApiVersions": set(), "AlterReplicaLogDirs": {CLUSTER},
+    "JoinGroup": {GROUP}, "SyncGroup": {GROUP}, "Heartbeat": {GROUP}, "LeaveGroup": {GROUP},
+    "OffsetCommit": {GROUP}, "OffsetFetch": {GROUP}, "OffsetDelete": {GROUP}, "ListGroups": set(),
+    "DescribeGroups": {GROUP}, "DeleteGroups": {GROUP},
 }  # fmt: skip
 #: Versions whose answers have no place for the error.
 WITHOUT_ERRORS = {("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
@@ -147,6 +150,35 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
             return stop_replica(of, version)
         case "ApiVersions" if version >= 3:
             return {"client_software_name": "test", "client_software_version": "1"}
+    return fields_of_group(name, version)
+
+
+def fields_of_group(name: str, version: int) -> dict[str, Any]:
+    """Return what a small request about group g asks for."""
+    of = message_class(f"{name}Request")
+    match name:
+        case "JoinGroup":
+            return {"group_id": "g", "protocol_type": "consumer"}
+        case "SyncGroup":
+            named = {"protocol_type": "consumer", "protocol_name": "range"} if version >= 5 else {}
+            return {"group_id": "g", **named}
+        case "Heartbeat" | "LeaveGroup":
+            return {"group_id": "g"}
+        case "OffsetCommit":
+            requested = of.OffsetCommitRequestPartition(partition_index=0)
+            topic = of.OffsetCommitRequestTopic(name="t", partitions=[requested])
+            return {"group_id": "g", "topics": [topic]}
+        case "OffsetFetch":
+            if version >= 8:
+                return {"groups": [of.OffsetFetchRequestGroup(group_id="g", topics=[])]}
+            topic = of.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+            return {"group_id": "g", "topics": [topic]}
+        case "OffsetDelete":
+            return {"group_id": "g"}
+        case "DescribeGroups":
+            return {"groups": ["g"]}
+        case "DeleteGroups":
+            return {"groups_names": ["g"]}
     return {}
 
 

@@ -15,6 +15,7 @@ AREAS = (
     api_table.data_rows,
     api_table.cluster_rows,
     api_table.topic_rows,
+    api_table.group_rows,
     api_table.leader_rows,
     api_table.config_rows,
     api_table.acl_rows,

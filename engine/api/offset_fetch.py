@@ -1,0 +1,161 @@
+"""OffsetFetch (9): what a group has committed.
+
+| versions | request | an error of the group is |
+|---|---|---|
+| 0 | not served: Kafka keeps these in znodes | |
+| 1 | partitions | that of each partition |
+| 2 … 7 | partitions, or null for all | one for the response |
+| 8 on | several groups | one for each group |
+
+Source: KafkaApis.handleOffsetFetchRequest; GRP-17; KIP-447, KIP-709.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.exchange import Exchange
+from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
+from engine.groups.offset_commits import OffsetCommits
+from engine.kafka_errors import (
+    GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNSUPPORTED_VERSION,
+)
+from engine.model import TopicPartition
+from engine.wire import messages
+
+_WITH_LOG, _WITH_ERROR, _WITH_GROUPS = 1, 2, 8
+
+
+class RequestedTopic(Protocol):
+    """A topic of a request, of any version."""
+
+    name: str
+    partition_indexes: list[int]
+
+
+class _Fetched(NamedTuple):
+    """What is answered for one group: an error code, and each partition with its own."""
+
+    error_code: int
+    partitions: dict[TopicPartition, tuple[int, CommittedOffset]]
+
+
+class OffsetFetch:
+    """Answers OffsetFetch."""
+
+    def __init__(self, commits: OffsetCommits) -> None:
+        self._commits = commits
+
+    def handle(
+        self, request: messages.OffsetFetchRequest, exchange: Exchange
+    ) -> messages.OffsetFetchResponse:
+        """Return the committed offsets."""
+        version, session = exchange.api_version, exchange.session
+        response = messages.OffsetFetchResponse
+        if version >= _WITH_GROUPS:
+            groups = []
+            for group in request.groups:
+                fetched = self._fetched(group.group_id, group.topics, session)
+                groups.append(
+                    response.OffsetFetchResponseGroup(
+                        group_id=group.group_id,
+                        error_code=fetched.error_code,
+                        topics=_topics_of_group(fetched),
+                    )
+                )
+            return response(groups=groups)
+        fetched = self._fetched(request.group_id, request.topics, session)
+        if version < _WITH_LOG and fetched.error_code != GROUP_AUTHORIZATION_FAILED:
+            fetched = _refused(request.topics, UNSUPPORTED_VERSION)
+        if version < _WITH_ERROR:
+            if fetched.error_code:
+                fetched = _refused(request.topics, fetched.error_code)
+            return response(topics=_topics(fetched))
+        return response(error_code=fetched.error_code, topics=_topics(fetched))
+
+    def _fetched(
+        self, group_id: str, topics: Iterable[RequestedTopic] | None, session: Session
+    ) -> _Fetched:
+        if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
+            return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
+        requested = None if topics is None else list(_partitions(topics))
+        may = {
+            topic: session.may(AclOperation.DESCRIBE, AclResource.TOPIC, topic)
+            for topic in {key.topic for key in requested or ()}
+        }
+        allowed = None if requested is None else [key for key in requested if may[key.topic]]
+        code, committed = self._commits.fetch(group_id, allowed)
+        if code:
+            return _Fetched(code, {})
+        if requested is None:
+            return _Fetched(
+                0,
+                {
+                    key: (0, offset)
+                    for key, offset in committed.items()
+                    if session.may(AclOperation.DESCRIBE, AclResource.TOPIC, key.topic)
+                },
+            )
+        nothing = CommittedOffset(NO_OFFSET)
+        return _Fetched(
+            0,
+            {
+                key: (0, committed[key])
+                if may[key.topic]
+                else (TOPIC_AUTHORIZATION_FAILED, nothing)
+                for key in requested
+            },
+        )
+
+
+def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:
+    for topic in topics:
+        for index in topic.partition_indexes:
+            yield TopicPartition(topic.name, index)
+
+
+def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
+    nothing = CommittedOffset(NO_OFFSET)
+    return _Fetched(code, dict.fromkeys(_partitions(topics or ()), (code, nothing)))
+
+
+def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
+    response = messages.OffsetFetchResponse
+    topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}
+    for key, (code, committed) in fetched.partitions.items():
+        row = response.OffsetFetchResponsePartition(
+            partition_index=key.partition,
+            committed_offset=committed.offset,
+            committed_leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
+            error_code=code,
+        )
+        topics.setdefault(key.topic, []).append(row)
+    return [
+        response.OffsetFetchResponseTopic(name=name, partitions=rows)
+        for name, rows in topics.items()
+    ]
+
+
+def _topics_of_group(
+    fetched: _Fetched,
+) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopics]:
+    response = messages.OffsetFetchResponse
+    topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartitions]] = {}
+    for key, (code, committed) in fetched.partitions.items():
+        row = response.OffsetFetchResponsePartitions(
+            partition_index=key.partition,
+            committed_offset=committed.offset,
+            committed_leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
+            error_code=code,
+        )
+        topics.setdefault(key.topic, []).append(row)
+    return [
+        response.OffsetFetchResponseTopics(name=name, partitions=rows)
+        for name, rows in topics.items()
+    ]

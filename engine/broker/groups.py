@@ -1,0 +1,77 @@
+"""The coordinator of groups as a broker runs it: leadership, the broker's timer, periodic work.
+
+Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange, SCH-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.broker.deadlines import Deadlines
+from engine.broker.host import BrokerHost
+from engine.broker.offsets_topic import OffsetsTopic
+from engine.broker.storage import Storage
+from engine.broker.tasks import LoopTasks
+from engine.config.broker_config import BrokerConfig
+from engine.groups.coordinator import GroupCoordinator
+from engine.groups.ports import GroupPorts, GroupSettings
+from engine.host.turns import LoopTurns
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import Partition
+
+_MS_PER_MINUTE = 60_000
+
+
+def open_groups(
+    host: BrokerHost,
+    config: BrokerConfig,
+    metadata_cache: MetadataCache,
+    storage: Storage,
+    tasks: LoopTasks,
+    deadlines: Deadlines,
+) -> GroupCoordinator:
+    """Return the coordinator of a broker's groups, which follows the leadership of its topic."""
+    log = OffsetsTopic(storage.replica_manager, metadata_cache, host.clock, config)
+    groups = GroupCoordinator(
+        _settings(config),
+        GroupPorts(host.clock, host.entropy, log, deadlines.note),
+        LoopTurns(host.timers, host.clock, host.ends_early),
+    )
+    deadlines.add(groups.delays)
+
+    def took_role(partition: Partition) -> None:
+        if partition.topic_partition.topic != CONSUMER_OFFSETS:
+            return
+        index = partition.topic_partition.partition
+        groups.registry.resigned(index)
+        if partition.is_leader:
+            groups.registry.elected(index, partition.leader_epoch)
+
+    def stopped(key: TopicPartition) -> None:
+        if key.topic == CONSUMER_OFFSETS:
+            groups.registry.resigned(key.partition)
+
+    def updated(topics: Iterable[str]) -> None:
+        if deleted := [topic for topic in topics if topic not in metadata_cache.topics]:
+            groups.admin.forget_topics(deleted)
+
+    storage.leadership.on_role(took_role, stopped)
+    metadata_cache.on_update(updated)
+    period_ms = config.offsets_retention_check_interval_ms
+    tasks.every(
+        "delete-expired-group-metadata", period_ms, groups.admin.expire, first_after_ms=period_ms
+    )
+    return groups
+
+
+def _settings(config: BrokerConfig) -> GroupSettings:
+    return GroupSettings(
+        config.group_min_session_timeout_ms,
+        config.group_max_session_timeout_ms,
+        config.group_initial_rebalance_delay_ms,
+        config.group_max_size,
+        config.offset_metadata_max_bytes,
+        config.offsets_retention_minutes * _MS_PER_MINUTE,
+    )
