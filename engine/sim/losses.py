@@ -129,11 +129,13 @@ class LossRules:
             if broker_id in self._topics.replicas(key):
                 self._lost(broker_id, key)
 
-    def process_ended(self, broker_id: int) -> None:
+    def process_ended(self, node: SimulatedBroker) -> None:
         """Take note of an end after which a log may be truncated before a damaged batch."""
-        rot = self._rots.of(broker_id)
-        if rot is not None and rot.partition in self._histories:
-            self._lost(broker_id, rot.partition)
+        rot = self._rots.of(node.broker_id)
+        if rot is None or rot.partition not in self._histories:
+            return
+        if node.needs_recovery(str(rot.partition)):
+            self._lost(node.broker_id, rot.partition)
 
     def _lost(self, broker_id: int, key: TopicPartition) -> None:
         history, end = self._histories[key], self._end_of(broker_id, key)

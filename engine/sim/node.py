@@ -21,6 +21,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
+from engine.log.directory.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from engine.log.directory.log_refusals import DuplicateLog
 from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
@@ -54,7 +55,7 @@ class NodeEvents(Protocol):
         """Take note of a broker that says it cannot go on."""
         ...
 
-    def ended(self, node: SimulatedBroker, *, in_order: bool) -> None:
+    def ended(self, node: SimulatedBroker) -> None:
         """Take note of a broker that has ended, after a stop or at once."""
         ...
 
@@ -98,7 +99,6 @@ class SimulatedBroker:
         self._random = random
         self._events = events
         self._is_ending = False
-        self._has_stopped = False
         self._has_given_up = False
         self._opening: PromiseCoroutine[Broker] | None = None
         self._buried: list[object] = []
@@ -116,6 +116,17 @@ class SimulatedBroker:
     def has_files(self, name: str) -> bool:
         """Return whether a log has a folder of this name in any directory."""
         return any(self.disk.files.exists(f"{path}/{name}") for path in self.log_dirs)
+
+    def needs_recovery(self, name: str) -> bool:
+        """Return whether the next life reads a log with a folder of this name to its end.
+
+        A life may end before it has opened its logs, and leaves them as they were.
+        """
+        files = self.disk.files
+        return any(
+            files.exists(f"{path}/{name}") and not files.exists(f"{path}/{CLEAN_SHUTDOWN}")
+            for path in self.log_dirs
+        )
 
     def restart_if_directory_is_offline(self) -> None:
         """Restart a broker with a log directory offline, as an operator does: it is read then."""
@@ -136,7 +147,7 @@ class SimulatedBroker:
             return
         timers = self.machine.start()
         self.disk.begin_life()
-        self._is_ending = self._has_stopped = self._has_given_up = False
+        self._is_ending = self._has_given_up = False
         timeout_ms = int(self._settings["zookeeper.session.timeout.ms"])
         client = self.client = SimulatedZnodeClient(timers, self._server, timeout_ms)
         settings = BrokerSettings(
@@ -250,7 +261,7 @@ class SimulatedBroker:
         self._buried.append((self.broker, self.client, self._opening))
         self.broker = self.client = None
         self.machine.kill(has_power=has_power)
-        self._events.ended(self, in_order=self._has_stopped)
+        self._events.ended(self)
         listeners = self._network.listeners
         for key in [key for key in listeners if key[0] == self.name]:
             del listeners[key]
@@ -271,7 +282,6 @@ class SimulatedBroker:
         def end() -> None:
             if self.machine.is_alive(life):
                 self._events.told(self.name, "has stopped")
-                self._has_stopped = True
                 self._leave()
 
         def end_late() -> None:

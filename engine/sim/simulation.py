@@ -205,10 +205,9 @@ class Simulation:
         if "log directory is offline" not in reason or not node.disk.has_failed_once:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
-    def ended(self, node: SimulatedBroker, *, in_order: bool) -> None:
+    def ended(self, node: SimulatedBroker) -> None:
         """Note an end after which a log may be truncated before a damaged batch."""
-        if not in_order:
-            self.invariants.losses.process_ended(node.broker_id)
+        self.invariants.losses.process_ended(node)
 
     def may_start(self, node: SimulatedBroker) -> bool:
         """Return whether a broker may start now; one that lost writes waits until that is seen."""
