@@ -8,7 +8,6 @@ from __future__ import annotations
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.groups.offset_commits import Codes, OffsetCommits
-from engine.host.promise import Promise
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
@@ -28,8 +27,8 @@ class OffsetDelete:
 
     def handle(
         self, request: messages.OffsetDeleteRequest, exchange: Exchange
-    ) -> messages.OffsetDeleteResponse | Promise[messages.OffsetDeleteResponse]:
-        """Promise an error code for each partition."""
+    ) -> messages.OffsetDeleteResponse:
+        """Return an error code for each partition."""
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)
@@ -45,8 +44,7 @@ class OffsetDelete:
                     codes[key] = UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     known.append(key)
-        deleted = self._commits.delete(request.group_id, known)
-        return deleted.then(lambda result: _response(request, codes, result))
+        return _response(request, codes, self._commits.delete(request.group_id, known))
 
 
 def _response(

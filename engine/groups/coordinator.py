@@ -38,7 +38,7 @@ class GroupCoordinator:
         sources = Sources(clock, ports.entropy)
         self.memberships = Memberships(self.registry, rebalances, store, settings, sources)
         self.commits = OffsetCommits(self.registry, rebalances, log, settings, clock)
-        self.admin = GroupAdmin(self.registry, self.commits, log, settings, clock)
+        self.admin = GroupAdmin(self.registry, self.commits, settings, clock)
 
     def stop(self) -> None:
         """Coordinate nothing any more; who waits is not answered, as their connections end."""

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import OffsetCommits
-from engine.groups.ports import GroupLog, GroupSettings
-from engine.groups.records import group_tombstone
+from engine.groups.ports import GroupSettings
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
 from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
@@ -69,13 +68,11 @@ class GroupAdmin:
         self,
         registry: GroupRegistry,
         commits: OffsetCommits,
-        log: GroupLog,
         settings: GroupSettings,
         clock: Clock,
     ) -> None:
         self._registry = registry
         self._commits = commits
-        self._log = log
         self._settings = settings
         self._clock = clock
 
@@ -124,32 +121,19 @@ class GroupAdmin:
             return GROUP_ID_NOT_FOUND if self._registry.owns(group_id) else NOT_COORDINATOR
         if not group.is_in(GroupState.EMPTY):
             return NON_EMPTY_GROUP
-        self._commits.remove(group, group.offsets.all())
-        self._end(group)
+        self._commits.end(group)
         return 0
 
     def expire(self) -> None:
         """Delete the offsets whose time is over, and the groups of which nothing is left."""
         for group in tuple(self._registry.groups.values()):
             self._commits.remove(group, self._expired(group))
-            if group.is_in(GroupState.EMPTY) and group.offsets.is_empty:
-                self._end(group)
 
     def forget_topics(self, topics: Iterable[str]) -> None:
         """Delete what was committed for topics that were deleted."""
         deleted = frozenset(topics)
         for group in tuple(self._registry.groups.values()):
             self._commits.remove(group, [p for p in group.offsets.all() if p.topic in deleted])
-            if group.is_in(GroupState.EMPTY) and group.offsets.is_empty:
-                self._end(group)
-
-    def _end(self, group: Group) -> None:
-        group.transition_to(GroupState.DEAD, self._clock.wall_ms())
-        self._registry.remove(group)
-        if group.generation_id > 0:
-            # Without a generation there is no record of the group itself.
-            partition = self._registry.partition_of(group.group_id)
-            self._log.append(partition, (group_tombstone(group.group_id),))
 
     def _expired(self, group: Group) -> list[TopicPartition]:
         def since_commit(committed: CommittedOffset) -> int:

@@ -2,7 +2,7 @@
 
 | state | commit of a member | commit without a member |
 |---|---|---|
-| Empty | 25 | written |
+| Empty | 25; written if it names no generation | written |
 | PreparingRebalance, Stable | written | 25 |
 | CompletingRebalance | 27: its partitions may be another's by now | 25 |
 | Dead | 15 | 15 |
@@ -24,7 +24,7 @@ from engine.groups.group_store import LOG_ERRORS, TOO_LARGE
 from engine.groups.member import UNKNOWN_MEMBER
 from engine.groups.ports import GroupLog, GroupSettings, Written
 from engine.groups.rebalances import Rebalances
-from engine.groups.records import offset_record
+from engine.groups.records import group_tombstone, offset_record
 from engine.groups.registry import GroupRegistry
 from engine.groups.requests import MemberRequest
 from engine.groups.states import GroupState
@@ -88,13 +88,15 @@ class OffsetCommits:
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
         if group.is_in(GroupState.DEAD):
             return COORDINATOR_NOT_AVAILABLE
+        if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
+            return 0
         is_member = (
             request.generation_id >= 0
             or request.member_id != UNKNOWN_MEMBER
             or request.group_instance_id is not None
         )
         if not is_member:
-            return 0 if group.is_in(GroupState.EMPTY) else UNKNOWN_MEMBER_ID
+            return UNKNOWN_MEMBER_ID
         code = group.error_of_member(request.member_id, request.group_instance_id)
         if code:
             return code
@@ -141,10 +143,10 @@ class OffsetCommits:
             return 0, group.offsets.all()
         return 0, {partition: group.offsets.get(partition) or _NOTHING for partition in partitions}
 
-    def delete(self, group_id: str, partitions: list[TopicPartition]) -> Promise[tuple[int, Codes]]:
+    def delete(self, group_id: str, partitions: list[TopicPartition]) -> tuple[int, Codes]:
         """Delete committed offsets of topics that no member subscribes to.
 
-        Promises an error code of the group, and one for each partition.
+        Returns an error code of the group, and one for each partition.
         """
         code = self._registry.refusal(group_id)
         group = self._registry.groups.get(group_id)
@@ -154,21 +156,35 @@ class OffsetCommits:
             is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
             code = 0 if is_consumer else NON_EMPTY_GROUP
         if code or group is None:
-            return Promise.of((code, {}))
+            return code, {}
         consumed = _consumed(group, partitions)
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]
-        removed = self.remove(group, free)
-        return removed.then(lambda _: (0, codes | dict.fromkeys(free, 0)))
+        self.remove(group, free)
+        return 0, codes | dict.fromkeys(free, 0)
 
-    def remove(self, group: Group, partitions: Iterable[TopicPartition]) -> Promise[Written]:
-        """Forget committed offsets, and write tombstones for those that there were."""
+    def end(self, group: Group) -> None:
+        """Forget a group without members, and all that it has committed."""
+        self.remove(group, group.offsets.all(), ends_group=True)
+
+    def remove(
+        self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
+    ) -> None:
+        """Forget committed offsets; a group of which nothing is left ends.
+
+        Tombstones are written for all that there was, in one batch. Nobody waits for them: what a
+        lost tombstone leaves expires again.
+        """
         known = [key for key in partitions if group.offsets.get(key) is not None]
         group.offsets.remove(known)
-        if not known:
-            return Promise.of(Written(0))
         records = [offset_record(group.group_id, partition, None) for partition in known]
-        return self._log.append(self._registry.partition_of(group.group_id), records)
+        if ends_group or (group.is_in(GroupState.EMPTY) and group.offsets.is_empty):
+            group.transition_to(GroupState.DEAD, self._clock.wall_ms())
+            self._registry.remove(group)
+            # Without a generation there is no record of the group itself.
+            records += [group_tombstone(group.group_id)] * (group.generation_id > 0)
+        if records:
+            self._log.append(self._registry.partition_of(group.group_id), records)
 
 
 def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:

@@ -5,6 +5,7 @@ from tests.compat.wire import (
     fault_cases,
     fetch_cases,
     frame_cases,
+    group_cases,
     lookup_cases,
     produce_cases,
     record_cases,
@@ -19,6 +20,7 @@ CASES = (
     | fetch_cases.CASES
     | lookup_cases.CASES
     | config_cases.CASES
+    | group_cases.CASES
     | frame_cases.CASES
     | topic_cases.LAST
 )

@@ -7,6 +7,7 @@
 | cluster ids, broker epochs, sizes of the disk | a word that says whether there is one |
 | session ids | 0, or the order of first appearance |
 | producer ids that a broker gave out | a word |
+| member ids of groups | their random part a word |
 | settings of the place where a broker is | a word |
 | paths of log directories | `<directory>` |
 | documentation of a key | `<words>` |
@@ -16,6 +17,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any, Final
 
@@ -30,6 +32,8 @@ _DISK: Final = ("total_bytes", "usable_bytes")
 _OWN_SETTINGS: Final = frozenset(
     ("listeners", "advertised.listeners", "log.dir", "log.dirs", "zookeeper.connect")
 )
+_MEMBERS: Final = ("member_id", "leader")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _GOES_ON: Final = b"\xff" * 8
 _APPEND_TIME: Final = 8
 _V2_HEADER_BYTES: Final = 61
@@ -50,6 +54,8 @@ class Masks:
             return self.topic_ids.setdefault(bytes(value), f"<id {len(self.topic_ids)}>")
         if attribute in ("cluster_id", "broker_epoch"):
             return f"<{attribute}>" if value not in (None, -1, 0) else value
+        if attribute in _MEMBERS and value:
+            return _UUID.sub("<uuid>", value)
         if attribute == "port" and value == self.port:
             return "<port>"
         if attribute in _DISK:

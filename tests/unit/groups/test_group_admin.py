@@ -68,6 +68,16 @@ def test_only_groups_without_members_are_deleted(stage: Stage) -> None:
     assert {"g"} == set(Stage(log=stage.log).coordinator.registry.groups)
 
 
+def test_a_group_is_deleted_though_a_commit_is_on_its_way(stage: Stage) -> None:
+    stage.log.is_held = True
+    offset = CommittedOffset(1)
+    promise = stage.coordinator.commits.commit(ALONE, {T0: offset})
+    assert {"g": 0} == stage.coordinator.admin.delete(["g"])
+    stage.log.release()
+    assert {T0: 0} == promise.result()
+    assert {} == stage.coordinator.registry.groups
+
+
 def test_a_deleted_group_has_no_record(stage: Stage) -> None:
     (member,) = stage.stable()
     stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])

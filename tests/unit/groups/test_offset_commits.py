@@ -73,6 +73,11 @@ def test_the_later_of_two_commits_in_the_log_counts(stage: Stage) -> None:
     assert second == offsets.get(T0)
 
 
+def test_who_names_no_generation_commits_for_a_group_without_members(stage: Stage) -> None:
+    assert 0 == commit(stage, ALONE._replace(member_id="somebody"))
+    assert 25 == commit(stage, ALONE._replace(member_id="somebody", generation_id=0))
+
+
 def test_a_member_commits_in_its_generation_alone(stage: Stage) -> None:
     (member,) = stage.stable()
     mine = MemberRequest("g", 1, member.member_id, None)
@@ -116,13 +121,16 @@ def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
     mine = MemberRequest("g", 1, member.member_id, None)
     stage.coordinator.commits.commit(mine, {T0: SEVEN, U0: SEVEN})
     delete = stage.coordinator.commits.delete
-    assert (0, {T0: 86, U0: 0}) == delete("g", [T0, U0]).result()
+    assert (0, {T0: 86, U0: 0}) == delete("g", [T0, U0])
     assert {T0: SEVEN} == stage.group().offsets.all()
-    assert (69, {}) == delete("unknown", [T0]).result()
+    assert (69, {}) == delete("unknown", [T0])
 
 
 def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -> None:
     commit(stage, ALONE)
-    assert (0, {T0: 0}) == stage.coordinator.commits.delete("g", [T0]).result()
-    assert -1 == fetched(stage).offset
+    stage.coordinator.commits.commit(ALONE, {U0: SEVEN})
+    assert (0, {T0: 0}) == stage.coordinator.commits.delete("g", [T0])
+    assert {U0: SEVEN} == stage.group().offsets.all()
+    assert (0, {U0: 0}) == stage.coordinator.commits.delete("g", [U0])
+    assert {} == stage.coordinator.registry.groups
     assert -1 == fetched(Stage(log=stage.log)).offset
