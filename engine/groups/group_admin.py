@@ -21,6 +21,7 @@ from engine.groups.ports import GroupSettings
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
 from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from engine.hash_order import in_hash_order
 from engine.host.ports import Clock
 from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -77,13 +78,16 @@ class GroupAdmin:
         self._clock = clock
 
     def list_groups(self) -> tuple[int, list[ListedGroup]]:
-        """Return an error code, and the groups that this broker coordinates."""
+        """Return an error code, and the groups that this broker coordinates, in Kafka's order."""
         if self._registry.is_stopped:
             return COORDINATOR_NOT_AVAILABLE, []
         code = COORDINATOR_LOAD_IN_PROGRESS if self._registry.is_loading else 0
+        groups = self._registry.groups
         return code, [
-            ListedGroup(group.group_id, group.protocol_type or "", group.state.value)
-            for group in self._registry.groups.values()
+            ListedGroup(
+                group_id, groups[group_id].protocol_type or "", groups[group_id].state.value
+            )
+            for group_id in in_hash_order(groups)
         ]
 
     def describe(self, group_id: str) -> DescribedGroup:

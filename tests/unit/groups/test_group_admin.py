@@ -7,6 +7,7 @@ import pytest
 from engine.groups.group_admin import ListedGroup
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.requests import LeavingMember, MemberRequest
+from engine.hash_order import in_hash_order
 from engine.model import TopicPartition
 from tests.unit.groups.stage import RANGE, SETTINGS, Stage
 
@@ -28,11 +29,17 @@ def commit(stage: Stage, request: MemberRequest, *partitions: TopicPartition) ->
 
 def test_groups_are_listed_with_their_states(stage: Stage) -> None:
     stage.stable()
-    commit(stage, ALONE._replace(group_id="other"), T0)
-    assert (
-        0,
-        [ListedGroup("g", "consumer", "Stable"), ListedGroup("other", "", "Empty")],
-    ) == stage.coordinator.admin.list_groups()
+    commit(stage, ALONE._replace(group_id="alone"), T0)
+    code, listed = stage.coordinator.admin.list_groups()
+    assert {ListedGroup("g", "consumer", "Stable"), ListedGroup("alone", "", "Empty")} == {*listed}
+    assert 0 == code
+
+
+def test_groups_are_listed_in_the_order_of_a_hash_table(stage: Stage) -> None:
+    for group_id in ("b", "a", "ab", "aa"):
+        commit(stage, ALONE._replace(group_id=group_id), T0)
+    _, listed = stage.coordinator.admin.list_groups()
+    assert in_hash_order(("a", "aa", "ab", "b")) == [group.group_id for group in listed]
 
 
 def test_a_stable_group_is_described_with_what_its_members_have(stage: Stage) -> None:
