@@ -28,7 +28,6 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_ID_NOT_FOUND,
     NON_EMPTY_GROUP,
-    NOT_COORDINATOR,
 )
 from engine.model import TopicPartition
 
@@ -122,7 +121,7 @@ class GroupAdmin:
             return code
         group = self._registry.groups.get(group_id)
         if group is None or group.is_in(GroupState.DEAD):
-            return GROUP_ID_NOT_FOUND if self._registry.owns(group_id) else NOT_COORDINATOR
+            return GROUP_ID_NOT_FOUND
         if not group.is_in(GroupState.EMPTY):
             return NON_EMPTY_GROUP
         self._commits.end(group)

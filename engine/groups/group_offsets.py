@@ -83,10 +83,9 @@ class GroupOffsets:
             self._committed[partition] = _Entry(committed, log_offset)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget committed offsets, and commits on their way."""
+        """Forget committed offsets; commits on their way count once they are written."""
         for partition in partitions:
             self._committed.pop(partition, None)
-            self._pending.pop(partition, None)
 
     def expired(
         self,

@@ -38,7 +38,6 @@ from engine.kafka_errors import (
     ILLEGAL_GENERATION,
     INVALID_COMMIT_OFFSET_SIZE,
     NON_EMPTY_GROUP,
-    NOT_COORDINATOR,
     OFFSET_METADATA_TOO_LARGE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
@@ -149,14 +148,14 @@ class OffsetCommits:
         Returns an error code of the group, and one for each partition.
         """
         code = self._registry.refusal(group_id)
-        group = self._registry.groups.get(group_id)
-        if not code and (group is None or group.is_in(GroupState.DEAD)):
-            code = GROUP_ID_NOT_FOUND if self._registry.owns(group_id) else NOT_COORDINATOR
-        if not code and group is not None and not group.is_in(GroupState.EMPTY):
-            is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
-            code = 0 if is_consumer else NON_EMPTY_GROUP
-        if code or group is None:
+        if code:
             return code, {}
+        group = self._registry.groups.get(group_id)
+        if group is None or group.is_in(GroupState.DEAD):
+            return GROUP_ID_NOT_FOUND, {}
+        is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
+        if not group.is_in(GroupState.EMPTY) and not is_consumer:
+            return NON_EMPTY_GROUP, {}
         consumed = _consumed(group, partitions)
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]

@@ -109,10 +109,6 @@ class GroupRegistry:
             return COORDINATOR_LOAD_IN_PROGRESS
         return 0 if partition in self._owned else NOT_COORDINATOR
 
-    def owns(self, group_id: str) -> bool:
-        """Return whether a group's partition is led here and loaded."""
-        return self.partition_of(group_id) in self._owned
-
     def add(self, group: Group) -> Group:
         """Take a group that begins."""
         self.groups[group.group_id] = group

@@ -136,6 +136,17 @@ def test_an_offset_with_a_retention_of_its_own_expires_by_that(stage: Stage) -> 
     assert expire_after(stage, 1) is None
 
 
+def test_what_is_committed_again_meanwhile_does_not_expire(stage: Stage) -> None:
+    commit(stage, ALONE, T0)
+    stage.log.is_held = True
+    stage.pass_ms(RETENTION_MS)
+    offset = CommittedOffset(2, commit_ms=stage.clock.wall_ms())
+    stage.coordinator.commits.commit(ALONE, {T0: offset})
+    assert {T0} == expire_after(stage, 0)
+    stage.log.release()
+    assert (0, {T0: offset}) == stage.coordinator.commits.fetch("g", None)
+
+
 def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
     commit(stage, ALONE, T0, U0)
     stage.coordinator.admin.forget_topics(["t"])

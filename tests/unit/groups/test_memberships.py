@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from engine.groups.member import Protocol
@@ -17,7 +19,8 @@ def stage() -> Stage:
 def test_a_new_member_is_given_an_id_first(stage: Stage) -> None:
     given = stage.join(version=4).result()
     assert 79 == given.error_code
-    assert given.member_id.startswith("app-")
+    name, number = given.member_id.split("-", 1)
+    assert ("app", 4) == (name, UUID(number).version)
     join = stage.join(given.member_id, version=4)
     stage.pass_ms(3_000)
     assert (given.member_id, 0) == (join.result().member_id, join.result().error_code)
@@ -179,6 +182,20 @@ def test_a_sync_and_a_heartbeat_start_the_session_again(stage: Stage) -> None:
     assert {} == stage.group().members
 
 
+def test_no_timer_runs_against_a_member_that_waits_for_its_assignment(stage: Stage) -> None:
+    joins = [stage.join(), stage.join()]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    delays = stage.coordinator.delays
+    # Two sessions, and the time for the SyncGroups.
+    assert 3 == delays.delayed_count
+    stage.sync(follower)
+    assert 2 == delays.delayed_count
+    stage.sync(leader)
+    # Two sessions again: all SyncGroups have come.
+    assert 2 == delays.delayed_count
+
+
 def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
     leader, follower = stage.stable(2)
     leave = stage.coordinator.memberships.leave
@@ -250,6 +267,28 @@ def test_a_static_member_that_is_away_keeps_its_place_until_its_session_ends(sta
     assert {leader_id, follower_id} == set(stage.group().members)
     stage.pass_ms(1_000)
     assert {leader_id} == set(stage.group().members)
+
+
+def test_a_static_member_that_returns_with_another_protocol_has_the_group_rebalance(
+    stage: Stage,
+) -> None:
+    joins = [stage.join(instance_id=name, protocols=(RANGE, STICKY)) for name in ("a", "b")]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    for member in (follower, leader):
+        stage.sync(member, {})
+    assert not stage.join(instance_id="b", protocols=(STICKY,)).is_kept
+    assert "PreparingRebalance" == stage.state
+
+
+def test_another_member_leads_if_a_static_leader_does_not_join_again(stage: Stage) -> None:
+    leader_id, follower_id = static_group(stage)
+    stage.join(follower_id, instance_id="b", protocols=(RANGE._replace(metadata=b"new"),))
+    for _ in range(12):
+        stage.pass_ms(5_000)
+        stage.coordinator.memberships.heartbeat(MemberRequest("g", 1, leader_id, "a"))
+    assert {leader_id, follower_id} == set(stage.group().members)
+    assert ("CompletingRebalance", follower_id) == (stage.state, stage.group().leader_id)
 
 
 def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:

@@ -84,7 +84,9 @@ def test_a_member_commits_in_its_generation_alone(stage: Stage) -> None:
     assert 0 == commit(stage, mine)
     assert 22 == commit(stage, mine._replace(generation_id=2))
     assert 25 == commit(stage, mine._replace(member_id="nobody"))
+    assert 22 == commit(stage, mine._replace(generation_id=-1))
     assert 25 == commit(stage, ALONE)
+    assert 25 == commit(stage, ALONE._replace(group_instance_id="i"))
     assert 22 == commit(stage, mine._replace(group_id="unknown"))
 
 

@@ -40,6 +40,27 @@ def test_another_coordinator_has_the_group_as_it_was() -> None:
     assert follower == other.join(follower.member_id).result()
 
 
+def test_an_empty_group_is_loaded_as_it_became_empty() -> None:
+    stage = Stage()
+    stage.stable()
+    stage.pass_ms(10_000)
+    other = Stage(log=stage.log)
+    for name in ("state", "generation_id", "protocol_type", "state_timestamp_ms"):
+        assert getattr(stage.group(), name) == getattr(other.group(), name)
+    assert "Empty" == other.state
+
+
+def test_a_partition_that_is_led_already_is_not_loaded_again() -> None:
+    stage = Stage()
+    stage.stable()
+    group = stage.group()
+    stage.coordinator.registry.elected(coordinator_partition("g", COUNT), 2)
+    assert group is stage.group()
+    stage.coordinator.stop()
+    stage.coordinator.registry.elected(coordinator_partition("g", COUNT), 3)
+    assert {} == stage.coordinator.registry.groups
+
+
 def test_members_of_a_group_that_was_loaded_expire() -> None:
     stage = Stage()
     stage.stable()
