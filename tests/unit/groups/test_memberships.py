@@ -196,6 +196,27 @@ def test_no_timer_runs_against_a_member_that_waits_for_its_assignment(stage: Sta
     assert 2 == delays.delayed_count
 
 
+def test_who_was_given_an_id_and_leaves_is_waited_for_no_more(stage: Stage) -> None:
+    (first,) = stage.stable()
+    given = stage.join(version=4).result()
+    stage.join()
+    again = stage.join(first.member_id)
+    assert not again.is_kept
+    assert (0, [0]) == stage.coordinator.memberships.leave(
+        "g", [LeavingMember(given.member_id, None)]
+    )
+    assert again.is_kept
+
+
+def test_who_waits_for_a_join_and_leaves_is_answered_and_waited_for_no_more(stage: Stage) -> None:
+    leader, follower = stage.stable(2)
+    waiting = stage.join(follower.member_id, protocols=(RANGE._replace(metadata=b"new"),))
+    stage.coordinator.memberships.leave("g", [LeavingMember(follower.member_id, None)])
+    assert ("", 25) == (waiting.result().member_id, waiting.result().error_code)
+    assert 0 == stage.group().awaiting_join_count
+    assert stage.join(leader.member_id).is_kept
+
+
 def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
     leader, follower = stage.stable(2)
     leave = stage.coordinator.memberships.leave
@@ -233,6 +254,17 @@ def test_a_static_member_that_returns_takes_its_place_without_a_rebalance(stage:
     assert again.member_id.startswith("b-")
     assert "Stable" == stage.state
     assert b"B" == stage.sync(again).result().assignment
+
+
+def test_what_the_earlier_life_of_a_static_member_waits_for_is_fenced(stage: Stage) -> None:
+    joins = [stage.join(instance_id="a"), stage.join(instance_id="b")]
+    stage.pass_ms(6_000)
+    parked = stage.sync(joins[1].result())
+    waiting = stage.join(instance_id="b")
+    assert 82 == parked.result().error_code
+    assert "PreparingRebalance" == stage.state
+    stage.join(instance_id="b")
+    assert 82 == waiting.result().error_code
 
 
 def test_requests_of_the_earlier_life_of_a_static_member_are_fenced(stage: Stage) -> None:

@@ -61,6 +61,12 @@ def test_the_initial_delay_is_never_longer_than_the_rebalance_timeout(stage: Sta
     assert all(map(is_answered, joins))
 
 
+def test_a_group_whose_rebalance_timeout_is_the_initial_delay_waits_no_longer(stage: Stage) -> None:
+    joins = [stage.join(rebalance_ms=3_000) for _ in range(2)]
+    stage.pass_ms(3_000)
+    assert all(map(is_answered, joins))
+
+
 def test_a_second_member_waits_until_the_first_has_rejoined(stage: Stage) -> None:
     (first,) = stage.stable()
     second = stage.join()
@@ -174,3 +180,20 @@ def test_a_group_over_its_capacity_refuses_new_members(stage: Stage) -> None:
     refused = small.join().result()
     assert ("", 81) == (refused.member_id, refused.error_code)
     assert "Stable" == small.state
+
+
+def test_a_group_that_prepares_a_rebalance_takes_as_many_as_may_wait() -> None:
+    small = Stage(SETTINGS._replace(max_size=2))
+    joins = [small.join() for _ in range(3)]
+    assert [False, False, True] == [join.is_kept for join in joins]
+    assert 81 == joins[2].result().error_code
+    small.pass_ms(6_000)
+    assert [0, 0] == [join.result().error_code for join in joins[:2]]
+
+
+@pytest.mark.parametrize(("max_size", "state"), [(2, "Stable"), (1, "PreparingRebalance")])
+def test_a_group_that_is_loaded_over_its_capacity_rebalances(max_size: int, state: str) -> None:
+    stage = Stage()
+    stage.stable(2)
+    other = Stage(SETTINGS._replace(max_size=max_size), stage.log)
+    assert state == other.state
