@@ -45,9 +45,11 @@ def open_groups(
         if partition.topic_partition.topic != CONSUMER_OFFSETS:
             return
         index = partition.topic_partition.partition
-        groups.registry.resigned(index)
         if partition.is_leader:
+            # One that leads on in a new epoch keeps its groups, and who waits for them.
             groups.registry.elected(index, partition.leader_epoch)
+        else:
+            groups.registry.resigned(index)
 
     def stopped(key: TopicPartition) -> None:
         if key.topic == CONSUMER_OFFSETS:
@@ -60,7 +62,7 @@ def open_groups(
     storage.leadership.on_role(took_role, stopped)
     metadata_cache.on_update(updated)
     period_ms = config.offsets_retention_check_interval_ms
-    tasks.every(
+    tasks.every_in_steps(
         "delete-expired-group-metadata", period_ms, groups.admin.expire, first_after_ms=period_ms
     )
     return groups

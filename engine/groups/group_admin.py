@@ -10,7 +10,7 @@ GroupMetadataManager.cleanupGroupMetadata, GroupMetadata.removeExpiredOffsets of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -127,10 +127,15 @@ class GroupAdmin:
         self._commits.end(group)
         return 0
 
-    def expire(self) -> None:
-        """Delete the offsets whose time is over, and the groups of which nothing is left."""
+    def expire(self) -> Iterator[None]:
+        """Delete the offsets whose time is over, and the groups of which nothing is left.
+
+        Work in steps, one for each group.
+        """
         for group in tuple(self._registry.groups.values()):
-            self._commits.remove(group, self._expired(group))
+            if not group.is_in(GroupState.DEAD):
+                self._commits.remove(group, self._expired(group))
+            yield
 
     def forget_topics(self, topics: Iterable[str]) -> None:
         """Delete what was committed for topics that were deleted."""

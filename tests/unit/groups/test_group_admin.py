@@ -8,6 +8,7 @@ from engine.groups.group_admin import ListedGroup
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.requests import LeavingMember, MemberRequest
 from engine.hash_order import in_hash_order
+from engine.log.tasks import take_all
 from engine.model import TopicPartition
 from tests.unit.groups.stage import RANGE, SETTINGS, Stage
 
@@ -95,7 +96,7 @@ def test_a_deleted_group_has_no_record(stage: Stage) -> None:
 def expire_after(stage: Stage, duration_ms: int) -> set[TopicPartition] | None:
     """Return what group g has committed after that time, None once it has ended."""
     stage.pass_ms(duration_ms)
-    stage.coordinator.admin.expire()
+    take_all(stage.coordinator.admin.expire())
     group = stage.coordinator.registry.groups.get("g")
     return None if group is None else set(group.offsets.all())
 
@@ -134,6 +135,19 @@ def test_an_offset_with_a_retention_of_its_own_expires_by_that(stage: Stage) -> 
     stage.coordinator.commits.commit(ALONE, {T0: offset})
     assert {T0} == expire_after(stage, 4_999)
     assert expire_after(stage, 1) is None
+
+
+def test_groups_that_end_while_others_expire_are_passed_over(stage: Stage) -> None:
+    commit(stage, ALONE, T0)
+    commit(stage, ALONE._replace(group_id="other"), T0)
+    stage.pass_ms(RETENTION_MS)
+    steps = stage.coordinator.admin.expire()
+    next(steps)
+    assert {"other": 0} == stage.coordinator.admin.delete(["other"])
+    take_all(steps)
+    assert {} == stage.coordinator.registry.groups
+    tombstones = [r for log in stage.log.partitions.values() for r in log if r.value is None]
+    assert 2 == len(tombstones)
 
 
 def test_what_is_committed_again_meanwhile_does_not_expire(stage: Stage) -> None:
