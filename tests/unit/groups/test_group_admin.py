@@ -130,6 +130,14 @@ def test_offsets_of_topics_that_a_stable_group_subscribes_to_do_not_expire() -> 
     assert {T0} == expire_after(stage, 1)
 
 
+def test_nothing_expires_while_a_group_rebalances() -> None:
+    stage = Stage(SETTINGS._replace(offsets_retention_ms=1_000))
+    (member,) = stage.stable()
+    commit(stage, MemberRequest("g", 1, member.member_id, None), T0, U0)
+    stage.join()
+    assert {T0, U0} == expire_after(stage, 1_000)
+
+
 def test_an_offset_with_a_retention_of_its_own_expires_by_that(stage: Stage) -> None:
     offset = CommittedOffset(1, expire_ms=stage.clock.wall_ms() + 5_000)
     stage.coordinator.commits.commit(ALONE, {T0: offset})

@@ -66,6 +66,13 @@ def test_an_unknown_member_of_an_unknown_group_is_refused(stage: Stage) -> None:
     assert {} == stage.coordinator.registry.groups
 
 
+def test_a_member_of_a_group_that_is_empty_by_now_is_unknown(stage: Stage) -> None:
+    (member,) = stage.stable()
+    stage.pass_ms(10_000)
+    assert "Empty" == stage.state
+    assert 25 == stage.join(member.member_id).result().error_code
+
+
 def test_a_group_without_a_name_is_refused(stage: Stage) -> None:
     assert 24 == stage.join(group_id="").result().error_code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.groups.member import JoinResult
+from engine.groups.requests import LeavingMember
 from engine.host.promise import Promise
 from tests.unit.groups.stage import RANGE, SETTINGS, STICKY, Stage
 
@@ -92,6 +93,44 @@ def test_a_member_that_does_not_rejoin_in_time_is_removed_and_the_others_answere
     assert second.result().leader_id == second.result().member_id
     assert [second.result().member_id] == list(stage.group().members)
     assert stage.heartbeat(first) == 25
+
+
+def test_a_member_whose_join_was_answered_is_to_be_heard_of_within_its_session(
+    stage: Stage,
+) -> None:
+    stage.join()
+    stage.pass_ms(3_000)
+    stage.pass_ms(9_999)
+    assert "CompletingRebalance" == stage.state
+    stage.pass_ms(1)
+    assert "Empty" == stage.state
+
+
+def test_no_timer_is_left_of_a_member_that_was_removed(stage: Stage) -> None:
+    members = stage.stable(2)
+    third = stage.join(session_ms=1_000_000)
+    for _ in range(59):
+        stage.pass_ms(1_000)
+        assert [27, 27] == [stage.heartbeat(member) for member in members]
+    stage.pass_ms(1_000)
+    assert third.is_kept
+    # The session of the one that is left, and the time for its SyncGroup.
+    assert 2 == stage.coordinator.delays.delayed_count
+
+
+def test_a_group_of_static_members_that_are_all_away_waits_until_their_sessions_end(
+    stage: Stage,
+) -> None:
+    names = ("a", "b")
+    joins = [stage.join(instance_id=name, session_ms=100_000) for name in names]
+    stage.pass_ms(6_000)
+    for join in reversed(joins):
+        stage.sync(join.result())
+    stage.coordinator.memberships.leave("g", [LeavingMember("", "a")])
+    stage.pass_ms(99_000)
+    assert ("PreparingRebalance", 1) == (stage.state, len(stage.group().members))
+    stage.pass_ms(1_000)
+    assert ("Empty", 0) == (stage.state, len(stage.group().members))
 
 
 def test_a_rebalance_begins_as_a_member_expires(stage: Stage) -> None:

@@ -1,0 +1,126 @@
+"""The coordinator of groups in a broker: leadership, restarts, deleted topics, expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.model import TopicPartition
+from engine.replication.partition_types import PartitionState
+from engine.wire.structs import message_class
+from tests.unit.broker.memory_broker import MemoryBroker
+from tests.unit.broker.test_broker import create_topic
+
+OFFSETS = TopicPartition("__consumer_offsets", 0)
+SETTINGS = {"offsets_topic_num_partitions": "1", "offsets_topic_replication_factor": "1"}
+
+
+@pytest.fixture
+def stage() -> Iterator[MemoryBroker]:
+    stage = MemoryBroker(**SETTINGS)
+    stage.start()
+    create_topic(stage.connect(), "t")
+    coordinated(stage)
+    yield stage
+    stage.stop()
+    assert not stage.faults
+
+
+def coordinated(stage: MemoryBroker) -> None:
+    """Have the topic created, and see the broker coordinate the group."""
+    client = stage.connect()
+    client.ask("FindCoordinator", 4, coordinator_keys=["g"])
+    stage.pass_time(1_000)
+    (found,) = client.ask("FindCoordinator", 4, coordinator_keys=["g"]).coordinators
+    assert (0, 1) == (found.error_code, found.node_id)
+
+
+def commit(stage: MemoryBroker, offset: int) -> int:
+    of = message_class("OffsetCommitRequest")
+    row = of.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = of.OffsetCommitRequestTopic(name="t", partitions=[row])
+    response = stage.connect().ask("OffsetCommit", 8, group_id="g", topics=[topic])
+    code: int = response.topics[0].partitions[0].error_code
+    return code
+
+
+def committed(stage: MemoryBroker) -> dict[str, int]:
+    """Return the offset of partition 0 of each topic for which the group has committed."""
+    response = stage.connect().ask("OffsetFetch", 7, group_id="g", topics=None)
+    assert 0 == response.error_code
+    return {topic.name: topic.partitions[0].committed_offset for topic in response.topics}
+
+
+def joining(stage: MemoryBroker) -> Any:
+    """Return a client whose JoinGroup is parked."""
+    protocol = message_class("JoinGroupRequest").JoinGroupRequestProtocol(name="range")
+    client = stage.connect()
+    fields = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000}
+    assert (
+        client.ask(
+            "JoinGroup", 3, group_id="g", protocol_type="consumer", protocols=[protocol], **fields
+        )
+        is None
+    )
+    return client
+
+
+def lead_in(stage: MemoryBroker, leader_id: int, leader_epoch: int) -> None:
+    """Have the broker hear of another epoch of the partition that has the group."""
+    state = PartitionState(leader_id, leader_epoch, (1,), 9, (1,))
+    stage.broker.storage.leadership.apply({OFFSETS: state})
+    stage.pass_time(0)
+
+
+def test_what_was_committed_is_there_after_a_restart(stage: MemoryBroker) -> None:
+    assert 0 == commit(stage, 7)
+    assert {"t": 7} == committed(stage)
+    stage.stop()
+    stage.start()
+    stage.pass_time(1_000)
+    assert {"t": 7} == committed(stage)
+
+
+def test_a_parked_join_is_answered_after_the_initial_delay(stage: MemoryBroker) -> None:
+    client = joining(stage)
+    stage.pass_time(3_000)
+    assert 0 == client.answer("JoinGroup", 3).error_code
+
+
+def test_who_waits_for_a_group_is_answered_as_another_broker_leads(stage: MemoryBroker) -> None:
+    client = joining(stage)
+    lead_in(stage, 2, 8)
+    assert 16 == client.answer("JoinGroup", 3).error_code
+    assert 16 == commit(stage, 7)
+
+
+def test_a_broker_that_leads_on_in_a_new_epoch_keeps_who_waits(stage: MemoryBroker) -> None:
+    client = joining(stage)
+    lead_in(stage, 1, 8)
+    stage.pass_time(3_000)
+    assert 0 == client.answer("JoinGroup", 3).error_code
+
+
+def test_what_was_committed_for_a_deleted_topic_is_forgotten(stage: MemoryBroker) -> None:
+    commit(stage, 7)
+    stage.connect().ask("DeleteTopics", 5, topic_names=["t"], timeout_ms=1_000)
+    stage.pass_time(1_000)
+    assert {} == committed(stage)
+
+
+def test_offsets_expire_after_their_retention() -> None:
+    stage = MemoryBroker(
+        **SETTINGS, offsets_retention_minutes="1", offsets_retention_check_interval_ms="30000"
+    )
+    stage.start()
+    create_topic(stage.connect(), "t")
+    coordinated(stage)
+    commit(stage, 7)
+    stage.pass_time(50_000)
+    assert {"t": 7} == committed(stage)
+    stage.pass_time(45_000)
+    assert {} == committed(stage)
+    stage.stop()
+    assert not stage.faults
