@@ -22,7 +22,7 @@ from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.control import ControlType, control_type
-from engine.records.record import Record, TimestampType
+from engine.records.record import NO_SEQUENCE, Record, TimestampType
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResults
 from engine.replication.metadata_cache import MetadataCache
@@ -51,7 +51,9 @@ class OffsetsTopic:
         known = self._metadata_cache.topics.get(CONSUMER_OFFSETS)
         return len(known) if known else self._config.offsets_topic_num_partitions
 
-    def append(self, partition: int, records: Sequence[GroupRecord]) -> Promise[Written]:
+    def append(
+        self, partition: int, records: Sequence[GroupRecord], *, base_sequence: int = NO_SEQUENCE
+    ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
         key = TopicPartition(CONSUMER_OFFSETS, partition)
         now_ms = self._clock.wall_ms()
@@ -60,7 +62,10 @@ class OffsetsTopic:
                 Record(offset, now_ms, TimestampType.CREATE_TIME, record.key, record.value)
                 for offset, record in enumerate(records)
             ),
-            BatchSettings(codec=Codec(self._config.offsets_topic_compression_codec)),
+            BatchSettings(
+                codec=Codec(self._config.offsets_topic_compression_codec),
+                base_sequence=base_sequence,
+            ),
         )
         appended = self._replica_manager.append_records(
             {key: memoryview(batch)},

@@ -159,8 +159,6 @@ class Memberships:
         if member_id in group.pending_members:
             return self._add(group, member_id, request)
         code = group.error_of_member(member_id, request.group_instance_id)
-        if not code and group.is_in(GroupState.EMPTY):
-            code = UNKNOWN_MEMBER_ID
         if code:
             return _refused(member_id, code)
         member = group.members[member_id]

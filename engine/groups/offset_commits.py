@@ -47,6 +47,8 @@ from engine.model import TopicPartition
 #: An error code for each partition.
 Codes: TypeAlias = dict[TopicPartition, int]
 _NOTHING = CommittedOffset(NO_OFFSET)
+#: Of batches of commits, though no producer writes them; groups and tombstones have none.
+_COMMIT_SEQUENCE = 0
 
 
 class OffsetCommits:
@@ -122,7 +124,9 @@ class OffsetCommits:
             offset_record(group.group_id, partition, committed)
             for partition, committed in valid.items()
         ]
-        written = self._log.append(self._registry.partition_of(group.group_id), records)
+        written = self._log.append(
+            self._registry.partition_of(group.group_id), records, base_sequence=_COMMIT_SEQUENCE
+        )
         return written.then(lambda result: codes | _stored(group, valid, result))
 
     def fetch(

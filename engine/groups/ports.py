@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.host.ports import Clock, Entropy
 from engine.host.promise import Promise
+from engine.records.record import NO_SEQUENCE
 
 #: Called with the deadline (monotonic) of each operation that begins to wait.
 NoteDeadline: TypeAlias = Callable[[int], None]
@@ -32,7 +33,9 @@ class Written(NamedTuple):
 class GroupLog(Protocol):
     """The partitions of `__consumer_offsets` on this broker."""
 
-    def append(self, partition: int, records: Sequence[GroupRecord]) -> Promise[Written]:
+    def append(
+        self, partition: int, records: Sequence[GroupRecord], *, base_sequence: int = NO_SEQUENCE
+    ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
         ...
 

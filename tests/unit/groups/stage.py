@@ -13,6 +13,7 @@ from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
+from engine.records.record import NO_SEQUENCE
 
 SETTINGS = GroupSettings(
     min_session_timeout_ms=6_000,
@@ -35,15 +36,20 @@ class MemoryLog:
         self.partitions: dict[int, list[GroupRecord]] = {}
         self.error_code = 0
         self.is_held = False
+        #: Of each record that was appended.
+        self.base_sequences: list[int] = []
         self._held: list[tuple[Promise[Written], Written]] = []
 
-    def append(self, partition: int, records: Sequence[GroupRecord]) -> Promise[Written]:
+    def append(
+        self, partition: int, records: Sequence[GroupRecord], *, base_sequence: int = NO_SEQUENCE
+    ) -> Promise[Written]:
         """Append, unless the log fails."""
         if self.error_code:
             return Promise.of(Written(self.error_code))
         log = self.partitions.setdefault(partition, [])
         written = Written(0, len(log))
         log += records
+        self.base_sequences += [base_sequence] * len(records)
         if not self.is_held:
             return Promise.of(written)
         promise: Promise[Written] = Promise()

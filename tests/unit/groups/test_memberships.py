@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from engine.groups.group_offsets import CommittedOffset
 from engine.groups.member import Protocol
 from engine.groups.requests import LeavingMember, MemberRequest, SyncRequest
+from engine.model import TopicPartition
 from tests.unit.groups.stage import RANGE, STICKY, Stage
 
 
@@ -230,6 +232,8 @@ def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
     assert (0, [0, 25]) == leave(
         "g", [LeavingMember(follower.member_id, None), LeavingMember("nobody", None)]
     )
+    # One session, and the time for the join of who is left.
+    assert 2 == stage.coordinator.delays.delayed_count
     assert 27 == stage.heartbeat(leader)
     assert (0, [25]) == leave("unknown", [LeavingMember("x", None)])
 
@@ -281,6 +285,11 @@ def test_requests_of_the_earlier_life_of_a_static_member_are_fenced(stage: Stage
     assert 82 == heartbeat(MemberRequest("g", 1, old_id, "b"))
     assert 25 == heartbeat(MemberRequest("g", 1, old_id, None))
     assert 25 == heartbeat(MemberRequest("g", 1, old_id, "c"))
+    nameless = MemberRequest("g", -1, "", "b")
+    committed = stage.coordinator.commits.commit(
+        nameless, {TopicPartition("t", 0): CommittedOffset(1)}
+    )
+    assert [82] == list(committed.result().values())
 
 
 def test_a_static_leader_that_returns_does_not_assign(stage: Stage) -> None:

@@ -128,6 +128,15 @@ def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
     assert (69, {}) == delete("unknown", [T0])
 
 
+def test_batches_of_commits_have_a_sequence_as_in_kafka(stage: Stage) -> None:
+    (member,) = stage.stable()
+    commit(stage, MemberRequest("g", 1, member.member_id, None), SEVEN)
+    stage.pass_ms(10_000)
+    stage.coordinator.commits.delete("g", [T0])
+    group, offset, empty, tombstone, end = stage.log.base_sequences
+    assert (-1, 0, -1, -1, -1) == (group, offset, empty, tombstone, end)
+
+
 def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -> None:
     commit(stage, ALONE)
     stage.coordinator.commits.commit(ALONE, {U0: SEVEN})

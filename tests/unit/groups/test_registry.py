@@ -96,6 +96,7 @@ def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     joins = [stage.join(), stage.join()]
     stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
     assert {16} == {join.result().error_code for join in joins}
+    assert 0 == stage.coordinator.delays.delayed_count
     stage = Stage()
     joins = [stage.join(), stage.join()]
     stage.pass_ms(6_000)
