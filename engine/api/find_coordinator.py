@@ -97,11 +97,11 @@ class FindCoordinator:
         rows = []
         for key in request.coordinator_keys:
             code, node_id, host, port = self._find(kind, key, version, session)
-            found = row(key=key, error_code=code, node_id=node_id, host=host, port=port)
+            named = row(key=key, error_code=code, node_id=node_id, host=host, port=port)
             if code == INVALID_REQUEST:
                 # The request fails as a whole, which other errors of a key do not.
-                found.error_message = _MESSAGES[code]
-            rows.append(found)
+                named.error_message = _MESSAGES[code]
+            rows.append(named)
         return messages.FindCoordinatorResponse(coordinators=rows)
 
     def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
