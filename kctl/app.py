@@ -30,6 +30,7 @@ NOUNS: dict[str, Noun] = {
     "consume": Noun("consume", "Print records of topics and partitions", _DATA),
     "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
+    "groups": Noun("groups", "List groups, their members, offsets and lag", _DATA),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "retention": Noun("retention", "Show what retention deletes and when, or would", _DATA),
     "compact": Noun("compact", "Show how dirty logs of a directory are, and clean them", _OFFLINE),

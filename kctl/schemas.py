@@ -70,6 +70,9 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         "offsets.ends.POINT_COLUMNS",
         note="rows with offset are those of --at",
     ),
+    "groups list": _rows("groups.listing.LIST_COLUMNS"),
+    "groups members": _rows("groups.listing.MEMBER_COLUMNS"),
+    "groups lag": _rows("groups.listing.LAG_COLUMNS"),
     "records delete": _rows("offsets.ends.DELETE_COLUMNS"),
     "retention plan": _rows(
         "retention.plan.PLAN_COLUMNS+retention.plan.CHART_COLUMN",

@@ -1,0 +1,167 @@
+"""Groups of a cluster: which there are, their members, what they have committed.
+
+Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import Call, Response
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.errors import MalformedMessage
+
+#: The protocol type of consumers: only their assignments are partitions.
+CONSUMER: Final = "consumer"
+_VERSION: Final = Format(">h")
+_ASSIGNMENT_VERSION_MAX: Final = 3
+_LAST_VERSION_OF_ONE_GROUP: Final = 7
+
+
+class GroupListing(NamedTuple):
+    """A group as its coordinator lists it; `state` is None before 2.6, `group_type` before 3.8."""
+
+    group_id: str
+    protocol_type: str
+    state: str | None
+    group_type: str | None
+    coordinator_id: int
+
+
+class MemberView(NamedTuple):
+    """A member of a group; `partitions` is None where its assignment is no consumer's."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    partitions: tuple[TopicPartition, ...] | None
+
+
+class GroupDescription(NamedTuple):
+    """A group with its members; one that nobody knows is Dead."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol_name: str
+    members: tuple[MemberView, ...]
+
+
+def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, EngineError]]:
+    """Return the groups of all coordinators by name, and the brokers that could not list theirs."""
+    brokers = client.brokers_view().brokers
+    call = Call("ListGroups", messages.ListGroupsRequest())
+    calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}
+    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    groups: list[GroupListing] = []
+    failures: dict[int, EngineError] = {}
+    for broker_id, result in sorted(results.items()):
+        if isinstance(result, EngineError):
+            failures[broker_id] = result
+        elif result.message.error_code != NONE:
+            failures[broker_id] = api_error(result.message.error_code)
+        else:
+            groups += [_listing(row, broker_id) for row in result.message.groups]
+    return sorted(groups), failures
+
+
+def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
+    return GroupListing(
+        row.group_id,
+        row.protocol_type,
+        row.group_state or None,
+        row.group_type or None,
+        broker_id,
+    )
+
+
+def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
+    """Return a group; raises ApiError where its coordinator cannot say."""
+    response = client.ask_coordinator(
+        group_id,
+        "DescribeGroups",
+        messages.DescribeGroupsRequest(groups=[group_id]),
+        retriable_code=lambda message: message.groups[0].error_code,
+    )
+    (row,) = response.message.groups
+    if row.error_code != NONE:
+        raise api_error(row.error_code)
+    is_consumer = row.protocol_type == CONSUMER
+    return GroupDescription(
+        row.group_id,
+        row.group_state,
+        row.protocol_type,
+        row.protocol_data,
+        tuple(
+            MemberView(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host.lstrip("/"),
+                _partitions(bytes(member.member_assignment)) if is_consumer else None,
+            )
+            for member in row.members
+        ),
+    )
+
+
+def _partitions(assignment: bytes) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions of an assignment; None if it cannot be read, none if there is none."""
+    if not assignment:
+        return ()
+    if len(assignment) < _VERSION.size:
+        return None
+    (version,) = _VERSION.unpack_from(assignment)
+    codec = message_codec(
+        "ConsumerProtocolAssignment", min(max(version, 0), _ASSIGNMENT_VERSION_MAX)
+    )
+    try:
+        message, _ = codec.decode_at(assignment, _VERSION.size)
+    except MalformedMessage:
+        return None
+    return tuple(
+        sorted(
+            TopicPartition(topic.topic, index)
+            for topic in message.assigned_partitions
+            for index in topic.partitions
+        )
+    )
+
+
+def committed_offsets(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
+    """Return what a group has committed, of all partitions; raises ApiError."""
+
+    def request(version: int) -> messages.OffsetFetchRequest:
+        if version <= _LAST_VERSION_OF_ONE_GROUP:
+            return messages.OffsetFetchRequest(group_id=group_id, topics=None)
+        group = messages.OffsetFetchRequest.OffsetFetchRequestGroup
+        return messages.OffsetFetchRequest(groups=[group(group_id=group_id, topics=None)])
+
+    response: Response = client.ask_coordinator(
+        group_id,
+        "OffsetFetch",
+        request,
+        retriable_code=lambda message: _of_group(message).error_code,
+    )
+    fetched = _of_group(response.message)
+    if fetched.error_code != NONE:
+        raise api_error(fetched.error_code)
+    return {
+        TopicPartition(topic.name, row.partition_index): row.committed_offset
+        for topic in fetched.topics
+        for row in topic.partitions
+        if row.committed_offset >= 0
+    }
+
+
+def _of_group(
+    message: messages.OffsetFetchResponse,
+) -> messages.OffsetFetchResponse | messages.OffsetFetchResponse.OffsetFetchResponseGroup:
+    return message.groups[0] if message.groups else message

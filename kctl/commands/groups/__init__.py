@@ -1,0 +1,1 @@
+"""`kctl groups`: its options in `app`, and what it does."""

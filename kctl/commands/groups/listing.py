@@ -1,0 +1,173 @@
+"""What `kctl groups` does: ask coordinators about groups, print rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.client.blocking import KafkaClient
+from engine.client.groups import (
+    GroupDescription,
+    MemberView,
+    committed_offsets,
+    describe_group,
+    list_groups,
+)
+from engine.client.offsets import LATEST, FoundOffset, list_offsets
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import GROUP_ID_NOT_FOUND
+from engine.model import TopicPartition
+from kctl.asking import report_error
+from kctl.command_results import end_with
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+
+LIST_COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("state", "STATE", kind="string?"),
+    Column("type", "TYPE", kind="string?"),
+    Column("protocol_type", "PROTOCOL"),
+    Column("coordinator_id", "COORDINATOR", right=True),
+)
+MEMBER_COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("state", "STATE"),
+    Column("assignor", "ASSIGNOR"),
+    Column("client_id", "CLIENT", is_name=True),
+    Column("client_host", "HOST"),
+    Column("instance_id", "INSTANCE", kind="string?"),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("member_id", "MEMBER", wide=True),
+)
+LAG_COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("committed_offset", "COMMITTED", right=True, kind="integer?"),
+    Column("end_offset", "END", right=True, kind="integer?"),
+    Column("lag", "LAG", right=True, kind="integer?"),
+    Column("client_id", "CLIENT", is_name=True, kind="string?"),
+    Column("client_host", "HOST", kind="string?"),
+    Column("member_id", "MEMBER", wide=True, kind="string?"),
+)
+_DEAD = "Dead"
+
+
+def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
+    """Print a row for each group; returns the exit code."""
+    check_format(output)
+    with connect(options) as client:
+        groups, failures = list_groups(client)
+    for broker_id, error in failures.items():
+        report_error(error, f"broker {broker_id}")
+    wanted = {state.lower() for state in states}
+    rows: list[OutputRow] = [
+        {
+            "group": group.group_id,
+            "state": group.state,
+            "type": group.group_type,
+            "protocol_type": group.protocol_type,
+            "coordinator_id": group.coordinator_id,
+        }
+        for group in groups
+        if not wanted or (group.state or "").lower() in wanted
+    ]
+    return end_with(LIST_COLUMNS, rows, output, failures=len(failures))
+
+
+def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> int:
+    """Print a row for each member; returns the exit code."""
+    check_format(output)
+    rows: list[OutputRow] = []
+    failures = 0
+    with connect(options) as client:
+        for group_id in dict.fromkeys(group_ids):
+            try:
+                rows += member_rows(_described(client, group_id))
+            except EngineError as error:
+                report_error(error, group_id)
+                failures += 1
+    return end_with(MEMBER_COLUMNS, rows, output, failures=failures)
+
+
+def member_rows(group: GroupDescription) -> list[OutputRow]:
+    """Return a row for each member of a group, by client and id."""
+    return [
+        {
+            "group": group.group_id,
+            "state": group.state,
+            "assignor": group.protocol_name,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "instance_id": member.group_instance_id,
+            "partitions": None if member.partitions is None else len(member.partitions),
+            "member_id": member.member_id,
+        }
+        for member in sorted(group.members, key=lambda m: (m.client_id, m.member_id))
+    ]
+
+
+def show_lag(options: ClusterOptions, group_ids: list[str], output: str) -> int:
+    """Print a row for each partition that a group reads or has read; returns the exit code."""
+    check_format(output)
+    rows: list[OutputRow] = []
+    failures = 0
+    with connect(options) as client:
+        for group_id in dict.fromkeys(group_ids):
+            try:
+                group = _described(client, group_id)
+                committed = committed_offsets(client, group_id)
+                members = _owners(group)
+                partitions = sorted({*committed, *members})
+                ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
+            except EngineError as error:
+                report_error(error, group_id)
+                failures += 1
+                continue
+            for partition in partitions:
+                end = ends[partition]
+                if isinstance(end, EngineError):
+                    report_error(end, f"{group_id} {partition}")
+                    failures += 1
+                member = members.get(partition)
+                rows.append(lag_row(group_id, partition, committed.get(partition), end, member))
+    return end_with(LAG_COLUMNS, rows, output, failures=failures)
+
+
+def lag_row(
+    group_id: str,
+    partition: TopicPartition,
+    committed: int | None,
+    end: FoundOffset | EngineError,
+    member: MemberView | None,
+) -> OutputRow:
+    """Return the row of a partition; without a committed offset, or an end, there is no lag."""
+    end_offset = None if isinstance(end, EngineError) else end.offset
+    has_lag = committed is not None and end_offset is not None
+    return {
+        "group": group_id,
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "committed_offset": committed,
+        "end_offset": end_offset,
+        "lag": max(0, (end_offset or 0) - (committed or 0)) if has_lag else None,
+        "client_id": None if member is None else member.client_id,
+        "client_host": None if member is None else member.client_host,
+        "member_id": None if member is None else member.member_id,
+    }
+
+
+def _described(client: KafkaClient, group_id: str) -> GroupDescription:
+    """Return a group; raises GROUP_ID_NOT_FOUND for one that nobody knows."""
+    group = describe_group(client, group_id)
+    if group.state == _DEAD:
+        raise api_error(GROUP_ID_NOT_FOUND)
+    return group
+
+
+def _owners(group: GroupDescription) -> dict[TopicPartition, MemberView]:
+    """Return who has each partition."""
+    owned: Iterable[tuple[TopicPartition, MemberView]] = (
+        (partition, member) for member in group.members for partition in member.partitions or ()
+    )
+    return dict(owned)
