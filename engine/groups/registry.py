@@ -79,6 +79,8 @@ class GroupRegistry:
         self._turns = turns
         self._on_loaded, self._on_unloaded = on_loaded, on_unloaded
         self.groups: dict[str, Group] = {}
+        #: The ids of the groups of each partition, in the order in which they came.
+        self._ids_of: dict[int, dict[str, None]] = {}
         self._owned: set[int] = set()
         #: The leader epoch in which each partition is loaded.
         self._loading: dict[int, int] = {}
@@ -112,12 +114,15 @@ class GroupRegistry:
     def add(self, group: Group) -> Group:
         """Take a group that begins."""
         self.groups[group.group_id] = group
+        self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
         return group
 
     def remove(self, group: Group) -> None:
         """Forget a group that has ended, unless another has its id by now."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
+            # Elsewhere if the topic has grown meanwhile: what is listed there in vain does no harm.
+            self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
 
     # Partitions
 
@@ -132,11 +137,10 @@ class GroupRegistry:
         """Let go of the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
         self._owned.discard(partition)
-        for group in [
-            g for g in self.groups.values() if self.partition_of(g.group_id) == partition
-        ]:
-            del self.groups[group.group_id]
-            self._on_unloaded(group)
+        for group_id in self._ids_of.pop(partition, {}):
+            group = self.groups.pop(group_id, None)
+            if group is not None:
+                self._on_unloaded(group)
 
     def stop(self) -> None:
         """Coordinate nothing any more."""
@@ -144,6 +148,7 @@ class GroupRegistry:
         self._loading.clear()
         self._owned.clear()
         self.groups.clear()
+        self._ids_of.clear()
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
         # 1
@@ -163,8 +168,7 @@ class GroupRegistry:
         self._owned.add(partition)
         # 2
         for group in _groups(loaded):
-            self.groups[group.group_id] = group
-            self._on_loaded(group)
+            self._on_loaded(self.add(group))
 
     def _records(self, partition: int, leader_epoch: int) -> Iterator[tuple[int, GroupRecord]]:
         for entry in self._log.read(partition):

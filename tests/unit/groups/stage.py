@@ -36,6 +36,7 @@ class MemoryLog:
         self.partitions: dict[int, list[GroupRecord]] = {}
         self.error_code = 0
         self.is_held = False
+        self.count = COUNT
         #: Of each record that was appended.
         self.base_sequences: list[int] = []
         self._held: list[tuple[Promise[Written], Written]] = []
@@ -68,7 +69,7 @@ class MemoryLog:
 
     def partition_count(self) -> int:
         """Return a few."""
-        return COUNT
+        return self.count
 
 
 class Stage:

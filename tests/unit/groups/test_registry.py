@@ -91,6 +91,31 @@ def test_requests_for_a_partition_that_is_led_elsewhere_are_refused() -> None:
     assert (16, []) == stage.coordinator.memberships.leave("g", [])
 
 
+def test_groups_of_other_partitions_stay_as_one_is_led_elsewhere() -> None:
+    stage = Stage()
+    names = [f"g{number}" for number in range(20)]
+    for name in names:
+        stage.coordinator.commits.commit(ALONE._replace(group_id=name), {T0: CommittedOffset(1)})
+    stage.coordinator.admin.delete(names[:3])
+    stage.coordinator.registry.resigned(2)
+    left = {name for name in names[3:] if coordinator_partition(name, COUNT) != 2}
+    assert left == set(stage.coordinator.registry.groups)
+    stage.coordinator.registry.elected(2, 2)
+    assert set(names[3:]) == set(stage.coordinator.registry.groups)
+
+
+def test_groups_end_and_go_though_the_topic_has_grown() -> None:
+    stage = Stage()
+    names = [f"g{number}" for number in range(8)]
+    for name in names:
+        stage.coordinator.commits.commit(ALONE._replace(group_id=name), {T0: CommittedOffset(1)})
+    stage.log.count = 5
+    stage.coordinator.admin.forget_topics(["t"])
+    assert {} == stage.coordinator.registry.groups
+    for partition in range(COUNT):
+        stage.coordinator.registry.resigned(partition)
+
+
 def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     stage = Stage()
     joins = [stage.join(), stage.join()]
