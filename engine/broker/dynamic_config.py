@@ -6,9 +6,11 @@
                               topics' logs, the broker's rooms  <── listeners ────────┘
 ```
 
-At the start everything is read, afterwards what a change names. A change node older than 15 minutes
-is removed by any broker that sees it. A topic is made without a change node: its settings are read
-by `load_topics` when the broker first has a replica of it.
+At the start everything is read, afterwards the entity that a change names. A change node older than
+15 minutes is removed by any broker that sees it, so a broker whose clock is ahead can remove one
+before another broker has read it. The numbers show this (`DynamicConfigWatch`), and everything is
+read again. A topic is made without a change node: its settings are read by `load_topics` when the
+broker first has a replica of it.
 
 | found in a znode | done |
 |---|---|
@@ -19,7 +21,8 @@ by `load_topics` when the broker first has a replica of it.
 
 Source: kafka.server.DynamicBrokerConfig, ZkConfigManager, TopicConfigHandler,
 ZkNodeChangeNotificationListener of 3.9.1; `znodes.md` §5.
-Differs: a new session with the store reads everything again; Kafka only the changes.
+Differs: a new session with the store, or a change that was removed unread, reads everything again;
+Kafka reads the changes that are there and keeps old settings of an entity whose change is gone.
 """
 
 from __future__ import annotations
@@ -163,7 +166,11 @@ class SettingsClosed(EngineError):
 
 
 class DynamicConfigWatch:
-    """Keeps a LiveConfig as the znodes say."""
+    """Keeps a LiveConfig equal to the znodes.
+
+    Changes are numbered without gaps, and the stat of their parent counts all that were ever made.
+    A number at or above `_next_change` without a node is a change that another broker removed.
+    """
 
     def __init__(
         self,
@@ -179,7 +186,8 @@ class DynamicConfigWatch:
         self._live = live
         self._clock = clock
         self._timers = timers
-        self._last_change = -1
+        #: The number that the first change not applied yet has, or will have.
+        self._next_change = 0
         #: When each change node that is there was made.
         self._made_ms: dict[str, int] = {}
         self._is_due = False
@@ -200,12 +208,9 @@ class DynamicConfigWatch:
         self._is_reading = True
         try:
             changes = await self._watched_changes()
+            self._next_change = await self._change_count()
             # The settings that are read next contain these changes.
-            self._last_change = max((sequence for sequence, _ in changes), default=-1)
-            await self._load_broker()
-            topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
-            await self.load_topics(topics)
-            self._live.keep_topics(topics)
+            await self._load_everything()
             await self._purge(changes)
         finally:
             self._has_read()
@@ -225,6 +230,12 @@ class DynamicConfigWatch:
             if self._is_stopped:
                 raise SettingsClosed(topic)
             self._live.set_topic(topic, settings)
+
+    async def _load_everything(self) -> None:
+        await self._load_broker()
+        topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
+        await self.load_topics(topics)
+        self._live.keep_topics(topics)
 
     async def _load_broker(self) -> None:
         of_broker = await self._read(broker_config_path(self._broker_id))
@@ -254,6 +265,11 @@ class DynamicConfigWatch:
             except NotSequential as error:
                 _changes_log.warning("A node among the changes is left alone: %s", error)
         return sorted(changes)
+
+    async def _change_count(self) -> int:
+        """Return how many changes were ever made: cversion is `2 x made - present`."""
+        stat = await self._znodes.exists(CONFIG_CHANGES)
+        return 0 if stat is None else (stat.cversion + stat.child_count) // 2
 
     def _note(self, _event: WatchEvent) -> None:
         self._later()
@@ -299,20 +315,30 @@ class DynamicConfigWatch:
         self._is_reading = True
         try:
             changes = await self._watched_changes()
-            for sequence, name in changes:
-                if sequence > self._last_change:
-                    await self._apply(f"{CONFIG_CHANGES}/{name}")
-                    self._last_change = sequence
+            change_count = await self._change_count()
+            new_names = [name for sequence, name in changes if sequence >= self._next_change]
+            is_complete = len(new_names) >= change_count - self._next_change
+            if not (is_complete and await self._apply_all(new_names)):
+                _changes_log.warning("A change of settings was removed unread: reading all of them")
+                await self._load_everything()
+            self._next_change = change_count
             await self._purge(changes)
         finally:
             self._has_read()
 
-    async def _apply(self, path: str) -> None:
+    async def _apply_all(self, names: Iterable[str]) -> bool:
+        """Apply changes in their order; return whether all of them were still there."""
         try:
-            data, _ = await self._znodes.get(path)
-            entity_path = decode_config_change(data, path)
+            for name in names:
+                await self._apply(f"{CONFIG_CHANGES}/{name}")
         except NoNode:
-            return
+            return False
+        return True
+
+    async def _apply(self, path: str) -> None:
+        data, _ = await self._znodes.get(path)
+        try:
+            entity_path = decode_config_change(data, path)
         except InvalidZnodeValue as error:
             _changes_log.error("A change is left out: %s", error)
             return

@@ -90,6 +90,10 @@ class Stage:
     def start(self) -> None:
         self.do(self.watch.start())
 
+    def remove_changes(self) -> None:
+        for name in self.changes():
+            self.do(self.client.delete(f"{CONFIG_CHANGES}/{name}"))
+
     def changes(self) -> Sequence[str]:
         found: Sequence[str] = self.do(self.client.children(CONFIG_CHANGES))
         return found
@@ -244,6 +248,46 @@ def test_old_changes_are_removed() -> None:
     stage.client.heartbeat()
     stage.change(topic_config_path("b"), retention_ms="1")
     assert ["config_change_0000000001"] == stage.changes()
+
+
+def test_a_change_that_another_broker_removed_unread_is_taken_all_the_same() -> None:
+    stage = Stage()
+    stage.start()
+    stage.put(topic_config_path("t"), retention_ms="1000")
+    stage.tell("topics/t")
+    stage.remove_changes()
+    stage.timers.run_until_idle()
+    assert 1000 == stage.live.topic_config("t").retention_ms
+
+
+def test_a_change_that_is_removed_between_its_listing_and_its_reading_is_taken() -> None:
+    stage = Stage()
+    stage.start()
+    held: Promise[None] = Promise()
+    stage.client.held = held
+    stage.change(topic_config_path("a"), retention_ms="1")
+    stage.change(topic_config_path("b"), retention_ms="2")
+    stage.remove_changes()
+    held.keep(None)
+    stage.timers.run_until_idle()
+    assert 1 == stage.live.topic_config("a").retention_ms
+    assert 2 == stage.live.topic_config("b").retention_ms
+
+
+def test_a_gap_in_the_numbers_reads_all_settings_once() -> None:
+    stage = Stage()
+    stage.start()
+    stage.put(topic_config_path("a"), retention_ms="1")
+    stage.tell("topics/a")
+    stage.remove_changes()
+    stage.put(topic_config_path("b"), retention_ms="2")
+    stage.tell("topics/c")
+    stage.timers.run_until_idle()
+    assert ["a", "b"] == sorted(stage.told)
+    stage.put(topic_config_path("b"), retention_ms="3")
+    stage.tell("topics/a")
+    stage.timers.run_until_idle()
+    assert 2 == stage.live.topic_config("b").retention_ms
 
 
 def test_a_lost_connection_is_tried_again() -> None:
