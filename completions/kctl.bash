@@ -178,9 +178,10 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
+    "compat kafka-consumer-groups") words="--help" ;;
     "compat install") words="--force --help" ;;
     "completions") words="--help" ;;
   esac

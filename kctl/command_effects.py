@@ -132,6 +132,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "schema": _LOCAL,
     "compat kafka-reassign-partitions": Effect(CHANGES, unless=("generate", "list")),
     "compat kafka-leader-election": _CHANGE,
+    "compat kafka-consumer-groups": Effect(CHANGES, unless=("list", "describe", "dry-run")),
     "compat install": _LOCAL,
     "completions": _LOCAL,
 }

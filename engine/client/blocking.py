@@ -472,13 +472,14 @@ class KafkaClient:
         *,
         key_type: int = _GROUP_KEY_TYPE,
         retriable_code: Callable[[Message], int],
+        lowest: int = 0,
     ) -> Response:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved."""
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
-            result = self._one(Call(api_name, message), address, deadline_ms)
+            result = self._one(Call(api_name, message, lowest), address, deadline_ms)
             if isinstance(result, Response):
                 if not kafka_error(retriable_code(result.message)).is_retriable:
                     return result

@@ -35,7 +35,10 @@ class GroupListing(NamedTuple):
 
 
 class MemberView(NamedTuple):
-    """A member of a group; `partitions` is None where its assignment is no consumer's."""
+    """A member of a group; `partitions` is None where its assignment is no consumer's.
+
+    `client_host` is the address as the broker prints it: Java puts a slash before it.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -55,7 +58,10 @@ class GroupDescription(NamedTuple):
 
 
 def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, EngineError]]:
-    """Return the groups of all coordinators by name, and the brokers that could not list theirs."""
+    """Return the groups of all coordinators, and the brokers that could not list theirs.
+
+    Groups come by broker, and of one broker in the order of its response.
+    """
     brokers = client.brokers_view().brokers
     call = Call("ListGroups", messages.ListGroupsRequest())
     calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}
@@ -69,7 +75,7 @@ def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, Engi
             failures[broker_id] = api_error(result.message.error_code)
         else:
             groups += [_listing(row, broker_id) for row in result.message.groups]
-    return sorted(groups), failures
+    return groups, failures
 
 
 def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
@@ -104,7 +110,7 @@ def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
                 member.member_id,
                 member.group_instance_id,
                 member.client_id,
-                member.client_host.lstrip("/"),
+                member.client_host,
                 _partitions(bytes(member.member_assignment)) if is_consumer else None,
             )
             for member in row.members

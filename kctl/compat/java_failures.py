@@ -5,22 +5,34 @@ Source: ReassignPartitionsCommand.main, LeaderElectionCommand.mainNoExit; Errors
 
 from __future__ import annotations
 
+import os
+from functools import cache
+from typing import NamedTuple
+
 from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR, kafka_error
 
 ADMIN_COMMAND_FAILED = "org.apache.kafka.server.common.AdminCommandFailedException"
 ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
 _ERRORS = "org.apache.kafka.common.errors"
+#: A code, its class and its message in each line; of Errors in 3.9.1.
+_ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
 _WAITED_FOR = "java.util.concurrent.ExecutionException"
 
-#: Codes whose exceptions are not named by them.
-_NAMED_OTHERWISE = {
-    "UNKNOWN_SERVER_ERROR": "UnknownServerException",
-    "REQUEST_TIMED_OUT": "TimeoutException",
-    "CORRUPT_MESSAGE": "CorruptRecordException",
-    "MESSAGE_TOO_LARGE": "RecordTooLargeException",
-    "RECORD_LIST_TOO_LARGE": "RecordBatchTooLargeException",
-    "KAFKA_STORAGE_ERROR": "KafkaStorageException",
-}
+
+class JavaError(NamedTuple):
+    """The exception of an error code: its class, and its message where the broker sent none."""
+
+    class_name: str
+    message: str
+
+
+@cache
+def _java_errors() -> dict[int, JavaError]:
+    """Return the exceptions by code, as Kafka's Errors lists them."""
+    with open(_ERRORS_TABLE, encoding="utf-8") as table:
+        rows = [line.rstrip("\n").split("\t") for line in table]
+    return {int(code): JavaError(class_name, message) for code, class_name, message in rows}
 
 
 class ToolFailure(EngineError):
@@ -42,19 +54,15 @@ class TerseFailure(EngineError):
 
 
 def java_text(error: EngineError) -> str:
-    """Return an error as Java's toString tells it; what no broker answered counts as a timeout."""
+    """Return an error as Java's toString prints it; without a response it is a timeout."""
     if not isinstance(error, ApiError):
         return f"{_ERRORS}.TimeoutException: {error}"
-    return f"{_ERRORS}.{_class_name(error.name)}: {error.detail}"
+    return f"{_ERRORS}.{_java_error(error.code).class_name}: {message_of(error)}"
 
 
-def _class_name(code_name: str) -> str:
-    if code_name in _NAMED_OTHERWISE:
-        return _NAMED_OTHERWISE[code_name]
-    stem = code_name.removesuffix("_EXCEPTION").removesuffix("_FAILED")
-    if not stem.endswith("AUTHORIZATION"):
-        stem = code_name.removesuffix("_EXCEPTION")
-    return "".join(part.capitalize() for part in stem.split("_")) + "Exception"
+def _java_error(code: int) -> JavaError:
+    errors = _java_errors()
+    return errors.get(code, errors[UNKNOWN_SERVER_ERROR])
 
 
 def as_tool_failure(error: EngineError) -> ToolFailure:
@@ -67,4 +75,7 @@ def as_tool_failure(error: EngineError) -> ToolFailure:
 
 def message_of(error: EngineError) -> str:
     """Return the message alone, as Java's getMessage does."""
-    return error.detail if isinstance(error, ApiError) else str(error)
+    if not isinstance(error, ApiError):
+        return str(error)
+    has_own_message = error.detail != kafka_error(error.code).meaning
+    return error.detail if has_own_message else _java_error(error.code).message

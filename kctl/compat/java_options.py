@@ -1,7 +1,8 @@
 """Options as Kafka's tools read them: long names, never shortened, values of any look.
 
 `--name value`, `--name=value` and `-name value` are the same; words without an option are passed
-over, and so is a value that a flag is given. That an option is given twice or has no number is
+over, and so is a value that a flag is given. An optional value is the next word unless that looks
+like an option. That an option is given twice or has no number is
 found when its value is wanted: an option that does not go with the action is told first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
@@ -31,6 +32,7 @@ class ToolOption(NamedTuple):
     name: str
     summary: str
     value: str | None = None
+    is_value_optional: bool = False
 
 
 _JOPTSIMPLE = "joptsimple"
@@ -60,6 +62,10 @@ class GivenOptions:
                 f"Found multiple arguments for option {name}, but you asked for only one",
             )
         return found[0] if found else None
+
+    def texts(self, name: str) -> Sequence[str]:
+        """Return all values of an option that may be repeated."""
+        return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
         """Return the value of an option that has been found to be there; as `text`."""
@@ -93,17 +99,24 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
             break
         if not word.startswith("-") or word == "-":
             continue
-        name, equals, joined = word.removeprefix("-").removeprefix("-").partition("=")
+        name, _, joined = word.removeprefix("-").removeprefix("-").partition("=")
         option = known.get(name)
         if option is None:
             raise OptionsRefused(f"{name} is not a recognized option")
         found = values.setdefault(name, [])
         if option.value is None:
             continue
-        if not equals and not left:
+        if joined:
+            found.append(joined)
+        elif left and not (option.is_value_optional and _looks_like_an_option(left[-1])):
+            found.append(left.pop())
+        elif not option.is_value_optional:
             raise OptionsRefused(f"Option {name} requires an argument")
-        found.append(joined if equals else left.pop())
     return GivenOptions(values)
+
+
+def _looks_like_an_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
 
 
 def usage_text(tool: str, summary: str, options: Iterable[ToolOption]) -> str:
@@ -111,6 +124,8 @@ def usage_text(tool: str, summary: str, options: Iterable[ToolOption]) -> str:
     lines = [summary, "", f"Usage: {tool} OPTIONS", ""]
     for option in options:
         value = f" {option.value}" if option.value else ""
+        if option.is_value_optional:
+            value = f" [{option.value}]"
         lines.append(f"  --{option.name}{value}")
         lines.append(f"      {option.summary}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The order in which Java's hash sets give partitions back, which some lines are printed in.
+"""The order of partitions and names in Java's hash sets and maps, in which some lines are printed.
 
 A set grows to twice its buckets once it holds more than three quarters of them, from 16 on.
 
@@ -8,10 +8,13 @@ Differs: partitions of one bucket come in order, those of a bucket of eight and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
+
+K = TypeVar("K")
 
 _BUCKETS_MIN = 16
 _INT_MASK = 0xFFFF_FFFF
@@ -19,14 +22,26 @@ _INT_MASK = 0xFFFF_FFFF
 
 def in_java_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Return partitions in the order of a hash set that holds each of them once."""
-    ordered = sorted(set(keys))
+    return _by_bucket(sorted(set(keys)), _hash_of_partition)
+
+
+def names_in_java_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order of a hash set; those of one bucket in the order given."""
+    return _by_bucket(list(dict.fromkeys(names)), java_string_hash)
+
+
+def _by_bucket(keys: list[K], hash_of: Callable[[K], int]) -> list[K]:
     buckets = _BUCKETS_MIN
-    while len(ordered) * 4 > buckets * 3:
+    while len(keys) * 4 > buckets * 3:
         buckets *= 2
-    # Sorting is stable: partitions of one bucket stay in order.
-    return sorted(ordered, key=lambda key: _spread(key) & (buckets - 1))
+
+    def bucket(key: K) -> int:
+        hashed = hash_of(key) & _INT_MASK
+        return (hashed ^ (hashed >> 16)) & (buckets - 1)
+
+    # Sorting is stable: keys of one bucket stay in order.
+    return sorted(keys, key=bucket)
 
 
-def _spread(key: TopicPartition) -> int:
-    hashed = (31 * (31 + key.partition) + java_string_hash(key.topic)) & _INT_MASK
-    return hashed ^ (hashed >> 16)
+def _hash_of_partition(key: TopicPartition) -> int:
+    return 31 * (31 + key.partition) + java_string_hash(key.topic)

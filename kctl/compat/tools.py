@@ -30,11 +30,17 @@ FOLLOWED_VERSION = "3.9.1"
 
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
-TOOLS = (REASSIGN_PARTITIONS, LEADER_ELECTION)
+CONSUMER_GROUPS = "kafka-consumer-groups"
+TOOLS = (REASSIGN_PARTITIONS, LEADER_ELECTION, CONSUMER_GROUPS)
 
-#: How long an answer is waited for: the patience of each of Kafka's tools.
+#: How long a response is waited for by tools without an option for it.
 _TIMEOUTS_S = {REASSIGN_PARTITIONS: 60.0, LEADER_ELECTION: 30.0}
-_CONFIG_OPTIONS = {REASSIGN_PARTITIONS: "command-config", LEADER_ELECTION: "admin.config"}
+_GROUPS_TIMEOUT_MS = 5000
+_CONFIG_OPTIONS = {
+    REASSIGN_PARTITIONS: "command-config",
+    LEADER_ELECTION: "admin.config",
+    CONSUMER_GROUPS: "command-config",
+}
 
 Connect = Callable[[ClusterOptions], "KafkaClient"]
 
@@ -54,17 +60,26 @@ def run_tool(
             sys.stdout.write(f"{FOLLOWED_VERSION}\n")
             return exits.OK
         wanted = module.check_options(given)
+        cluster = _cluster(tool, given)
     except EngineError as error:
-        sys.stderr.write(f"{error}\n")
-        shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
-        sys.stderr.write(usage if shows_usage else f"`{tool} --help` tells the options.\n")
-        return exits.FAILED
+        return _refuse(tool, error, usage)
     _enter(tool, given)
     opened = files or _real_files()
-    client = lambda: connecting(_cluster(tool, given))  # noqa: E731
+    client = lambda: connecting(cluster)  # noqa: E731
     if tool == REASSIGN_PARTITIONS:
         return int(module.perform(given, wanted, client, opened, sys.stdout))
-    return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
+    try:
+        return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
+    except OptionsRefused as error:
+        return _refuse(tool, error, usage)
+
+
+def _refuse(tool: str, error: EngineError, usage: str) -> int:
+    """Print why options do not fit; returns the exit code."""
+    sys.stderr.write(f"{error}\n")
+    shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
+    sys.stderr.write(usage if shows_usage else f"`{tool} --help` lists the options.\n")
+    return exits.FAILED
 
 
 def _enter(tool: str, given: GivenOptions) -> None:
@@ -80,16 +95,26 @@ def _module(tool: str) -> ModuleType:
         from kctl.compat import reassign_tool
 
         return reassign_tool
+    if tool == CONSUMER_GROUPS:
+        from kctl.compat import groups_tool
+
+        return groups_tool
     from kctl.compat import election_tool
 
     return election_tool
 
 
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
+    timeout_s = _TIMEOUTS_S.get(tool)
+    if timeout_s is None:
+        # The tool itself reports a time that is no number, when it begins.
+        text = given.texts("timeout")[-1:]
+        is_number = bool(text) and text[0].isdecimal()
+        timeout_s = (int(text[0]) if is_number else _GROUPS_TIMEOUT_MS) / 1000
     return ClusterOptions(
         bootstrap_server=given.needed("bootstrap-server"),
         command_config=given.text(_CONFIG_OPTIONS[tool]),
-        timeout_s=_TIMEOUTS_S[tool],
+        timeout_s=timeout_s,
     )
 
 

@@ -40,6 +40,13 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-consumer-groups": (
+        "--delete",
+        "--group",
+        "nobody",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
     "compat kafka-leader-election": (
         "--election-type",
         "preferred",

@@ -72,6 +72,7 @@ TABLE = {
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",
+    "compat kafka-consumer-groups --version": "engine.wire json",
     "compat kafka-reassign-partitions --version": "engine.wire json",
     "compat kafka-reassign-partitions --list --bootstrap-server {cluster}": "engine.wire json",
     "leaders list": "engine.wire html json tabulate typer",

@@ -32,6 +32,14 @@ def leader_election(words: _Words = None) -> int:
     return run_tool(LEADER_ELECTION, words or [])
 
 
+@app.command("kafka-consumer-groups", context_settings=_PASSED_ON)
+def consumer_groups(words: _Words = None) -> int:
+    """Show and change consumer groups as kafka-consumer-groups.sh of Kafka 3.9.1 does."""
+    from kctl.compat.tools import CONSUMER_GROUPS, run_tool
+
+    return run_tool(CONSUMER_GROUPS, words or [])
+
+
 @app.command("install", epilog="Example: kctl compat install ~/bin")
 def install(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="Where the scripts go.")],
@@ -39,7 +47,7 @@ def install(
         bool, typer.Option("--force", help="Also over scripts that kctl did not write.")
     ] = False,
 ) -> int:
-    """Write kafka-reassign-partitions.sh and kafka-leader-election.sh that run kctl."""
+    """Write scripts with the names of Kafka's tools that run kctl."""
     from kctl.compat.installing import install_scripts
 
     for path in install_scripts(directory, is_forced=force):

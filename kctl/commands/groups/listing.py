@@ -69,7 +69,7 @@ def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
             "protocol_type": group.protocol_type,
             "coordinator_id": group.coordinator_id,
         }
-        for group in groups
+        for group in sorted(groups)
         if not wanted or (group.state or "").lower() in wanted
     ]
     return end_with(LIST_COLUMNS, rows, output, failures=len(failures))
@@ -98,13 +98,18 @@ def member_rows(group: GroupDescription) -> list[OutputRow]:
             "state": group.state,
             "assignor": group.protocol_name,
             "client_id": member.client_id,
-            "client_host": member.client_host,
+            "client_host": host_text(member),
             "instance_id": member.group_instance_id,
             "partitions": None if member.partitions is None else len(member.partitions),
             "member_id": member.member_id,
         }
         for member in sorted(group.members, key=lambda m: (m.client_id, m.member_id))
     ]
+
+
+def host_text(member: MemberView) -> str:
+    """Return the address of a member's client, without the slash of a Java broker."""
+    return member.client_host.lstrip("/")
 
 
 def show_lag(options: ClusterOptions, group_ids: list[str], output: str) -> int:
@@ -152,7 +157,7 @@ def lag_row(
         "end_offset": end_offset,
         "lag": max(0, (end_offset or 0) - (committed or 0)) if has_lag else None,
         "client_id": None if member is None else member.client_id,
-        "client_host": None if member is None else member.client_host,
+        "client_host": None if member is None else host_text(member),
         "member_id": None if member is None else member.member_id,
     }
 

@@ -18,10 +18,7 @@ from kctl.compat.tools import run_tool
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
-RECORDED = yaml.safe_load(
-    (Path(__file__).parents[2] / "golden" / "tools" / "reassign_and_election.yaml").read_text()
-)
-_RULES = {rule["name"]: rule for rule in RECORDED["rules"]}
+_GOLDEN = Path(__file__).parents[2] / "golden" / "tools"
 #: As long as a call of a tool takes that starts a Java machine.
 _BETWEEN_STEPS_MS = 2000
 _VARIABLES = {"BOOTSTRAP": "here:9092", "WORK": "/given", "DATA": "/data"}
@@ -35,50 +32,62 @@ class Ended(NamedTuple):
     stderr: str
 
 
-def steps() -> dict[str, dict[str, Any]]:
-    """Return the recorded calls of tools, by their ids."""
-    return {step["id"]: step for step in RECORDED["steps"] if "tool" in step}
+class Recorded:
+    """Calls of Kafka's tools with what they printed, in the order in which they were made."""
 
+    def __init__(self, name: str) -> None:
+        recorded = yaml.safe_load((_GOLDEN / f"{name}.yaml").read_text())
+        self.files: dict[str, str] = recorded["files"]
+        self.all_steps: list[dict[str, Any]] = recorded["steps"]
+        #: The calls of tools that we have, by their ids.
+        self.calls = {step["id"]: step for step in self.all_steps if "tool" in step}
+        self._always = recorded["always"]
+        self._rules = {rule["name"]: rule for rule in recorded["rules"]}
 
-def normalised(step: dict[str, Any], text: str) -> str:
-    """Return a text without what may differ from one run of Kafka's own tool to the next."""
-    for name in [*RECORDED["always"], *step.get("rules", [])]:
-        text = re.sub(_RULES[name]["pattern"], _RULES[name]["replace"], text)
-    if step.get("sort"):
-        text = "".join(sorted(f"{line}\n" for line in text.splitlines()))
-    return text
+    def normalised(self, step: dict[str, Any], text: str) -> str:
+        """Return a text without what may differ from one run of Kafka's tool to the next."""
+        for name in [*self._always, *step.get("rules", [])]:
+            text = re.sub(self._rules[name]["pattern"], self._rules[name]["replace"], text)
+        if step.get("sort"):
+            text = "".join(sorted(f"{line}\n" for line in text.splitlines()))
+        return text
 
 
 class PlayedTools:
     """Three brokers with racks and two log directories each, as they were when it was recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorded: Recorded, **settings: str) -> None:
+        self.recorded = recorded
         self.cluster = MemoryCluster(
             is_one_process=True,
             log_dirs="/data/b{id}/d1,/data/b{id}/d2",
             broker_rack="r{id}",
             auto_leader_rebalance_enable="false",
-            replica_fetch_max_bytes="300",
+            **settings,
         )
         self.files = MemoryFiles()
-        for name, text in RECORDED["files"].items():
+        for name, text in recorded.files.items():
             self.files.make_dir("/given")
             self.files.replace_file(f"/given/{name}", _filled(text).encode())
 
     def play(self) -> dict[str, Ended]:
         """Play all steps in their order; a step that was repeated is, until it says the same."""
         ended = {}
-        for step in RECORDED["steps"]:
+        for step in self.recorded.all_steps:
             self.cluster.pass_time(_BETWEEN_STEPS_MS)
             if "tool" not in step:
                 self._prepare(step)
                 continue
             for _ in range(1 + step.get("retry", 0)):
                 ended[step["id"]] = found = self.run(step["tool"], step["args"])
-                if normalised(step, found.stdout) == normalised(step, step["stdout"]):
+                if self._is_as_recorded(step, found):
                     break
                 self.cluster.pass_time(1000)
         return ended
+
+    def _is_as_recorded(self, step: dict[str, Any], ended: Ended) -> bool:
+        normalised = self.recorded.normalised
+        return normalised(step, step["stdout"]) == normalised(step, ended.stdout)
 
     def run(self, tool: str, words: list[str]) -> Ended:
         """Run a tool of ours."""
@@ -103,7 +112,11 @@ class PlayedTools:
             }
             actions[step["action"]](step["broker"])
         else:
-            _PREPARATIONS[step["id"]](self)
+            self.prepare(step["id"])
+
+    def prepare(self, name: str) -> None:
+        """Do what a step of another tool did."""
+        _PREPARATIONS[name](self)
 
     def _stop(self, broker_id: int) -> None:
         self.cluster.begin_stop(broker_id)

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kctl.played_tools import Ended, PlayedTools, normalised, steps
+from tests.unit.kctl.played_groups import PlayedGroups
+from tests.unit.kctl.played_tools import Ended, PlayedTools, Recorded
 
-_STEPS = steps()
+_MOVES = Recorded("reassign_and_election")
+_GROUPS = Recorded("consumer_groups")
+_CALLS = [(recorded, name) for recorded in (_MOVES, _GROUPS) for name in recorded.calls]
+_CALLS_THAT_FAIL = [
+    (recorded, name) for recorded, name in _CALLS if "stderr_first_line" in recorded.calls[name]
+]
 
 
 @pytest.fixture(scope="module")
 def played() -> dict[str, Ended]:
-    return PlayedTools().play()
+    moves = PlayedTools(_MOVES, replica_fetch_max_bytes="300")
+    return {**moves.play(), **PlayedGroups(_GROUPS).play()}
 
 
-@pytest.mark.parametrize("name", _STEPS)
+@pytest.mark.parametrize(("recorded", "name"), _CALLS, ids=[name for _, name in _CALLS])
 def test_a_call_prints_and_returns_what_kafkas_tool_did(
-    played: dict[str, Ended], name: str
+    played: dict[str, Ended], recorded: Recorded, name: str
 ) -> None:
-    step, ended = _STEPS[name], played[name]
-    assert normalised(step, step["stdout"]) == normalised(step, ended.stdout)
+    step, ended = recorded.calls[name], played[name]
+    assert recorded.normalised(step, step["stdout"]) == recorded.normalised(step, ended.stdout)
     assert step.get("exit", 0) == ended.exit_code
 
 
-@pytest.mark.parametrize("name", [n for n, step in _STEPS.items() if "stderr_first_line" in step])
-def test_what_goes_to_stderr_begins_as_kafkas_does(played: dict[str, Ended], name: str) -> None:
-    told = _STEPS[name]["stderr_first_line"]
-    told = told.removeprefix('Exception in thread "main" joptsimple.UnrecognizedOptionException: ')
-    assert told == played[name].stderr.split("\n")[0]
+@pytest.mark.parametrize(
+    ("recorded", "name"), _CALLS_THAT_FAIL, ids=[name for _, name in _CALLS_THAT_FAIL]
+)
+def test_what_goes_to_stderr_begins_as_kafkas_does(
+    played: dict[str, Ended], recorded: Recorded, name: str
+) -> None:
+    printed = recorded.calls[name]["stderr_first_line"]
+    printed = printed.removeprefix(
+        'Exception in thread "main" joptsimple.UnrecognizedOptionException: '
+    )
+    assert printed == played[name].stderr.lstrip("\n").split("\n")[0]

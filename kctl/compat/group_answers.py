@@ -1,0 +1,168 @@
+"""What `kafka-consumer-groups` asks of a cluster, and how a failed answer reads in Java's words.
+
+An admin client's failure comes wrapped: once by the future that was waited for, once more where the
+tool makes a runtime exception of it (`Waits.TWICE`).
+
+Source: ConsumerGroupCommand.ConsumerGroupService, KafkaAdminClient of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Final
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.groups import (
+    CONSUMER,
+    GroupDescription,
+    GroupListing,
+    committed_offsets,
+    describe_group,
+    list_groups,
+)
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from kctl.compat.java_failures import ToolFailure, java_text
+from kctl.compat.java_order import names_in_java_order
+
+_EXECUTION: Final = "java.util.concurrent.ExecutionException"
+_RUNTIME: Final = "java.lang.RuntimeException"
+_TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
+
+
+class Waits(Enum):
+    """How often a failure is wrapped on its way out of the tool."""
+
+    ONCE = "once"
+    TWICE = "twice"
+
+
+def cause_text(error: EngineError, call: str) -> str:
+    """Return what Java prints of an admin call's failure."""
+    if isinstance(error, TimedOut | Unreachable):
+        return f"{_TIMEOUT}: Timed out waiting for a node assignment. Call: {call}"
+    return java_text(error)
+
+
+def failure(error: EngineError, call: str, waits: Waits) -> ToolFailure:
+    """Return the end of the tool for an admin call's failure."""
+    cause = cause_text(error, call)
+    if waits is Waits.ONCE:
+        return ToolFailure(_EXECUTION, cause, cause)
+    return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
+
+
+def consumer_groups(client: KafkaClient) -> list[GroupListing]:
+    """Return the groups of consumers, in the order of a Java map; raises ToolFailure."""
+    try:
+        groups, failures = list_groups(client)
+    except (TimedOut, Unreachable) as error:
+        cause = "org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups"
+        text = f"{_EXECUTION}: {cause}"
+        raise ToolFailure(_RUNTIME, text, text, cause) from error
+    except EngineError as error:
+        raise failure(error, "listGroups", Waits.TWICE) from error
+    for refusal in failures.values():
+        raise failure(refusal, "listGroups", Waits.TWICE)
+    by_id = {group.group_id: group for group in groups if group.protocol_type in (CONSUMER, "")}
+    return [by_id[group_id] for group_id in names_in_java_order(by_id)]
+
+
+def descriptions(
+    client: KafkaClient, group_ids: Iterable[str], waits: Waits
+) -> dict[str, GroupDescription]:
+    """Return groups in the order of a Java map, unknown ones as Dead; raises ToolFailure."""
+    found = {}
+    for group_id in names_in_java_order(dict.fromkeys(group_ids)):
+        try:
+            found[group_id] = describe_group(client, group_id)
+        except EngineError as error:
+            call = "describeConsumerGroups(api=FIND_COORDINATOR)"
+            raise failure(error, call, waits) from error
+    return found
+
+
+def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
+    """Return what a group committed; raises ToolFailure."""
+    try:
+        return committed_offsets(client, group_id)
+    except EngineError as error:
+        raise failure(error, "listConsumerGroupOffsets", Waits.TWICE) from error
+
+
+def start_offsets(
+    client: KafkaClient, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the first offsets of partitions; raises ToolFailure."""
+    return offsets_at(client, dict.fromkeys(partitions, EARLIEST))
+
+
+def end_offsets(
+    client: KafkaClient, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the ends of partitions; raises ToolFailure."""
+    return offsets_at(client, dict.fromkeys(partitions, LATEST))
+
+
+def offsets_at(
+    client: KafkaClient, times: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Return the offsets of times, -1 where there is none; raises ToolFailure.
+
+    A partition that nobody knows is asked for until the time is up, as Kafka's client does.
+    """
+    deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
+    attempts = 0
+    while True:
+        try:
+            found = list_offsets(client, times) if times else {}
+        except EngineError as error:
+            raise failure(error, "listOffsets(api=METADATA)", Waits.TWICE) from error
+        attempts += 1
+        errors = [result for result in found.values() if isinstance(result, EngineError)]
+        if not errors:
+            return {
+                partition: result.offset
+                for partition, result in found.items()
+                if not isinstance(result, EngineError)
+            }
+        if not all(map(_is_unknown, errors)):
+            raise failure(errors[0], "listOffsets(api=METADATA)", Waits.TWICE)
+        if client.clock.monotonic_ms() >= deadline_ms:
+            raise _gave_up(client.clock.wall_ms(), attempts)
+        client.back_off(0)
+
+
+def _is_unknown(error: EngineError) -> bool:
+    return isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _gave_up(now_ms: int, attempts: int) -> ToolFailure:
+    cause = (
+        f"{_TIMEOUT}: Call(callName=listOffsets(api=METADATA), deadlineMs={now_ms}, "
+        f"tries={attempts}, nextAllowedTryMs={now_ms}) timed out at {now_ms} "
+        f"after {attempts} attempt(s)"
+    )
+    return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
+
+
+def topic_partitions(
+    client: KafkaClient, topics: Sequence[str]
+) -> dict[str, list[TopicPartition] | EngineError]:
+    """Return the partitions of topics, or why there are none."""
+    found: dict[str, list[TopicPartition] | EngineError] = {}
+    if not topics:
+        return found
+    view = client.view(topics)
+    for topic in topics:
+        error = topic_failure(view, topic)
+        if error is not None:
+            found[topic] = api_error(error.code)
+        else:
+            rows = view.topics[topic].partitions
+            found[topic] = [TopicPartition(topic, row.partition) for row in rows]
+    return found

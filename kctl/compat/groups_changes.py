@@ -1,0 +1,161 @@
+"""`kafka-consumer-groups --delete` and `--delete-offsets`.
+
+Source: ConsumerGroupCommand.deleteGroups, deleteOffsets of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.group_admin import delete_groups, delete_offsets
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import (
+    GROUP_AUTHORIZATION_FAILED,
+    GROUP_ID_NOT_FOUND,
+    GROUP_SUBSCRIBED_TO_TOPIC,
+    INVALID_GROUP_ID,
+    NON_EMPTY_GROUP,
+    NONE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    kafka_error,
+)
+from engine.model import TopicPartition
+from kctl.compat.group_answers import cause_text, consumer_groups, topic_partitions
+from kctl.compat.java_options import GivenOptions, OptionsRefused
+from kctl.compat.java_order import names_in_java_order
+from kctl.compat.java_split import java_split
+
+_EXECUTION = "java.util.concurrent.ExecutionException"
+_NO_PARTITION = -1
+_NOT_PROVIDED = "Not Provided"
+_PARTITION_ERRORS = (
+    GROUP_SUBSCRIBED_TO_TOPIC,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Delete groups and print what became of each; raises ToolFailure."""
+    if given.has("all-groups"):
+        group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
+    else:
+        group_ids = given.texts("group")
+    results = delete_groups(client, group_ids)
+    order = names_in_java_order(results)
+    deleted = [group_id for group_id in order if results[group_id] is None]
+    failed = {group_id: error for group_id in order if (error := results[group_id]) is not None}
+    if not failed:
+        named = ", ".join(deleted)
+        out.write(f"Deletion of requested consumer groups ('{named}') was successful.\n")
+        return
+    out.write("\nError: Deletion of some consumer groups failed:\n")
+    for group_id, error in failed.items():
+        cause = cause_text(error, "deleteConsumerGroups(api=FIND_COORDINATOR)")
+        out.write(f"* Group '{group_id}' could not be deleted due to: {_EXECUTION}: {cause}\n")
+    if deleted:
+        named = "', '".join(deleted)
+        out.write(f"\nThese consumer groups were deleted successfully: '{named}', '\n")
+
+
+def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Remove what a group committed for topics, and print it for each partition.
+
+    Raises ToolFailure, OptionsRefused.
+    """
+    group_id = given.needed("group")
+    topics = given.texts("topic")
+    results: dict[TopicPartition, str | None] = {}
+    partitions = _partitions(client, topics, results)
+    code = NONE
+    try:
+        changed = delete_offsets(client, group_id, partitions)
+    except EngineError as error:
+        code = error.code if isinstance(error, ApiError) else UNKNOWN_SERVER_ERROR
+        changed = dict.fromkeys(partitions, error)
+    for partition, failed in changed.items():
+        results[partition] = None if failed is None else _cause(failed)
+        if code == NONE and isinstance(failed, ApiError):
+            code = failed.code
+    if code == NONE:
+        out.write(
+            f"Request succeed for deleting offsets with topic {', '.join(topics)} "
+            f"group {group_id}\n"
+        )
+    else:
+        out.write(f"\nError: {_meaning(code, group_id)}\n")
+    _print_results(results, out)
+
+
+def _cause(error: EngineError) -> str:
+    return cause_text(error, "deleteConsumerGroupOffsets(api=FIND_COORDINATOR)")
+
+
+def _partitions(
+    client: KafkaClient, topics: Iterable[str], results: dict[TopicPartition, str | None]
+) -> list[TopicPartition]:
+    """Return the partitions that are named; a topic that is not there goes to the results."""
+    topics = list(topics)
+    named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
+    whole = topic_partitions(client, [topic for topic in topics if ":" not in topic])
+    for topic, found in whole.items():
+        if isinstance(found, EngineError):
+            results[TopicPartition(topic, _NO_PARTITION)] = cause_text(found, "describeTopics")
+        else:
+            named += found
+    return list(dict.fromkeys(named))
+
+
+def partitions_in(text: str) -> list[TopicPartition]:
+    """Return the partitions of `topic:0,1`; raises OptionsRefused."""
+    parts = java_split(text, ":")
+    if len(parts) != 2:
+        message = f"Invalid topic arg '{text}', expected topic name and partitions"
+        raise OptionsRefused(message, shows_usage=True)
+    topic, numbers = parts
+    return [TopicPartition(topic, _partition(word, text)) for word in java_split(numbers, ",")]
+
+
+def _partition(word: str, text: str) -> int:
+    try:
+        if word != word.strip() or "_" in word:
+            raise ValueError
+        return int(word)
+    except ValueError:
+        message = f"Invalid partition '{word}' specified in topic arg '{text}''"
+        raise OptionsRefused(message, shows_usage=True) from None
+
+
+def _meaning(code: int, group_id: str) -> str:
+    if code == INVALID_GROUP_ID:
+        return f"'{group_id}' is not valid."
+    if code == GROUP_ID_NOT_FOUND:
+        return f"'{group_id}' does not exist."
+    if code == GROUP_AUTHORIZATION_FAILED:
+        return f"Access to '{group_id}' is not authorized."
+    if code == NON_EMPTY_GROUP:
+        return (
+            f"Deleting offsets of a consumer group '{group_id}' is forbidden "
+            "if the group is not empty."
+        )
+    if code in _PARTITION_ERRORS:
+        return "Encounter some partition level error, see the follow-up details:"
+    return f"Encounter some unknown error: {kafka_error(code).name}"
+
+
+def _print_results(results: dict[TopicPartition, str | None], out: TextIO) -> None:
+    """Print a table without line breaks, as the tool does."""
+    out.write("\n" + _row("TOPIC", "PARTITION", "STATUS"))
+    for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):
+        error = results[partition]
+        status = "Successful" if error is None else f"Error: :{error}"
+        number = str(partition.partition) if partition.partition >= 0 else _NOT_PROVIDED
+        out.write(_row(partition.topic, number, status))
+
+
+def _row(topic: str, partition: str, status: str) -> str:
+    return f"{topic:<30} {partition:<15} {status:<15}"

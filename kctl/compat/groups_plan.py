@@ -1,0 +1,141 @@
+"""The CSV files of `kafka-consumer-groups --reset-offsets`: how they are read and written.
+
+```
+topic,partition,offset          one group, if the first line fits
+group,topic,partition,offset    several groups
+```
+
+A missing or empty number is 0. The first line that cannot be read ends the command. Texts of more
+than 24 characters, or with one below `-`, are written in quotes.
+
+Source: ConsumerGroupCommand.parseResetPlan, exportOffsetsToCsv, CsvUtils of 3.9.1; Jackson 2.16.
+Differs: a line without a topic is refused as such; Kafka ends with a NullPointerException.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TextIO
+
+from engine.model import TopicPartition
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_split import java_split
+
+#: The offsets of each group.
+ResetPlan = dict[str, dict[TopicPartition, int]]
+
+_NUMBER: Final = re.compile(r"\s*[-+]?[0-9]+\s*")
+_JACKSON: Final = "com.fasterxml.jackson"
+_RECORDS: Final = "org.apache.kafka.tools.consumer.group.CsvUtils$"
+_FIRST_UNQUOTED: Final = "-"
+_UNQUOTED_LENGTH_MAX: Final = 24
+
+
+class _RecordKind(NamedTuple):
+    """What a line holds, as Kafka's class of it names the fields."""
+
+    class_name: str
+    fields: tuple[str, ...]
+
+
+_OF_ONE_GROUP: Final = _RecordKind("CsvRecordNoGroup", ("topic", "partition", "offset"))
+_WITH_GROUP: Final = _RecordKind("CsvRecordWithGroup", ("group", "topic", "partition", "offset"))
+_BITS: Final = {"partition": ("int", 31), "offset": ("long", 63)}
+
+
+class _Line(NamedTuple):
+    """One line, read; the group is empty where lines have none."""
+
+    group_id: str
+    partition: TopicPartition
+    offset: int
+
+
+def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
+    """Return the offsets that a file names; raises ToolFailure with Jackson's message."""
+    lines = [] if not text.strip("\n") and text else java_split(text, "\n")
+    kind = _WITH_GROUP
+    try:
+        if lines:
+            _read_line(lines[0], _OF_ONE_GROUP)
+            kind = _OF_ONE_GROUP if len(group_ids) == 1 else _WITH_GROUP
+    except ToolFailure as failure:
+        # The tool prints it and tries the other kind.
+        err.write(failure.trace())
+    plan: ResetPlan = {}
+    for line in lines:
+        group_id, partition, offset = _read_line(line, kind)
+        if kind is _OF_ONE_GROUP:
+            group_id = group_ids[0]
+        plan.setdefault(group_id, {})[partition] = offset
+    return plan
+
+
+def _read_line(line: str, kind: _RecordKind) -> _Line:
+    if not line.strip():
+        raise _refused(
+            "databind.exc.MismatchedInputException",
+            "No content to map due to end-of-input\n"
+            " at [Source: (StringReader); line: UNKNOWN, column: UNKNOWN]",
+        )
+    import csv
+
+    texts = next(csv.reader([line]))
+    if len(texts) > len(kind.fields):
+        count = len(kind.fields)
+        extra = texts[count]
+        raise _refused(
+            "dataformat.csv.CsvReadException",
+            f"Too many entries: expected at most {count} "
+            f'(value #{count} ({len(extra)} chars) "{extra}")\n{_place(texts, count)}',
+        )
+    values = dict(zip(kind.fields, texts, strict=False))
+    if "topic" not in values:
+        raise ToolFailure(f"{_JACKSON}.databind.JsonMappingException", f"No topic in line: {line}")
+    index, offset = (
+        _whole(values.get(name, ""), name, kind, texts) for name in ("partition", "offset")
+    )
+    return _Line(values.get("group", ""), TopicPartition(values["topic"], index), offset)
+
+
+def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
+    type_name, bits = _BITS[name]
+    if not text.strip():
+        return 0
+    limit = 1 << bits
+    if _NUMBER.fullmatch(text) and (type_name == "long" or -limit <= int(text) < limit):
+        # A long that is too large loses its upper bits.
+        return (int(text) + limit) % (2 * limit) - limit
+    place = _place(texts, kind.fields.index(name))
+    raise _refused(
+        "databind.exc.InvalidFormatException",
+        f'Cannot deserialize value of type `{type_name}` from String "{text}": not a valid '
+        f"`{type_name}` value\n{place} (through reference chain: "
+        f'{_RECORDS}{kind.class_name}["{name}"])',
+    )
+
+
+def _place(texts: Sequence[str], index: int) -> str:
+    column = sum(len(text) + 1 for text in texts[:index]) + 1
+    return f" at [Source: (StringReader); line: 1, column: {column}]"
+
+
+def _refused(class_name: str, message: str) -> ToolFailure:
+    named = f"{_JACKSON}.{class_name}"
+    return ToolFailure(named, f"{named}: {message}")
+
+
+def plan_text(plan: Mapping[str, Mapping[TopicPartition, int]], *, names_groups: bool) -> str:
+    """Return a plan as CSV, a line for each partition."""
+    lines = []
+    for group_id, offsets in plan.items():
+        for partition, offset in offsets.items():
+            fields = [_quoted(partition.topic), str(partition.partition), str(offset)]
+            lines.append(",".join([_quoted(group_id), *fields] if names_groups else fields))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(text: str) -> str:
+    needs_quotes = len(text) > _UNQUOTED_LENGTH_MAX or any(c < _FIRST_UNQUOTED for c in text)
+    return '"' + text.replace('"', '""') + '"' if needs_quotes else text

@@ -1,0 +1,288 @@
+"""`kafka-consumer-groups --list` and `--describe`: tables as Kafka prints them.
+
+Source: ConsumerGroupCommand.listGroups, describeGroups, collectGroupsOffsets of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.groups import GroupDescription, GroupListing, MemberView
+from engine.model import TopicPartition
+from kctl.compat.group_answers import (
+    Waits,
+    committed,
+    consumer_groups,
+    descriptions,
+    end_offsets,
+)
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import GivenOptions, OptionsRefused
+from kctl.compat.java_order import in_java_order
+
+MISSING: Final = "-"
+_UNKNOWN: Final = "Unknown"
+_STATES: Final = (
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Dead",
+    "Empty",
+    "Assigning",
+    "Reconciling",
+)
+_REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+_TYPES: Final = ("Consumer", "Classic")
+_OFFSET_HEADER: Final = (
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+)
+_WIDTH_MIN: Final = 15
+_INSTANCE_WIDTH_MIN: Final = 17
+_LISTED_WIDTH_EXTRA: Final = 10
+
+
+class OffsetRow(NamedTuple):
+    """A partition that a group reads or has read, as it is printed."""
+
+    group: str
+    topic: str
+    partition: int
+    current_offset: int | None
+    end_offset: int
+    consumer_id: str
+    host: str
+    client_id: str
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the texts of the columns; without a committed offset there is no lag."""
+        lag = None if self.current_offset is None else self.end_offset - self.current_offset
+        return (
+            self.group,
+            self.topic,
+            str(self.partition),
+            MISSING if self.current_offset is None else str(self.current_offset),
+            str(self.end_offset),
+            MISSING if lag is None else str(lag),
+            self.consumer_id,
+            self.host,
+            self.client_id,
+        )
+
+
+# Listing
+
+
+def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print the groups of consumers; raises ToolFailure, OptionsRefused."""
+    shows_type, shows_state = given.has("type"), given.has("state")
+    types = _chosen(given.text("type"), _TYPES, "Invalid types list")
+    states = _chosen(given.text("state"), _STATES, "Invalid state list")
+    groups = consumer_groups(client)
+    if not (shows_type or shows_state):
+        out.writelines(f"{group.group_id}\n" for group in groups)
+        return
+    columns: list[tuple[str, Callable[[GroupListing], str]]] = []
+    if shows_type:
+        columns.append(("TYPE", _type_of))
+    if shows_state:
+        columns.append(("STATE", lambda group: group.state or _UNKNOWN))
+    groups = [
+        group
+        for group in groups
+        if (not types or _type_of(group) in types) and (not states or group.state in states)
+    ]
+    longest = max((len(group.group_id) for group in groups), default=0)
+    width = max(_WIDTH_MIN, longest) + _LISTED_WIDTH_EXTRA
+    out.write(_listed("GROUP", width, [name for name, _ in columns]))
+    for group in groups:
+        out.write(_listed(group.group_id, width, [cell(group) for _, cell in columns]))
+
+
+def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
+    """Return the names of a list in Kafka's spelling, none for all; raises OptionsRefused."""
+    if not text:
+        return set()
+    by_lower = {name.lower(): name for name in known}
+    names = [word.strip().lower() for word in text.split(",")]
+    if not all(name in by_lower for name in names):
+        valid = ", ".join(known)
+        named = "states" if known is _STATES else "types"
+        message = f"{mistake} '{text}'. Valid {named} are: {valid}"
+        raise OptionsRefused(message, shows_usage=True)
+    return {by_lower[name] for name in names}
+
+
+def _type_of(group: GroupListing) -> str:
+    return (group.group_type or _UNKNOWN).capitalize()
+
+
+def _listed(group_id: str, width: int, cells: Iterable[str]) -> str:
+    return " ".join([f"{group_id:<{width}}", *(f"{cell:<20}" for cell in cells)]) + "\n"
+
+
+# Describing
+
+
+def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO) -> None:
+    """Print offsets, members or states of groups; raises ToolFailure."""
+    if given.has("all-groups"):
+        group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
+    else:
+        group_ids = given.texts("group")
+    groups = descriptions(client, group_ids, Waits.ONCE)
+    if given.has("members"):
+        for _, group in sorted(groups.items()):
+            _print_members(group, out, err, is_verbose=given.has("verbose"))
+    elif given.has("state"):
+        for _, group in sorted(groups.items()):
+            _print_state(client, group, out, err)
+    else:
+        rows = {group_id: _offset_rows(client, group) for group_id, group in groups.items()}
+        for group_id, group in sorted(groups.items()):
+            _print_offsets(group, rows[group_id], out, err)
+
+
+def _has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
+    """Print what a group's state means for the table; return whether there is one."""
+    if group.state == "Dead":
+        out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
+        return False
+    if group.state == "Empty":
+        out.flush()
+        err.write(f"\nConsumer group '{group.group_id}' has no active members.\n")
+    elif group.state in _REBALANCING:
+        err.write(f"\nWarning: Consumer group '{group.group_id}' is rebalancing.\n")
+    elif group.state != "Stable":
+        message = f"Expected a valid consumer group state, but found '{group.state}'."
+        raise ToolFailure("org.apache.kafka.common.KafkaException", message)
+    return row_count > 0
+
+
+def _offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
+    offsets = committed(client, group.group_id)
+    rows: list[OffsetRow] = []
+    assigned: set[TopicPartition] = set()
+    readers = [member for member in group.members if member.partitions]
+    for member in sorted(readers, key=lambda reader: -len(reader.partitions or ())):
+        partitions = member.partitions or ()
+        assigned.update(partitions)
+        names = (member.member_id, member.client_host, member.client_id)
+        rows += _rows_of(client, group.group_id, partitions, offsets, names)
+    left = [partition for partition in offsets if partition not in assigned]
+    if left:
+        rows += _rows_of(client, group.group_id, left, offsets, (MISSING, MISSING, MISSING))
+    return rows
+
+
+def _rows_of(
+    client: KafkaClient,
+    group_id: str,
+    partitions: Sequence[TopicPartition],
+    offsets: Mapping[TopicPartition, int],
+    reader: tuple[str, str, str],
+) -> list[OffsetRow]:
+    ends = end_offsets(client, partitions)
+    return [
+        OffsetRow(
+            group_id,
+            partition.topic,
+            partition.partition,
+            offsets.get(partition),
+            ends[partition],
+            *reader,
+        )
+        for partition in in_java_order(ends)
+    ]
+
+
+def _print_offsets(
+    group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
+) -> None:
+    if not _has_rows(group, len(rows), out, err):
+        return
+    group_width = _width(row.group for row in rows)
+    topic_width = _width(row.topic for row in rows)
+    consumer_width = _width(row.consumer_id for row in rows)
+    host_width = _width(row.host for row in rows)
+    widths = (group_width, topic_width, 10, 15, 15, 15, consumer_width, host_width, 0)
+    for cells in (_OFFSET_HEADER, *(row.cells() for row in rows)):
+        padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        out.write("\n" + " ".join(padded))
+
+
+def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
+    members: Sequence[MemberView] = group.members
+    # The header is printed also where there are no rows.
+    measured = members if _has_rows(group, len(members), out, err) else ()
+    group_width = max(_WIDTH_MIN, len(group.group_id)) if measured else _WIDTH_MIN
+    widths = [
+        group_width,
+        _width(member.member_id for member in measured),
+        _width((member.group_instance_id or "" for member in measured), _INSTANCE_WIDTH_MIN),
+        _width(member.client_host for member in measured),
+        _width(member.client_id for member in measured),
+        _WIDTH_MIN,
+    ]
+    header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
+    table = [header, *(_member_cells(group.group_id, member) for member in members)]
+    if not any(member.group_instance_id for member in measured):
+        table = [[*cells[:2], *cells[3:]] for cells in table]
+        del widths[2]
+    last_cells = ["ASSIGNMENT", *(_assignment_text(member) for member in members)]
+    out.write("\n")
+    for cells, last in zip(table, last_cells, strict=True):
+        padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        out.write(" ".join(padded) + " " + (last if is_verbose else "") + "\n")
+
+
+def _member_cells(group_id: str, member: MemberView) -> list[str]:
+    return [
+        group_id,
+        member.member_id,
+        member.group_instance_id or "",
+        member.client_host,
+        member.client_id,
+        str(len(member.partitions or ())),
+    ]
+
+
+def _assignment_text(member: MemberView) -> str:
+    """Return the partitions of each topic in brackets, sorted as texts."""
+    by_topic: dict[str, list[str]] = {}
+    for partition in member.partitions or ():
+        by_topic.setdefault(partition.topic, []).append(str(partition.partition))
+    lists = sorted(f"({','.join(sorted(partitions))})" for partitions in by_topic.values())
+    return ", ".join(lists) or MISSING
+
+
+def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
+    if not _has_rows(group, 1, out, err):
+        return
+    coordinator = client.coordinator(group.group_id)
+    broker_ids = [
+        broker_id
+        for broker_id, broker in client.brokers_view().brokers.items()
+        if broker.address == coordinator
+    ]
+    named = f"{coordinator.host}:{coordinator.port}  ({broker_ids[0] if broker_ids else '?'})"
+    width = max(25, len(named))
+    header = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+    row = (group.group_id, named, group.protocol_name, group.state, str(len(group.members)))
+    for cells in (header, row):
+        first, second, third, fourth, fifth = cells
+        out.write(f"\n{first:<{width}} {second:<25} {third:<20} {fourth:<15} {fifth}")
+    out.write("\n")
+
+
+def _width(texts: Iterable[str], minimum: int = _WIDTH_MIN) -> int:
+    return max([minimum, *map(len, texts)])

@@ -1,0 +1,256 @@
+"""The rules of kafka-consumer-groups, one by one; whole calls are in test_compat_golden.py.
+
+The expectations were printed by the tool of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+from engine.model import TopicPartition
+from kctl.compat.groups_changes import partitions_in
+from kctl.compat.groups_plan import plan_text, read_plan
+from kctl.compat.groups_tool import OPTIONS, check_options
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import OptionsRefused, read_options
+from kctl.compat.java_order import names_in_java_order
+from kctl.compat.java_split import java_split
+from kctl.compat.java_times import duration_ms_of, time_ms_of
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+_READER = "com.fasterxml.jackson"
+_SCENARIO = (
+    "Option '[reset-offsets]' requires one of the following scenarios: [[to-offset], [to-current], "
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--list", 'Missing required argument "[bootstrap-server]"'),
+        ("B --describe --group g --members --offsets", "takes at most one of these options"),
+        ("B --describe --group g --state Stable", "does not take a value for [state]"),
+        ("B --describe --all-groups --group g", '"[group]" can\'t be used with option "[all-'),
+        ("B --describe --group g --topic t", '"[topic]" can\'t be used with option "[describe]'),
+        ("B --list --topic t", '"[topic]" can\'t be used with option "[list]'),
+        ("B --list --group g", '"[group]" can\'t be used with option "[list]'),
+        (
+            "B --delete --topic t",
+            "Option [delete] takes one of these options: [all-groups], [group]",
+        ),
+        ("B --delete --group g --topic t", "does not support topic-specific offset deletion"),
+        ("B --delete-offsets --topic t", "takes the following options: [all-groups], [group]"),
+        ("B --reset-offsets --dry-run", "takes one of these options: [all-groups], [group]"),
+        (
+            "B --reset-offsets --dry-run --group g --shift-by 1 --from-file x",
+            '"[shift-by]" can\'t be used with option "[from-file]"',
+        ),
+        (
+            "B --reset-offsets --dry-run --group g --to-offset 1 --to-datetime x --by-duration y",
+            '"[to-offset]" can\'t be used with option "[to-datetime]"',
+        ),
+        ("B --reset-offsets --group g --execute --dry-run", "only accepts one of [execute]"),
+        ("B --group g", "Command must include exactly one action: --list, --describe, --delete,"),
+        ("B --reset-offsets --delete --group g --to-latest", "exactly one action"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
+    given = read_options(OPTIONS, words.replace("B", "--bootstrap-server b:1").split())
+    with pytest.raises(OptionsRefused) as caught:
+        check_options(given)
+    assert message in str(caught.value)
+    assert caught.value.shows_usage
+
+
+@pytest.mark.parametrize(
+    ("words", "states"),
+    [
+        ("--state", []),
+        ("--state Empty", ["Empty"]),
+        ("--state=Empty", ["Empty"]),
+        ("--state= Empty", ["Empty"]),
+        ("--state --list", []),
+        ("--state - --list", ["-"]),
+    ],
+)
+def test_an_optional_value_is_the_next_word_unless_it_is_an_option(
+    words: str, states: list[str]
+) -> None:
+    given = read_options(OPTIONS, words.split())
+    assert given.has("state")
+    assert states == list(given.texts("state"))
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ms"),
+    [
+        ("1970-01-02T00:00:00.000", 86_400_000),
+        ("1970-01-02T00:00:00.000Z", 86_400_000),
+        ("1970-01-02T00:00:00.000-05:00", 86_400_000),
+        ("1970-1-2T0:0:0.5Z", 86_400_005),
+        ("1970-01-02T00:00:00.999", 86_400_999),
+    ],
+)
+def test_a_time_is_read_as_java_reads_it(
+    text: str, time_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    assert time_ms == time_ms_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("yesterday", "It does not contain a 'T' according to ISO8601 format"),
+        ("2020-01-01T", "It does not contain a 'T' according to ISO8601 format"),
+        ("T", "It does not contain a 'T' according to ISO8601 format"),
+        ("2020-01-01T00:00:00", 'Unparseable date: "2020-01-01T00:00:00Z"'),
+        ("2020-13-01T00:00:00.000", 'Unparseable date: "2020-13-01T00:00:00.000Z"'),
+        ("2020-01-01T00:00:00.1234", 'Unparseable date: "2020-01-01T00:00:00.1234Z"'),
+        ("2020-01-01T00:00:61.000+01:00", 'Unparseable date: "2020-01-01T00:00:61.000+01:00"'),
+    ],
+)
+def test_a_time_that_java_does_not_read_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        time_ms_of(text)
+    assert str(caught.value).startswith("java.text.ParseException: ")
+    assert str(caught.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "duration_ms"),
+    [
+        ("P1DT2H3M4.5S", 93_784_500),
+        ("pt0s", 0),
+        ("PT-1H", -3_600_000),
+        ("-P1D", -86_400_000),
+        ("PT-0.5S", -500),
+        ("-PT1.000000001S", -1001),
+        ("P2D", 172_800_000),
+    ],
+)
+def test_a_duration_is_read_as_java_reads_it(text: str, duration_ms: int) -> None:
+    assert duration_ms == duration_ms_of(text)
+
+
+@pytest.mark.parametrize("text", ["3days", "P", "PT", "P1W", "P1DT", "1D", ""])
+def test_a_duration_that_java_does_not_read_is_refused(text: str) -> None:
+    with pytest.raises(ToolFailure, match="Text cannot be parsed to a Duration"):
+        duration_ms_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups", "plan"),
+    [
+        ("t,0,1\nt,1,2\n", ["g"], {"g": {T0: 1, T1: 2}}),
+        ("g,t,0,5\nh,t,1,2", ["g"], {"g": {T0: 5}, "h": {T1: 2}}),
+        ("g,t,0,5\nh,t,1,2", ["g", "h"], {"g": {T0: 5}, "h": {T1: 2}}),
+        ("t,0,1\n", ["g", "h"], {"t": {TopicPartition("0", 1): 0}}),
+        ("t,zero,1\n", ["g"], {"t": {TopicPartition("zero", 1): 0}}),
+        ("t,zero\n", ["g"], {"t": {TopicPartition("zero", 0): 0}}),
+        ("t,99999999999,1\n", ["g"], {"t": {TopicPartition("99999999999", 1): 0}}),
+        ('"t",0,1\nt,"1", 2 \r\n', ["g"], {"g": {T0: 1, T1: 2}}),
+        ("t,0,1\nt,0,2\n", ["g"], {"g": {T0: 2}}),
+        ("t,,1\n", ["g"], {"g": {T0: 1}}),
+        ("t,0,18446744073709551617\n", ["g"], {"g": {T0: 1}}),
+        ("\n", ["g"], {}),
+    ],
+)
+def test_a_plan_is_read_as_kafka_reads_it(
+    text: str, groups: list[str], plan: dict[str, dict[TopicPartition, int]]
+) -> None:
+    assert plan == read_plan(text, groups, StringIO())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "t,0,1\nt,1,y\n",
+            f"{_READER}.databind.exc.InvalidFormatException: Cannot deserialize value of type "
+            '`long` from String "y": not a valid `long` value\n'
+            " at [Source: (StringReader); line: 1, column: 5] (through reference chain: "
+            'org.apache.kafka.tools.consumer.group.CsvUtils$CsvRecordNoGroup["offset"])',
+        ),
+        (
+            "g,t,0,1\ng,t,1,2,3,4\n",
+            f"{_READER}.dataformat.csv.CsvReadException: Too many entries: expected at most 4 "
+            '(value #4 (1 chars) "3")\n at [Source: (StringReader); line: 1, column: 9]',
+        ),
+        (
+            "t,0,1\n\nt,1,2",
+            f"{_READER}.databind.exc.MismatchedInputException: No content to map due to "
+            "end-of-input\n at [Source: (StringReader); line: UNKNOWN, column: UNKNOWN]",
+        ),
+        (
+            "",
+            f"{_READER}.databind.exc.MismatchedInputException: No content to map due to "
+            "end-of-input\n at [Source: (StringReader); line: UNKNOWN, column: UNKNOWN]",
+        ),
+    ],
+)
+def test_a_line_that_cannot_be_read_ends_the_reading(text: str, message: str) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        read_plan(text, ["g"], StringIO())
+    assert message == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("group", "written"),
+    [
+        ("a.b-c_d", "a.b-c_d"),
+        ("a b", '"a b"'),
+        ("a+b", '"a+b"'),
+        ("a'b", '"a\'b"'),
+        ('a"b', '"a""b"'),
+        ("é", "é"),
+        ("1" * 24, "1" * 24),
+        ("1" * 25, '"' + "1" * 25 + '"'),
+    ],
+)
+def test_a_plan_is_written_with_quotes_where_jackson_writes_them(group: str, written: str) -> None:
+    plan = {group: {T0: 3}}
+    assert f"{written},t,0,3\n" == plan_text(plan, names_groups=True)
+    assert "t,0,3\n" == plan_text(plan, names_groups=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t:x", "Invalid partition 'x' specified in topic arg 't:x''"),
+        ("t:1_0", "Invalid partition '1_0' specified in topic arg 't:1_0''"),
+        ("t:0:1", "Invalid topic arg 't:0:1', expected topic name and partitions"),
+        (":", "Invalid topic arg ':', expected topic name and partitions"),
+        ("t:", "Invalid topic arg 't:', expected topic name and partitions"),
+    ],
+)
+def test_partitions_that_cannot_be_read_are_refused(text: str, message: str) -> None:
+    with pytest.raises(OptionsRefused) as caught:
+        partitions_in(text)
+    assert message == str(caught.value)
+
+
+def test_partitions_are_named_behind_their_topic() -> None:
+    assert [T0, T1, T0] == partitions_in("t:0,1,0,")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("a:b", ["a", "b"]), (":a::", ["", "a"]), (":", []), ("", [""]), ("a", ["a"])],
+)
+def test_text_is_split_without_the_empty_parts_at_its_end(text: str, parts: list[str]) -> None:
+    assert parts == java_split(text, ":")
+
+
+def test_names_are_in_the_order_of_a_java_map() -> None:
+    names = [f"many-{number}" for number in range(20)] + ["ga", "gb", "live", "live2"]
+    names.append("wide-group-with-a-long-name")
+    named = (
+        "many-8 many-16 many-9 many-15 many-6 many-14 many-7 many-13 many-19 many-18 many-17 "
+        "many-0 many-1 wide-group-with-a-long-name many-4 many-5 many-2 many-3 ga gb many-12 "
+        "many-11 many-10 live live2"
+    )
+    assert named.split() == names_in_java_order(names)
