@@ -34,7 +34,12 @@ from engine.log.index_memory import LOADED_INDEXES
 from engine.log.index_search import search_offset_index
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.segment_lookup import BatchPlace, find_timestamp, walk_headers
+from engine.log.segment_lookup import (
+    BatchPlace,
+    find_timestamp,
+    first_truncated,
+    walk_headers,
+)
 from engine.log.time_index import (
     NO_TIMESTAMP,
     TimeIndex,
@@ -395,6 +400,8 @@ class Segment:
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Remove every batch that reaches `offset` or goes beyond; returns the bytes removed."""
         place = self.translate(offset)
+        if place is not None:
+            place = first_truncated(self._file, place, offset, self.size_bytes)
         self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)

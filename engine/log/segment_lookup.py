@@ -117,6 +117,21 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
     return None
 
 
+def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> BatchPlace:
+    """Return the batch from which on a truncation to `offset` removes all, from where it seems.
+
+    `place` is the first batch that ends at or after `offset` by its header. A later one that begins
+    at or before `offset` shows that the header's last offset is damaged.
+    Differs: Kafka removes what lies between the two as well.
+    """
+    while (position := place.position + place.size_bytes) < end - PROLOGUE_BYTES:
+        base, length, _ = read_prologue(file.read_at(position, HEADER_UP_TO_DELTA_BYTES), 0)
+        if base > offset or length < LENGTH_MIN:
+            break
+        place = BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, base)
+    return place
+
+
 class LogEnd(NamedTuple):
     """Where a segment's whole batches end: behind which offset, and after how many bytes."""
 

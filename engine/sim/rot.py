@@ -25,8 +25,9 @@ from engine.sim.histories import History
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batches
 
-#: The length of a batch. Base offset and leader epoch, on both sides, are under no checksum.
-_LENGTH, _EPOCH = range(8, 12), range(12, 16)
+_LENGTH, _LAST_OFFSET_DELTA = range(8, 12), range(23, 27)
+#: Leader epoch and magic. Like the base offset they are under no checksum.
+_UNCHECKED = range(12, 17)
 #: From how many of the last batches one is chosen, in half of the cases.
 _LAST_COUNT = 3
 #: For how long what was read damaged may be on its way to a client.
@@ -41,6 +42,8 @@ class Rot(NamedTuple):
     base_offset: int
     #: Whether its length is damaged: who reads on behind it finds no batch where one should be.
     is_misplacing: bool = False
+    #: Whether its last offset is damaged: a read that begins in it may begin after it.
+    is_hiding: bool = False
 
 
 class RotRules:
@@ -79,6 +82,17 @@ class RotRules:
             for rot in (*self._rots.values(), *recent)
         )
 
+    def hides(self, partition: TopicPartition, first: int, end: int) -> bool:
+        """Return whether a read may have left out the batches of these offsets, `end` exclusive.
+
+        A read begins with the first batch that ends at or after its offset, by the header alone.
+        """
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        return any(
+            rot.is_hiding and rot.partition == partition and first <= rot.base_offset < end
+            for rot in (*self._rots.values(), *recent)
+        )
+
     def begin(self, node: SimulatedBroker, draw: int) -> Rot | None:
         """Damage a batch of a broker; `draw` is a number from which all is chosen.
 
@@ -100,10 +114,15 @@ class RotRules:
         place = draw // 7 % (min(_LAST_COUNT, len(found)) if draw % 2 else len(found))
         path, position, size_bytes, base_offset = found[-1 - place]
         at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
-        at += len(_EPOCH) if at in _EPOCH else 0
+        at += len(_UNCHECKED) if at in _UNCHECKED else 0
         node.disk.files.flip(path, position + at, 1 << draw % 8)
-        is_misplacing = at in _LENGTH
-        rot = self._rots[node.broker_id] = Rot(node.broker_id, key, base_offset, is_misplacing)
+        rot = self._rots[node.broker_id] = Rot(
+            node.broker_id,
+            key,
+            base_offset,
+            is_misplacing=at in _LENGTH,
+            is_hiding=at in _LAST_OFFSET_DELTA,
+        )
         return rot
 
     def end(self, rot: Rot) -> None:

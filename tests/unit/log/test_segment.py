@@ -183,6 +183,18 @@ def test_a_batch_that_reaches_past_the_end_of_its_segment_is_damage(offset: int)
     assert (found.path(FileKind.LOG), 0) == (caught.value.path, caught.value.position)
 
 
+@pytest.mark.parametrize(("offset", "kept"), [(103, 3), (105, 5), (106, 6), (101, 1), (100, 0)])
+def test_a_cut_keeps_batches_behind_one_whose_last_offset_is_damaged(
+    offset: int, kept: int
+) -> None:
+    files, found = segment()
+    sizes = [add(found, 100 + n) for n in range(6)]
+    damaged_at = sum(sizes[:1]) + 23
+    files.open(found.path(FileKind.LOG), write=True).write_at(damaged_at, b"\0\0\1\0")
+    found.truncate_to(offset, NOW_MS)
+    assert sum(sizes[:kept]) == found.size_bytes
+
+
 def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
     files, found = segment()
     sizes = [add(found, 100 + 2 * n, 2, NOW_MS + 10 * n) for n in range(6)]
