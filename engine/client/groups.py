@@ -57,6 +57,14 @@ class GroupDescription(NamedTuple):
     members: tuple[MemberView, ...]
 
 
+class CommitView(NamedTuple):
+    """What a group has committed for a partition; the leader epoch is -1 if it is not known."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
 def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, EngineError]]:
     """Return the groups of all coordinators, and the brokers that could not list theirs.
 
@@ -142,6 +150,11 @@ def _partitions(assignment: bytes) -> tuple[TopicPartition, ...] | None:
 
 
 def committed_offsets(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
+    """Return the offsets that a group has committed, of all partitions; raises ApiError."""
+    return {key: found.offset for key, found in commits(client, group_id).items()}
+
+
+def commits(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
     """Return what a group has committed, of all partitions; raises ApiError."""
 
     def request(version: int) -> messages.OffsetFetchRequest:
@@ -160,7 +173,9 @@ def committed_offsets(client: KafkaClient, group_id: str) -> dict[TopicPartition
     if fetched.error_code != NONE:
         raise api_error(fetched.error_code)
     return {
-        TopicPartition(topic.name, row.partition_index): row.committed_offset
+        TopicPartition(topic.name, row.partition_index): CommitView(
+            row.committed_offset, row.committed_leader_epoch, row.metadata or ""
+        )
         for topic in fetched.topics
         for row in topic.partitions
         if row.committed_offset >= 0

@@ -24,6 +24,7 @@ from tests.cluster.recording_proxy import RecordingProxy
 #: Words for each command that changes something and is not in COMMANDS.
 OTHERS = {
     "produce": ("t",),
+    "groups reset-offsets": ("g", "--topic", "t", "--to-latest", "--execute"),
     "replay": ("{data}/broker-1/t-0", "--to", "t", "--speed", "max"),
     "retention run": (),
     "compact run": (),

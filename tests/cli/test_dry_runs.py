@@ -22,6 +22,7 @@ READING = frozenset(
         "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
+        "DescribeGroups",
         "DescribeLogDirs",
         "DescribeTopicPartitions",
         "Fetch",
@@ -29,6 +30,7 @@ READING = frozenset(
         "ListOffsets",
         "ListPartitionReassignments",
         "Metadata",
+        "OffsetFetch",
         "OffsetForLeaderEpoch",
     )
 )
@@ -41,6 +43,9 @@ COMMANDS = {
     "configs set": ("retention.ms=5", "--topic", "t"),
     "configs unset": ("retention.ms", "--topic", "t"),
     "records delete": ("t", "--before", "end"),
+    "groups delete": ("g",),
+    "groups delete-offsets": ("g", "--topic", "t"),
+    "groups remove-members": ("g", "--all"),
     "brokers drain": ("3",),
     "brokers replace": ("1", "3"),
     "leaders elect": ("preferred", "t"),
@@ -87,11 +92,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
         "auto.leader.rebalance.enable=false",
         "replication.quota.window.size.seconds=3600",
         "replica.fetch.max.bytes=1000",
+        "offsets.topic.num.partitions=1",
+        "offsets.topic.replication.factor=1",
     ):
         words += ["--set", setting]
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
+    # A reset makes a group that nobody knows.
+    shell.ok("groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--execute")
     plan = shell.home / "plan.json"
     shell.ok("reassign", "plan", "--drain", "3", "--out", str(plan))
     killed(shell, "reassign", "execute", str(plan))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def alone(shell: Shell) -> None:
     consumer.close()
 
 
-def _consumer(shell: Shell, group_id: str) -> Consumer:
+def _consumer(shell: Shell, group_id: str, **settings: str) -> Consumer:
     status = json.loads(shell.ok("cluster", "status", "-o", "json"))
     (row,) = status if isinstance(status, list) else [status]
     return Consumer(
@@ -58,6 +59,7 @@ def _consumer(shell: Shell, group_id: str) -> Consumer:
             "group.id": group_id,
             "client.id": "app",
             "enable.auto.commit": False,
+            **settings,
         }
     )
 
@@ -69,12 +71,14 @@ def rows(shell: Shell, *words: str) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("member", "alone")
 def test_groups_are_listed_by_name_and_state(shell: Shell) -> None:
-    listed = rows(shell, "list")
+    listed = [row for row in rows(shell, "list") if row["group"] in ("alone", "live")]
     assert [("alone", "Empty", ""), ("live", "Stable", "consumer")] == [
         (row["group"], row["state"], row["protocol_type"]) for row in listed
     ]
     assert {("classic", 1)} == {(row["type"], row["coordinator_id"]) for row in listed}
-    assert ["live"] == [row["group"] for row in rows(shell, "list", "--state", "stable")]
+    stable = [row["group"] for row in rows(shell, "list", "--state", "stable")]
+    assert "live" in stable
+    assert "alone" not in stable
 
 
 @pytest.mark.usefixtures("member")
@@ -113,3 +117,89 @@ def test_a_group_that_nobody_knows_is_an_error_beside_the_others(shell: Shell) -
         assert done.returncode != 0
         assert {"live"} == {row["group"] for row in json.loads(done.stdout)}
         assert "unknown: GROUP_ID_NOT_FOUND" in done.stderr
+
+
+@pytest.mark.usefixtures("member", "alone")
+def test_a_group_is_described_in_one_row(shell: Shell) -> None:
+    live, alone = rows(shell, "describe", "live", "alone")
+    names = ("state", "assignor", "members", "topics", "partitions", "uncommitted", "lag")
+    assert ("Stable", "range", 1, 1, 2, 1, 2) == tuple(live[name] for name in names)
+    assert ("Empty", "", 0, 1, 1, 0, 0) == tuple(alone[name] for name in names)
+    assert shell.status()["bootstrap_servers"] == live["coordinator"]
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_was_committed_is_shown(shell: Shell) -> None:
+    (row,) = rows(shell, "offsets", "alone")
+    assert {
+        "group": "alone",
+        "topic": "t",
+        "partition": 0,
+        "committed_offset": 3,
+        "leader_epoch": None,
+        "metadata": "",
+    } == row
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_reset_shows_old_and_new_offsets_and_needs_execute(shell: Shell, tmp_path: Path) -> None:
+    words = ("groups", "reset-offsets", "alone", "--topic", "t", "-o", "csv")
+    planned = shell.run(*words, "--to-earliest")
+    assert 0 == planned.returncode
+    assert "2 offsets would change: nothing is done without --execute" in planned.stderr
+    assert planned.stdout.splitlines()[1:] == ["alone,t,0,3,0,-3,", "alone,t,1,,0,,"]
+    assert [3] == [row["committed_offset"] for row in rows(shell, "offsets", "alone")]
+    (tmp_path / "plan.csv").write_text(planned.stdout)
+    plan = ("--from-file", str(tmp_path / "plan.csv"), "--execute")
+    shell.ok("groups", "reset-offsets", "alone", *plan)
+    assert [0, 0] == [row["committed_offset"] for row in rows(shell, "offsets", "alone")]
+    back = ("--topic", "t:0", "--to-offset", "3", "--execute")
+    assert [(0, 3, 3)] == [
+        (row["committed_offset"], row["new_offset"], row["change"])
+        for row in rows(shell, "reset-offsets", "alone", *back)
+    ]
+    (deleted,) = rows(shell, "delete-offsets", "alone", "--topic", "t:1", "-y")
+    assert (1, 0, "deleted") == (
+        deleted["partition"],
+        deleted["committed_offset"],
+        deleted["result"],
+    )
+
+
+@pytest.mark.usefixtures("member")
+def test_a_group_in_use_is_neither_reset_nor_deleted(shell: Shell) -> None:
+    for words in (("reset-offsets", "live", "--topic", "t", "--to-latest"), ("delete", "live")):
+        done = shell.run("groups", *words)
+        assert 1 == done.returncode
+        assert "group live is in use (Stable): 1 member: app at 127.0.0.1" in done.stderr
+        assert "hint: stop its members" in done.stderr
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_group_is_deleted_after_a_yes(shell: Shell) -> None:
+    consumer = _consumer(shell, "spare")
+    consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+    consumer.close()
+    assert 2 == shell.run("groups", "delete", "spare").returncode
+    (tried,) = rows(shell, "delete", "spare", "--dry-run")
+    (deleted,) = rows(shell, "delete", "spare", "-y")
+    assert ["would be deleted", "deleted"] == [tried["result"], deleted["result"]]
+    assert "spare" not in [row["group"] for row in rows(shell, "list")]
+
+
+def test_members_are_removed_by_id_by_instance_or_all(shell: Shell) -> None:
+    consumer = _consumer(shell, "static", **{"group.instance.id": "one"})
+    consumer.subscribe(["t"])
+    deadline_s = time.monotonic() + _DEADLINE_S
+    while len(consumer.assignment()) != 2:
+        assert time.monotonic() < deadline_s
+        consumer.poll(0.1)
+    assert 2 == shell.run("groups", "remove-members", "static", "-y").returncode
+    done = shell.run("groups", "remove-members", "static", "--member", "nobody", "-y")
+    assert 1 == done.returncode
+    assert "group static has no member nobody" in done.stderr
+    (tried,) = rows(shell, "remove-members", "static", "--all", "--dry-run")
+    (removed,) = rows(shell, "remove-members", "static", "--instance-id", "one", "-y")
+    assert ["would be removed", "removed"] == [tried["result"], removed["result"]]
+    assert [] == rows(shell, "members", "static")
+    consumer.close()

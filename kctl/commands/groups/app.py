@@ -8,12 +8,14 @@ import typer
 
 from kctl.connect import ClusterOptions
 from kctl.options.cluster import (
+    DryRun,
     Output,
+    Yes,
     noun,
     on_cluster,
 )
 
-app = noun("Groups: list, members, offsets and lag.")
+app = noun("Groups: list, describe, members, offsets, lag; reset and delete offsets.")
 
 _Groups = Annotated[list[str], typer.Argument(metavar="GROUP...", help="Ids of groups.")]
 
@@ -65,3 +67,191 @@ def lag(
     from kctl.commands.groups.listing import show_lag
 
     return show_lag(cluster, groups, output)
+
+
+@app.command("describe", epilog="Example: kctl groups describe billing")
+@on_cluster
+def describe(
+    cluster: ClusterOptions,
+    groups: _Groups,
+    output: Output = "table",
+) -> int:
+    """Show groups: state, assignor, coordinator, members, partitions and the sum of their lag.
+
+    UNCOMMITTED counts partitions that a member has and nobody has committed for.
+    """
+    from kctl.commands.groups.listing import describe
+
+    return describe(cluster, groups, output)
+
+
+@app.command("offsets", epilog="Example: kctl groups offsets billing -o json")
+@on_cluster
+def offsets(
+    cluster: ClusterOptions,
+    groups: _Groups,
+    output: Output = "table",
+) -> int:
+    """Show what groups have committed, with leader epoch and metadata."""
+    from kctl.commands.groups.listing import show_offsets
+
+    return show_offsets(cluster, groups, output)
+
+
+@app.command(
+    "reset-offsets",
+    epilog="Examples: kctl groups reset-offsets billing --topic orders --to-earliest · "
+    "kctl groups reset-offsets billing --all-topics --by-duration 2h --execute",
+)
+@on_cluster
+def reset_offsets(
+    cluster: ClusterOptions,
+    groups: _Groups,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic", metavar="TOPIC[:0,4-6]", help="A topic, or partitions; may be repeated."
+        ),
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All that the group has committed for.")
+    ] = False,
+    to_earliest: Annotated[
+        bool, typer.Option("--to-earliest", help="To the first record.")
+    ] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end.")] = False,
+    to_current: Annotated[
+        bool,
+        typer.Option("--to-current", help="To what is committed; to the end where nothing is."),
+    ] = False,
+    to_offset: Annotated[
+        int | None, typer.Option("--to-offset", metavar="OFFSET", help="To this offset.")
+    ] = None,
+    shift_by: Annotated[
+        int | None,
+        typer.Option("--shift-by", metavar="COUNT", help="By so many records; back if negative."),
+    ] = None,
+    by_duration: Annotated[
+        str | None,
+        typer.Option(
+            "--by-duration", metavar="DURATION", help="To so long ago: 90s, 2h, 7d, P1DT2H."
+        ),
+    ] = None,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(
+            "--to-datetime", metavar="TIME", help="To a time: 2026-01-31T12:00:00Z, yesterday."
+        ),
+    ] = None,
+    from_group: Annotated[
+        str | None,
+        typer.Option("--from-group", metavar="GROUP", help="To what another group has committed."),
+    ] = None,
+    from_file: Annotated[
+        str | None,
+        typer.Option("--from-file", metavar="FILE", help="To the offsets of a CSV file."),
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this nothing is changed.")
+    ] = False,
+    output: Output = "table",
+) -> int:
+    """Set the offsets of groups that have no members: show old, new and the difference.
+
+    Nothing is changed without --execute. A file has lines TOPIC,PARTITION,OFFSET or
+    GROUP,TOPIC,PARTITION,OFFSET, as -o csv of this command or Kafka's tool with --export prints.
+    """
+    from engine.host.real import RealFiles
+    from kctl.commands.groups.resetting import ResetRequest, reset_offsets
+
+    request = ResetRequest(
+        group_ids=groups,
+        topics=topic or [],
+        all_topics=all_topics,
+        to_earliest=to_earliest,
+        to_latest=to_latest,
+        to_current=to_current,
+        to_offset=to_offset,
+        shift_by=shift_by,
+        by_duration=by_duration,
+        to_datetime=to_datetime,
+        from_group=from_group,
+        from_file=from_file,
+        execute=execute,
+        output=output,
+    )
+    return reset_offsets(cluster, request, RealFiles())
+
+
+@app.command("delete", epilog="Example: kctl groups delete billing -y")
+@on_cluster
+def delete(
+    cluster: ClusterOptions,
+    groups: _Groups,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Delete groups that have no members, with all that they have committed."""
+    from kctl.commands.groups.changes import delete
+
+    return delete(cluster, groups, dry_run=dry_run, yes=yes, output=output)
+
+
+@app.command("delete-offsets", epilog="Example: kctl groups delete-offsets billing --topic orders")
+@on_cluster
+def delete_offsets(
+    cluster: ClusterOptions,
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The id of a group.")],
+    topic: Annotated[
+        list[str],
+        typer.Option(
+            "--topic", metavar="TOPIC[:0,4-6]", help="A topic, or partitions; may be repeated."
+        ),
+    ],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Delete what a group has committed for topics that none of its members reads."""
+    from kctl.commands.groups.changes import delete_committed
+
+    return delete_committed(cluster, group, topic, dry_run=dry_run, yes=yes, output=output)
+
+
+@app.command(
+    "remove-members", epilog="Example: kctl groups remove-members billing --instance-id app-1"
+)
+@on_cluster
+def remove_members(
+    cluster: ClusterOptions,
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The id of a group.")],
+    member: Annotated[
+        list[str] | None,
+        typer.Option("--member", metavar="ID", help="A member by its id; may be repeated."),
+    ] = None,
+    instance_id: Annotated[
+        list[str] | None,
+        typer.Option("--instance-id", metavar="ID", help="A static member; may be repeated."),
+    ] = None,
+    all_members: Annotated[bool, typer.Option("--all", help="All members.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Remove members from a group, whose partitions go to the others.
+
+    A member whose client still runs joins again; a static one does not.
+    """
+    from kctl.commands.groups.changes import RemoveRequest, remove
+
+    request = RemoveRequest(
+        group_id=group,
+        member_ids=member or [],
+        instance_ids=instance_id or [],
+        is_all=all_members,
+        dry_run=dry_run,
+        yes=yes,
+        output=output,
+    )
+    return remove(cluster, request)

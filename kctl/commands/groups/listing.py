@@ -1,4 +1,4 @@
-"""What `kctl groups` does: ask coordinators about groups, print rows."""
+"""What `kctl groups` shows: groups, their members, offsets and how far behind they are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from engine.client.blocking import KafkaClient
 from engine.client.groups import (
+    CommitView,
     GroupDescription,
     MemberView,
+    commits,
     committed_offsets,
     describe_group,
     list_groups,
@@ -38,6 +40,26 @@ MEMBER_COLUMNS = (
     Column("instance_id", "INSTANCE", kind="string?"),
     Column("partitions", "PARTITIONS", right=True, kind="integer?"),
     Column("member_id", "MEMBER", wide=True),
+)
+DESCRIBE_COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("state", "STATE"),
+    Column("protocol_type", "PROTOCOL", wide=True),
+    Column("assignor", "ASSIGNOR"),
+    Column("coordinator", "COORDINATOR"),
+    Column("members", "MEMBERS", right=True),
+    Column("topics", "TOPICS", right=True),
+    Column("partitions", "PARTITIONS", right=True),
+    Column("uncommitted", "UNCOMMITTED", right=True),
+    Column("lag", "LAG", right=True, kind="integer?"),
+)
+OFFSET_COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("committed_offset", "COMMITTED", right=True),
+    Column("leader_epoch", "EPOCH", right=True, kind="integer?"),
+    Column("metadata", "METADATA"),
 )
 LAG_COLUMNS = (
     Column("group", "GROUP", is_name=True),
@@ -83,7 +105,7 @@ def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> 
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                rows += member_rows(_described(client, group_id))
+                rows += member_rows(existing_group(client, group_id))
             except EngineError as error:
                 report_error(error, group_id)
                 failures += 1
@@ -107,6 +129,74 @@ def member_rows(group: GroupDescription) -> list[OutputRow]:
     ]
 
 
+def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
+    """Print a row for each group; returns the exit code."""
+    check_format(output)
+    rows: list[OutputRow] = []
+    failures = 0
+    with connect(options) as client:
+        for group_id in dict.fromkeys(group_ids):
+            try:
+                rows.append(_description_row(client, group_id))
+            except EngineError as error:
+                report_error(error, group_id)
+                failures += 1
+    return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
+
+
+def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
+    group = existing_group(client, group_id)
+    committed = committed_offsets(client, group_id)
+    partitions = {*committed, *_owners(group)}
+    ends = list_offsets(client, dict.fromkeys(committed, LATEST))
+    found = {key: end.offset for key, end in ends.items() if not isinstance(end, EngineError)}
+    lags = [max(0, end - committed[key]) for key, end in found.items()]
+    return {
+        "group": group_id,
+        "state": group.state,
+        "protocol_type": group.protocol_type,
+        "assignor": group.protocol_name,
+        "coordinator": str(client.coordinator(group_id)),
+        "members": len(group.members),
+        "topics": len({partition.topic for partition in partitions}),
+        "partitions": len(partitions),
+        "uncommitted": len(partitions) - len(committed),
+        # Partitions without an end are left out, so that there is no sum that is too small.
+        "lag": sum(lags) if len(lags) == len(committed) else None,
+    }
+
+
+def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> int:
+    """Print a row for each partition that a group has committed for; returns the exit code."""
+    check_format(output)
+    rows: list[OutputRow] = []
+    failures = 0
+    with connect(options) as client:
+        for group_id in dict.fromkeys(group_ids):
+            try:
+                existing_group(client, group_id)
+                rows += [
+                    _offset_row(group_id, partition, committed)
+                    for partition, committed in sorted(commits(client, group_id).items())
+                ]
+            except EngineError as error:
+                report_error(error, group_id)
+                failures += 1
+    return end_with(OFFSET_COLUMNS, rows, output, failures=failures)
+
+
+def _offset_row(group_id: str, partition: TopicPartition, committed: CommitView) -> OutputRow:
+    has_epoch = committed.leader_epoch >= 0
+    return {
+        "group": group_id,
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "committed_offset": committed.offset,
+        "leader_epoch": committed.leader_epoch if has_epoch else None,
+        "metadata": committed.metadata,
+    }
+
+
 def host_text(member: MemberView) -> str:
     """Return the address of a member's client, without the slash of a Java broker."""
     return member.client_host.lstrip("/")
@@ -120,7 +210,7 @@ def show_lag(options: ClusterOptions, group_ids: list[str], output: str) -> int:
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                group = _described(client, group_id)
+                group = existing_group(client, group_id)
                 committed = committed_offsets(client, group_id)
                 members = _owners(group)
                 partitions = sorted({*committed, *members})
@@ -162,7 +252,7 @@ def lag_row(
     }
 
 
-def _described(client: KafkaClient, group_id: str) -> GroupDescription:
+def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
     """Return a group; raises GROUP_ID_NOT_FOUND for one that nobody knows."""
     group = describe_group(client, group_id)
     if group.state == _DEAD:

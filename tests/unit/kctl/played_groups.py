@@ -63,9 +63,8 @@ class PlayedGroups(PlayedTools):
         """Have the consumer reader-1 join the group live, take all partitions and commit."""
         with client_of(self.cluster, MemoryStreams(self.cluster)) as client:
             client.settings = ClientSettings(client_id="reader-1")
-            joined = _join(client)
+            joined = join_group(client, "live", "clicks")
             self._member_id = joined.member_id
-            _sync(client, joined)
             _commit(client, joined, (15, 15, 6))
 
     def leave(self) -> None:
@@ -75,28 +74,32 @@ class PlayedGroups(PlayedTools):
             set_offsets(client, "live", dict(zip(_CLICKS, (16, 15, 8), strict=True)))
 
 
-def _join(client: KafkaClient) -> messages.JoinGroupResponse:
-    subscription = messages.ConsumerProtocolSubscription(topics=["clicks"])
+def join_group(client: KafkaClient, group_id: str, topic: str) -> messages.JoinGroupResponse:
+    """Have a member join a group that has none, and give it all three partitions of a topic."""
+    subscription = messages.ConsumerProtocolSubscription(topics=[topic])
     row = messages.JoinGroupRequest.JoinGroupRequestProtocol(
         name="range", metadata=b"\0\0" + message_codec(_SUBSCRIPTION, 0).encode(subscription)
     )
     request = messages.JoinGroupRequest(
-        group_id="live",
+        group_id=group_id,
         session_timeout_ms=_SESSION_TIMEOUT_MS,
         rebalance_timeout_ms=_SESSION_TIMEOUT_MS,
         protocol_type="consumer",
         protocols=[row],
     )
-    response = client.ask_coordinator("live", "JoinGroup", request, retriable_code=_code)
+    response = client.ask_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
     request.member_id = response.message.member_id
-    response = client.ask_coordinator("live", "JoinGroup", request, retriable_code=_code)
+    response = client.ask_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
     joined: messages.JoinGroupResponse = response.message
+    _sync(client, group_id, topic, joined)
     return joined
 
 
-def _sync(client: KafkaClient, joined: messages.JoinGroupResponse) -> None:
+def _sync(
+    client: KafkaClient, group_id: str, topic: str, joined: messages.JoinGroupResponse
+) -> None:
     partitions = messages.ConsumerProtocolAssignment.TopicPartition(
-        topic="clicks", partitions=[0, 1, 2]
+        topic=topic, partitions=[0, 1, 2]
     )
     assignment = messages.ConsumerProtocolAssignment(assigned_partitions=[partitions])
     row = messages.SyncGroupRequest.SyncGroupRequestAssignment(
@@ -104,14 +107,14 @@ def _sync(client: KafkaClient, joined: messages.JoinGroupResponse) -> None:
         assignment=b"\0\0" + message_codec(_ASSIGNMENT, 0).encode(assignment),
     )
     request = messages.SyncGroupRequest(
-        group_id="live",
+        group_id=group_id,
         generation_id=joined.generation_id,
         member_id=joined.member_id,
         protocol_type="consumer",
         protocol_name="range",
         assignments=[row],
     )
-    client.ask_coordinator("live", "SyncGroup", request, retriable_code=_code)
+    client.ask_coordinator(group_id, "SyncGroup", request, retriable_code=_code)
 
 
 def _commit(
