@@ -65,6 +65,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "groups delete": _CHANGE_OR_TRY,
     "groups delete-offsets": _CHANGE_OR_TRY,
     "groups remove-members": _CHANGE_OR_TRY,
+    "groups simulate": _LOCAL,
     "records delete": _CHANGE_OR_TRY,
     "retention plan": _READ,
     "retention run": _CHANGE_OR_OFFLINE,

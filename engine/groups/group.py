@@ -183,7 +183,10 @@ class Group:
         )
 
     def select_protocol(self) -> str:
-        """Return the protocol with most votes of those that all members support."""
+        """Return the protocol with most votes of those that all members support.
+
+        Source: GroupMetadata.selectProtocol; ASG-4.
+        """
         count = len(self.members)
         candidates = {name for name, number in self._supported.items() if number == count}
         votes = Counter(member.vote(candidates) for member in self.members.values())

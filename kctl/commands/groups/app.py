@@ -255,3 +255,51 @@ def remove_members(
         output=output,
     )
     return remove(cluster, request)
+
+
+@app.command(
+    "simulate",
+    epilog="Example: kctl groups simulate --topic orders:4 --topic payments:3 --member c0 "
+    "--member c1 --leave c1",
+)
+def simulate(
+    topic: Annotated[
+        list[str],
+        typer.Option("--topic", metavar="TOPIC:COUNT", help="A topic with so many partitions."),
+    ],
+    member: Annotated[
+        list[str],
+        typer.Option(
+            "--member", metavar="NAME[=TOPIC,…]", help="A member, of all topics or of these."
+        ),
+    ],
+    assignor: Annotated[
+        str, typer.Option("--assignor", metavar="NAME", help="range or roundrobin.")
+    ] = "range",
+    leave: Annotated[
+        list[str] | None,
+        typer.Option("--leave", metavar="NAME", help="A member that leaves; may be repeated."),
+    ] = None,
+    join: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--join", metavar="NAME[=TOPIC,…]", help="A member that joins; may be repeated."
+        ),
+    ] = None,
+    output: Output = "table",
+) -> int:
+    """Show which member an assignor gives each partition to, and what moves when members change.
+
+    No cluster is asked: topics and members are those of the command line.
+    """
+    from kctl.commands.groups.simulate import SimulateRequest, simulate
+
+    request = SimulateRequest(
+        assignor=assignor,
+        topics=topic,
+        members=member,
+        leaving=leave or [],
+        joining=join or [],
+        output=output,
+    )
+    return simulate(request)
