@@ -113,6 +113,10 @@ class ClientEvents(Protocol):
         """Return whether what the leader's log has of a producer begins behind a batch."""
         ...
 
+    def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Return whether a cleaning took what lies before a batch from the leader's log."""
+        ...
+
 
 class SentBatch:
     """Records on their way to one partition."""
@@ -424,6 +428,9 @@ class SimulatedProducer:
             # in sync for this one, and enough a moment later for the next.
             self._events.told(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_forgotten(self, batch):
+            self._events.told(self.name, f"{text}, what came before is cleaned away")
+            lane.needs_id = True
         elif (
             code == OUT_OF_ORDER_SEQUENCE_NUMBER
             and self._events.leader_epoch(batch.partition) != batch.leader_epoch

@@ -119,6 +119,28 @@ class Ledger:
         first_number = next(iter(self._offsets_of(producer, batch.partition)), None)
         return first_number is not None and batch.first_number < first_number
 
+    def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Return whether a cleaning took what lies before a batch from the leader's log.
+
+        A cleaning keeps the last batch that the log knows of a producer. If that is truncated later
+        the log knows an earlier one, and of those between them nothing, in Kafka too.
+        """
+        if self._invariants.history(batch.partition).keys is None:
+            return False
+        accepted = self._accepted.get((producer.name, batch.partition), {})
+        before = batch.first_number - 1
+        log = self._invariants.leading_log(batch.partition)
+        if log is None or before not in accepted:
+            return False
+        with self._invariants.undisturbed():
+            kept = {
+                number
+                for content in _all(log)
+                for _, name, number in numbers(content)
+                if name == producer.name
+            }
+        return before not in kept
+
     def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
         """Return the offsets of a producer's records in the leader's log, by their numbers.
 

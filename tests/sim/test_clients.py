@@ -31,6 +31,7 @@ class _Log:
     has_it: bool = False
     has_committed_it: bool = False
     has_later_ones: bool = False
+    has_lost_those_before: bool = False
     losses: int = 0
     broken: list[str] = field(default_factory=list)
 
@@ -58,6 +59,9 @@ class _Log:
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         return self.has_later_ones
 
+    def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        return self.has_lost_those_before
+
 
 def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, list[str]]:
     """Return whether a batch counts as accepted after a refusal, and what is broken."""
@@ -81,6 +85,8 @@ def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, l
         (_Log(has_it=True), False),
         (_Log(has_it=True, has_committed_it=True), True),
         (_Log(has_later_ones=True), True),
+        # It goes on with another id, too.
+        (_Log(has_lost_those_before=True), False),
         # It goes on with another id.
         (_Log(losses=1), False),
     ],
