@@ -271,6 +271,8 @@ complete -c kctl -n '__fish_seen_subcommand_from consume' -s e -d 'Stop at what 
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l exit -d 'Stop at what is the end now (--until end)'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -s n -x -d 'Stop after so many records'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l max-messages -x -d 'Stop after so many records'
+complete -c kctl -n '__fish_seen_subcommand_from consume' -s g -x -a '(__kctl_values groups)' -d 'Share the topics with the other members of a group, and commit what was printed'
+complete -c kctl -n '__fish_seen_subcommand_from consume' -l group -x -a '(__kctl_values groups)' -d 'Share the topics with the other members of a group, and commit what was printed'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l read-committed -d 'Leave out what is aborted or still open'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l read-uncommitted -d 'Leave out what is aborted or still open'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l key -x -d 'Only records with exactly this key'

@@ -53,7 +53,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "configs set": _CHANGE_OR_TRY,
     "configs unset": _CHANGE_OR_TRY,
     "produce": _CHANGE,
-    "consume": _READ,
+    "consume": Effect(CHANGES, only_with="group"),
     "replay": _CHANGE,
     "offsets get": _READ,
     "groups list": _READ,

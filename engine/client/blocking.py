@@ -473,13 +473,24 @@ class KafkaClient:
         key_type: int = _GROUP_KEY_TYPE,
         retriable_code: Callable[[Message], int],
         lowest: int = 0,
+        timeout_ms: int | None = None,
     ) -> Response:
-        """Ask the coordinator of a group or transactional id; looks it up again when it moved."""
+        """Ask the coordinator of a group or transactional id; looks it up again when it moved.
+
+        `timeout_ms` is for what the coordinator answers late by intent; it bounds each request
+        and all attempts.
+        """
         deadline_ms = self._deadline_ms()
+        if timeout_ms is not None:
+            deadline_ms = self.clock.monotonic_ms() + timeout_ms
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
-            result = self._one(Call(api_name, message, lowest), address, deadline_ms)
+            call = Call(api_name, message, lowest)
+            if timeout_ms is None:
+                result = self._one(call, address, deadline_ms)
+            else:
+                result = self._one_patiently(call, address, deadline_ms)
             if isinstance(result, Response):
                 if not kafka_error(retriable_code(result.message)).is_retriable:
                     return result

@@ -37,6 +37,7 @@ _HIGHEST_VERSION_BY_NAME: Final = 12
 #: A fetch outside of any session asks for all its partitions. Source: KIP-227.
 _NO_SESSION: Final = 0
 _FULL_FETCH: Final = -1
+INT64_MAX: Final = (1 << 63) - 1
 
 
 class FetchOptions(NamedTuple):
@@ -72,6 +73,13 @@ class _Fetch(NamedTuple):
 
     positions: dict[TopicPartition, int]
     topic_names: dict[bytes, str]
+
+
+class _Token(NamedTuple):
+    """Whose request was sent to which broker."""
+
+    fetcher: Fetcher
+    broker_id: int
 
 
 class _Trouble(NamedTuple):
@@ -110,6 +118,10 @@ class Fetcher:
         """Return what keeps a partition from being fetched now, None while all goes well."""
         return next((trouble.error for trouble in self._troubles.values()), None)
 
+    def position(self, partition: TopicPartition) -> int:
+        """Return the next offset to fetch of a partition; one that is fetched no more is done."""
+        return self._positions.get(partition, INT64_MAX)
+
     def stop(self, partition: TopicPartition) -> None:
         """Fetch a partition no more; what is under way for it is dropped."""
         self._positions.pop(partition, None)
@@ -120,10 +132,10 @@ class Fetcher:
         fetched = self._send_fetches()
         if not self._under_way:
             return fetched
-        for broker_id, result in self._client.wait_any(0 if fetched else timeout_ms):
-            fetch = self._under_way.pop(broker_id, None) if isinstance(broker_id, int) else None
-            if fetch is not None:
-                fetched += self._take(fetch, result)
+        for token, result in self._client.wait_any(0 if fetched else timeout_ms):
+            # A response to another fetcher of the client, which is gone, is dropped.
+            if isinstance(token, _Token) and token.fetcher is self:
+                fetched += self._take(self._under_way.pop(token.broker_id), result)
         if self._view is not None:
             fetched += self._send_fetches()
         return fetched
@@ -172,7 +184,7 @@ class Fetcher:
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
         timeout_ms = self._options.max_wait_ms + self._client.settings.request_timeout_ms
         address = view.brokers[leader].address
-        self._client.links.submit(address, call, leader, timeout_ms)
+        self._client.links.submit(address, call, _Token(self, leader), timeout_ms)
         self._under_way[leader] = fetch
 
     def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> messages.FetchRequest:

@@ -5,22 +5,18 @@ Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
 
 from __future__ import annotations
 
-from struct import Struct as Format
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
+from engine.client.consumer_protocol import decode_assignment
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire import messages
-from engine.wire.codec import message_codec
-from engine.wire.errors import MalformedMessage
 
 #: The protocol type of consumers: only their assignments are partitions.
 CONSUMER: Final = "consumer"
-_VERSION: Final = Format(">h")
-_ASSIGNMENT_VERSION_MAX: Final = 3
 _LAST_VERSION_OF_ONE_GROUP: Final = 7
 
 
@@ -119,33 +115,10 @@ def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
                 member.group_instance_id,
                 member.client_id,
                 member.client_host,
-                _partitions(bytes(member.member_assignment)) if is_consumer else None,
+                decode_assignment(bytes(member.member_assignment)) if is_consumer else None,
             )
             for member in row.members
         ),
-    )
-
-
-def _partitions(assignment: bytes) -> tuple[TopicPartition, ...] | None:
-    """Return the partitions of an assignment; None if it cannot be read, none if there is none."""
-    if not assignment:
-        return ()
-    if len(assignment) < _VERSION.size:
-        return None
-    (version,) = _VERSION.unpack_from(assignment)
-    codec = message_codec(
-        "ConsumerProtocolAssignment", min(max(version, 0), _ASSIGNMENT_VERSION_MAX)
-    )
-    try:
-        message, _ = codec.decode_at(assignment, _VERSION.size)
-    except MalformedMessage:
-        return None
-    return tuple(
-        sorted(
-            TopicPartition(topic.topic, index)
-            for topic in message.assigned_partitions
-            for index in topic.partitions
-        )
     )
 
 

@@ -24,6 +24,7 @@ from tests.cluster.recording_proxy import RecordingProxy
 #: Words for each command that changes something and is not in COMMANDS.
 OTHERS = {
     "produce": ("t",),
+    "consume": ("t", "-g", "g", "-n", "1"),
     "groups reset-offsets": ("g", "--topic", "t", "--to-latest", "--execute"),
     "replay": ("{data}/broker-1/t-0", "--to", "t", "--speed", "max"),
     "retention run": (),

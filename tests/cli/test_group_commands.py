@@ -203,3 +203,52 @@ def test_members_are_removed_by_id_by_instance_or_all(shell: Shell) -> None:
     assert ["would be removed", "removed"] == [tried["result"], removed["result"]]
     assert [] == rows(shell, "members", "static")
     consumer.close()
+
+
+def test_a_group_goes_on_where_it_was(shell: Shell) -> None:
+    def values(*words: str) -> list[str]:
+        return shell.ok("consume", "t", "-g", "readers", *words).splitlines()
+
+    assert ["one", "two"] == values("-n", "2")
+    assert ["three"] == values("-e")
+    assert [] == values("-e")
+    committed = {row["partition"]: row["lag"] for row in rows(shell, "lag", "readers")}
+    assert {0: 0, 1: 0} == committed
+    assert [] == rows(shell, "members", "readers")
+
+
+def test_a_group_that_begins_at_the_end_reads_nothing_of_before(shell: Shell) -> None:
+    assert "" == shell.ok("consume", "t", "-g", "late", "--from", "end", "-e")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("t:0", "-g", "g"), "not a topic for --group: 't:0'"),
+        (("t", "-g", "g", "--until", "5"), "not an end for --group: '5'"),
+        (("t", "-g", "g", "-X", "partition.assignment.strategy=best"), "not an assignor: 'best'"),
+        (("t", "-X", "session.timeout.ms=10000"), "no client setting of this command"),
+    ],
+)
+def test_what_does_not_go_with_a_group_is_refused(
+    shell: Shell, words: tuple[str, ...], message: str
+) -> None:
+    done = shell.run("consume", *words)
+    assert 2 == done.returncode
+    assert message in done.stderr
+
+
+@pytest.mark.usefixtures("member")
+def test_a_group_is_shared_with_other_clients(shell: Shell) -> None:
+    consumer = _consumer(shell, "shared")
+    consumer.subscribe(["t"])
+    with shell.popen("consume", "t", "-g", "shared", "-X", "heartbeat.interval.ms=100") as ours:
+        deadline_s = time.monotonic() + _DEADLINE_S
+        while not (len(consumer.assignment()) == 1 and len(rows(shell, "members", "shared")) == 2):
+            assert time.monotonic() < deadline_s
+            consumer.poll(0.1)
+        assert {1} == {row["partitions"] for row in rows(shell, "members", "shared")}
+        ours.terminate()
+    (left,) = rows(shell, "members", "shared")
+    assert "app" == left["client_id"]
+    consumer.close()

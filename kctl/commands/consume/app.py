@@ -1,4 +1,4 @@
-"""`kctl consume`: records of partitions, without a group."""
+"""`kctl consume`: records of partitions, or of topics as a member of a group."""
 
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ def consume(
         int | None,
         typer.Option(
             "-n", "--max-messages", min=0, metavar="N", help="Stop after so many records."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "-g",
+            "--group",
+            metavar="GROUP",
+            help="Share the topics with the other members of a group, and commit what was printed.",
         ),
     ] = None,
     read_committed: Annotated[
@@ -108,15 +117,24 @@ def consume(
 ) -> int:
     """Print records of topics or partitions; goes on until --until, -e, -n or Ctrl-C.
 
+    With --group, --from counts for partitions for which the group has committed nothing.
+
     Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
     ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
     """
     from kctl.client_overrides import client_overrides
     from kctl.commands.consume.consuming import ConsumeRequest, consume_records
-    from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
+    from kctl.commands.consume.settings import (
+        CONSUMER_KEYS,
+        GROUP_KEYS,
+        commit_interval_ms,
+        fetch_options,
+        group_settings,
+    )
     from kctl.content_filters import content_filters
 
-    overrides = client_overrides(settings or [], CONSUMER_KEYS)
+    own_keys = CONSUMER_KEYS if group is None else (*CONSUMER_KEYS, *GROUP_KEYS)
+    overrides = client_overrides(settings or [], own_keys)
     request = ConsumeRequest(
         words=words,
         start=start,
@@ -129,6 +147,8 @@ def consume(
         schema_registry=schema_registry,
         schemas=schemas,
         filters=content_filters(key, key_regex, value_regex, header, json_path),
+        group=None if group is None else group_settings(group, overrides.own),
+        auto_commit_interval_ms=commit_interval_ms(overrides.own),
     )
     options = ClusterOptions(bootstrap, command_config, context, timeout, overrides.shared)
     return consume_records(options, request)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
+from engine.client.group_session import MemberSettings
 from engine.dump.filters import Filters
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
@@ -52,6 +54,9 @@ class ConsumeRequest(NamedTuple):
     filters: Filters = Filters()
     schema_registry: str | None = None
     schemas: str | None = None
+    #: None outside of a group.
+    group: MemberSettings | None = None
+    auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS
 
 
 class Sink(Protocol):
@@ -131,18 +136,21 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
     )
     sink = _sink(request, is_decoded=decoder is not None)
     with connect(options) as client:
-        run = _Run(sink, request.max_messages, interrupts)
+        run = PrintRun(sink, request.max_messages, interrupts)
         if request.filters.json_conditions:
             run.filters = request.filters._replace(on_unjudged=run.fail)
         else:
             run.filters = request.filters
         if decoder is not None:
             run.decoding = RecordDecoding(decoder, run.fail)
-        with interrupts.allowed():
-            starts = _starts(client, request, run)
-        run.rate_line = _rate_line(client, starts, run.ends)
         try:
-            run.fetch_all(client, starts, request.fetch)
+            if request.group is not None:
+                run.consume_all(group_consumer(client, request, run), client.timeout_ms)
+            else:
+                with interrupts.allowed():
+                    starts = _starts(client, request, run)
+                run.rate_line = _rate_line(client, starts, run.ends)
+                run.fetch_all(client, starts, request.fetch)
         finally:
             # A document that is cut short by Ctrl-C still ends as it should.
             run.clear_rate_line()
@@ -150,7 +158,9 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
     return run.exit_code
 
 
-def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[TopicPartition, int]:
+def _starts(
+    client: KafkaClient, request: ConsumeRequest, run: PrintRun
+) -> dict[TopicPartition, int]:
     """Return where to start in each partition that has something to print; `run` has the ends."""
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
@@ -170,7 +180,45 @@ def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[Top
     return left
 
 
-def _tell_beyond(run: _Run, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]) -> None:
+def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> GroupConsumer:
+    """Return a member of the group that was requested; `run` learns where partitions end.
+
+    Errors: UnreadableArgument for partitions by number, and for an end other than that of now.
+    """
+    assert request.group is not None
+    for word in request.words:
+        if ":" in word:
+            raise UnreadableArgument("a topic for --group", word, "TOPIC: the group shares it")
+    if request.until not in (None, "end"):
+        raise UnreadableArgument("an end for --group", request.until or "", "-e, or none")
+    start = parse_point(request.start, client.clock.wall_ms())
+    read_committed = request.fetch.read_committed
+
+    def start_of(
+        partitions: Sequence[TopicPartition],
+    ) -> Mapping[TopicPartition, int | EngineError]:
+        return OffsetLookup(client, partitions, read_committed=read_committed).resolve(start)
+
+    def assigned(partitions: Sequence[TopicPartition]) -> None:
+        lookup = OffsetLookup(client, partitions, read_committed=read_committed)
+        run.ends = run.without_errors(lookup.resolve(parse_point("end", 0)))
+
+    consumer = GroupConsumer(
+        client,
+        request.group,
+        request.words,
+        start_of=start_of,
+        fetch=request.fetch,
+        auto_commit_interval_ms=request.auto_commit_interval_ms,
+    )
+    if request.until is not None:
+        consumer.on_assigned = assigned
+    return consumer
+
+
+def _tell_beyond(
+    run: PrintRun, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]
+) -> None:
     """Tell of offsets that no record of their partition has had yet, and the next has not."""
     log_ends = lookup.resolve(parse_point("end", 0))
     for partition, offset in offsets.items():
@@ -202,7 +250,7 @@ def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
     return RowSink(request.output, is_decoded=is_decoded)
 
 
-class _Run:
+class PrintRun:
     """One run: what is left to print, and what went wrong."""
 
     def __init__(
@@ -220,6 +268,8 @@ class _Run:
         self._read_count = 0
         self._read_bytes = 0
         self._left = max_messages
+        #: The offset of the last record that was printed.
+        self._last_offset: int | None = None
         self._bulk = BulkReading()
         self.ends: dict[TopicPartition, int] = {}
         self.failures = 0
@@ -262,6 +312,35 @@ class _Run:
             self._sink.flush()
             self._tell_trouble(fetcher.trouble, client.timeout_ms)
 
+    def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
+        """Print records of a group's member until nothing is left to print, then commit and leave.
+
+        What is printed is committed, also if it ends by Ctrl-C.
+        """
+        try:
+            while self._left != 0 and not consumer.is_at(self.ends):
+                with self._interrupts.allowed():
+                    arrived = consumer.poll(_WAIT_MS)
+                for consumed in arrived:
+                    self._take_of_group(consumer, consumed)
+                self._sink.flush()
+                self._tell_trouble(consumer.trouble, timeout_ms)
+        finally:
+            self._sink.flush()
+            consumer.close()
+
+    def _take_of_group(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
+        for run in consumed.runs:
+            if self._left == 0:
+                consumer.processed(consumed.partition, run.offsets[0])
+                return
+            self._print(consumed.partition, run)
+            if self._left == 0 and self._last_offset is not None:
+                consumer.processed(consumed.partition, self._last_offset + 1)
+                return
+        if consumed.error is not None:
+            self.fail(consumed.error, str(consumed.partition))
+
     def _tell_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
         """Say once that the brokers are waited for, and once that they are back."""
         if trouble is not None and not self._is_waiting:
@@ -298,4 +377,5 @@ class _Run:
             decoded = None if decoded is None else decoded.first(self._left)
             self._left -= run.record_count
         if run.record_count:
+            self._last_offset = run.offsets[-1]
             self._sink.write(partition, run, decoded)

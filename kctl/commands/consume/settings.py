@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.assignors.registry import ASSIGNORS
 from engine.client.fetching import FetchOptions
+from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS
+from engine.client.group_session import MemberSettings
 from kctl.arguments import UnreadableArgument
 from kctl.numbers import INT32_MAX, whole_number
 
@@ -17,6 +20,21 @@ CONSUMER_KEYS = (
     "isolation.level",
     "max.partition.fetch.bytes",
 )
+#: Those of a member of a group.
+GROUP_KEYS = (
+    "auto.commit.interval.ms",
+    "client.rack",
+    "group.instance.id",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
+#: The classes of Kafka's assignors, which the setting may name as well.
+_ASSIGNOR_CLASSES = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+}
 
 
 def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -> FetchOptions:
@@ -33,6 +51,34 @@ def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -
             settings, "max.partition.fetch.bytes", defaults.partition_max_bytes
         ),
     )
+
+
+def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings:
+    """Return how a member of a group behaves. Errors: UnreadableArgument."""
+    defaults = MemberSettings(group_id)
+    text = settings.get("partition.assignment.strategy", ",".join(defaults.assignors))
+    names = [_ASSIGNOR_CLASSES.get(word.strip(), word.strip()) for word in text.split(",")]
+    for name in names:
+        if name not in ASSIGNORS:
+            raise UnreadableArgument("an assignor", name, ", ".join(ASSIGNORS))
+    return MemberSettings(
+        group_id,
+        group_instance_id=settings.get("group.instance.id"),
+        session_timeout_ms=_number(settings, "session.timeout.ms", defaults.session_timeout_ms),
+        heartbeat_interval_ms=_number(
+            settings, "heartbeat.interval.ms", defaults.heartbeat_interval_ms
+        ),
+        max_poll_interval_ms=_number(
+            settings, "max.poll.interval.ms", defaults.max_poll_interval_ms
+        ),
+        assignors=tuple(names),
+        client_rack=settings.get("client.rack"),
+    )
+
+
+def commit_interval_ms(settings: Mapping[str, str]) -> int:
+    """Return how often a member commits. Errors: UnreadableArgument."""
+    return _number(settings, "auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS)
 
 
 def _number(settings: Mapping[str, str], key: str, default: int) -> int:

@@ -1,0 +1,87 @@
+"""What members of a group of consumers send each other through the coordinator.
+
+```
+JoinGroup  version int16, Subscription: topics, user data, owned partitions, generation, rack
+SyncGroup  version int16, Assignment: partitions by topic, user data
+```
+
+A later version may go on with fields that are not known here. Without bytes there is nothing
+assigned.
+
+Source: ConsumerProtocol of 3.9.1; ConsumerProtocolSubscription, ConsumerProtocolAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct as Format
+from typing import Final
+
+from engine.assignors.subscription import Subscription
+from engine.client.topic_admin import by_topic
+from engine.errors import WireError
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.errors import MalformedMessage
+
+_VERSION: Final = Format(">h")
+_VERSION_MAX: Final = 3
+_SUBSCRIPTION: Final = "ConsumerProtocolSubscription"
+_ASSIGNMENT: Final = "ConsumerProtocolAssignment"
+
+
+def encode_subscription(subscription: Subscription) -> bytes:
+    """Return what a member sends as it joins."""
+    message = messages.ConsumerProtocolSubscription(
+        topics=sorted(subscription.topics), rack_id=subscription.rack_id
+    )
+    encoded = message_codec(_SUBSCRIPTION, _VERSION_MAX).encode(message)
+    return _VERSION.pack(_VERSION_MAX) + bytes(encoded)
+
+
+def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscription:
+    """Return what another member sent; raises WireError."""
+    if len(data) < _VERSION.size:
+        raise WireError("the subscription of a member ends early")
+    codec = message_codec(_SUBSCRIPTION, _known_version(data))
+    message, _ = codec.decode_at(data, _VERSION.size)
+    return Subscription(tuple(message.topics), group_instance_id, message.rack_id or None)
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """Return what the leader of a group sends for one member."""
+    rows = [
+        messages.ConsumerProtocolAssignment.TopicPartition(
+            topic=topic, partitions=[key.partition for key in of_topic]
+        )
+        for topic, of_topic in by_topic(sorted(partitions)).items()
+    ]
+    message = messages.ConsumerProtocolAssignment(assigned_partitions=rows)
+    encoded = message_codec(_ASSIGNMENT, _VERSION_MAX).encode(message)
+    return _VERSION.pack(_VERSION_MAX) + bytes(encoded)
+
+
+def decode_assignment(data: bytes) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions of an assignment in order; None if it cannot be read."""
+    if not data:
+        return ()
+    if len(data) < _VERSION.size:
+        return None
+    codec = message_codec(_ASSIGNMENT, _known_version(data))
+    try:
+        message, _ = codec.decode_at(data, _VERSION.size)
+    except MalformedMessage:
+        return None
+    return tuple(
+        sorted(
+            TopicPartition(topic.topic, index)
+            for topic in message.assigned_partitions
+            for index in topic.partitions
+        )
+    )
+
+
+def _known_version(data: bytes) -> int:
+    version: int = _VERSION.unpack_from(data)[0]
+    return min(max(version, 0), _VERSION_MAX)

@@ -1,0 +1,149 @@
+"""A consumer in a group: records of the partitions that the group gives it, with commits.
+
+One `poll`:
+
+1. What the polls before gave is processed now: it is committed, if `auto_commit_interval_ms` has
+   passed since the last commit.
+2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
+   committed, and the member joins again; partitions begin at their committed offsets, those without
+   one where `start_of` says.
+3. Records that have come are returned.
+
+So records are processed at least once: a process that dies between two polls has not committed what
+the first of them gave.
+
+Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.client.group_session import GroupSession, MemberSettings, NotAMember
+from engine.client.groups import committed_offsets
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+AUTO_COMMIT_INTERVAL_MS: Final = 5_000
+
+#: Where partitions begin for which nothing is committed.
+StartOf = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int | EngineError]]
+
+
+class GroupConsumer:
+    """A member of a group that fetches what it is given."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        settings: MemberSettings,
+        topics: Sequence[str],
+        *,
+        start_of: StartOf,
+        fetch: FetchOptions | None = None,
+        auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
+    ) -> None:
+        self._client = client
+        self._group_id = settings.group_id
+        self.session = GroupSession(client, settings, topics)
+        self._start_of = start_of
+        self._fetch_options = fetch
+        self._interval_ms = auto_commit_interval_ms
+        self._fetcher = Fetcher(client, {}, fetch)
+        #: The next offset of each partition of which a poll has given records.
+        self._processed: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        self._next_commit_ms = 0
+        #: Called with the partitions that are given, and with none as they are given up.
+        self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
+
+    @property
+    def trouble(self) -> EngineError | None:
+        """Return what keeps a partition from being fetched now, None while all goes well."""
+        return self._fetcher.trouble
+
+    def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
+        """Return records that have come, after about `timeout_ms` or once the group is joined.
+
+        Errors: those of the group for which joining again does not help.
+        """
+        now_ms = self._client.clock.monotonic_ms()
+        if now_ms >= self._next_commit_ms:
+            self._commit_processed()
+        if not self.session.poll():
+            self._join_again()
+        wait_ms = min(timeout_ms, self.session.time_left_ms())
+        if not self._fetcher.partitions:
+            # There is nothing to fetch for this member now; it stays for when there is.
+            self._client.links.pause(wait_ms)
+            return []
+        consumed = self._fetcher.poll(wait_ms)
+        for records in consumed:
+            if records.error is None:
+                self._processed[records.partition] = records.next_offset
+        return consumed
+
+    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+        """Take note that of the last poll only records below an offset were processed."""
+        self._processed[partition] = next_offset
+
+    def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Return whether the member has partitions, and has given all below these ends."""
+        return bool(ends) and all(
+            self._fetcher.position(partition) >= end for partition, end in ends.items()
+        )
+
+    def close(self) -> None:
+        """Commit what is processed and leave the group. Errors: those of the requests."""
+        self._commit_processed()
+        self.session.leave()
+
+    def _commit_processed(self) -> None:
+        """Commit what has changed (1); what was given to others meanwhile is left to them."""
+        self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
+        changed = {
+            key: offset
+            for key, offset in self._processed.items()
+            if self._committed.get(key) != offset
+        }
+        if not changed or not self.session.is_joined:
+            return
+        try:
+            self.session.commit(changed)
+        except NotAMember:
+            # The group goes on without this member: the records are read again.
+            return
+        self._committed |= changed
+
+    def _join_again(self) -> None:
+        """Commit, join and begin where the group is (2)."""
+        self._commit_before_joining()
+        self.on_assigned(())
+        partitions = self.session.join()
+        self._processed.clear()
+        committed = committed_offsets(self._client, self._group_id) if partitions else {}
+        starts = {key: committed[key] for key in partitions if key in committed}
+        self._committed = dict(starts)
+        left = [key for key in partitions if key not in committed]
+        for key, start in (self._start_of(left) if left else {}).items():
+            if isinstance(start, EngineError):
+                raise start
+            starts[key] = start
+        self._fetcher = Fetcher(self._client, starts, self._fetch_options)
+        self.on_assigned(partitions)
+
+    def _commit_before_joining(self) -> None:
+        """Commit in the generation that ends: its coordinator still takes that."""
+        if self.session.generation_id >= 0 and self._processed:
+            changed = {
+                key: offset
+                for key, offset in self._processed.items()
+                if self._committed.get(key) != offset
+            }
+            try:
+                self.session.commit(changed)
+            except NotAMember:
+                return

@@ -1,0 +1,359 @@
+"""A member of a group of consumers: it joins, sends heartbeats, commits and leaves.
+
+```
+NOT_JOINED ── JoinGroup, SyncGroup ──> STABLE ── heartbeat due ──┬─> STABLE
+     ^                                                           │
+     └──── REBALANCE_IN_PROGRESS, an unknown member or generation┘
+```
+
+1. JoinGroup: a new member is given an id (MEMBER_ID_REQUIRED) and joins again with it. The response
+   comes when all members have joined, at the latest after the rebalance time-out.
+2. The leader of the group learns the subscriptions of all, and assigns the partitions of their
+   topics by the assignor that the group took.
+3. SyncGroup: the leader sends the assignments, each member gets its own.
+4. Heartbeats keep the member in the group. The response says that others join or leave: then the
+   caller commits and joins again (1).
+5. LeaveGroup lets the others have the partitions at once; a static member stays until its session
+   times out, so that it finds them as it comes back.
+
+All partitions are given up before joining again (the eager protocol). The leader joins again when a
+topic has grown, which it looks for every `metadata_max_age_ms`.
+
+| response | what the member does |
+|---|---|
+| REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION | joins again with its id |
+| UNKNOWN_MEMBER_ID | joins again as a new member |
+| FENCED_INSTANCE_ID and all others | ends with the error |
+
+Not for use by several threads; `poll` has to be called more often than the session time-out.
+
+Source: AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345.
+Differs: heartbeats are sent by `poll`, not beside it, so one time-out bounds both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.assignors.registry import ASSIGNORS
+from engine.assignors.subscription import PartitionRacks, Subscription
+from engine.client.blocking import KafkaClient
+from engine.client.consumer_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from engine.client.topic_admin import by_topic
+from engine.errors import EngineError, WireError, api_error
+from engine.kafka_errors import (
+    ILLEGAL_GENERATION,
+    MEMBER_ID_REQUIRED,
+    NONE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.wire.structs import Message
+
+CONSUMER_PROTOCOL: Final = "consumer"
+_NO_GENERATION: Final = -1
+#: How much later than the rebalance time-out a response to JoinGroup may come.
+_JOIN_SLACK_MS: Final = 5_000
+_JOIN_ATTEMPTS_MAX: Final = 100
+
+
+class MemberSettings(NamedTuple):
+    """How a member behaves; the names and defaults are those of Kafka's consumer."""
+
+    group_id: str
+    group_instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    metadata_max_age_ms: int = 300_000
+    assignors: tuple[str, ...] = tuple(ASSIGNORS)
+    client_rack: str | None = None
+
+
+class NotAMember(EngineError):
+    """Offsets were not committed: the member is not in the group any more, or not yet again."""
+
+    hint = "records that were not committed are read again by whoever has the partition now"
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(f"group {group_id} has another generation now: nothing was committed")
+        self.group_id = group_id
+
+
+class GroupSession:
+    """One member of a group, with the partitions that it has now."""
+
+    def __init__(
+        self, client: KafkaClient, settings: MemberSettings, topics: Sequence[str]
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._subscription = Subscription(
+            tuple(topics), settings.group_instance_id, settings.client_rack
+        )
+        self.member_id = ""
+        self.generation_id = _NO_GENERATION
+        #: What the member has; empty while it has not joined.
+        self.partitions: tuple[TopicPartition, ...] = ()
+        self._is_joined = False
+        self._next_heartbeat_ms = 0
+        #: As a leader: how many partitions topics had as they were assigned, and when to look.
+        self._sizes: dict[str, int] | None = None
+        self._next_look_ms = 0
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether the member has its partitions."""
+        return self._is_joined
+
+    # Joining
+
+    def join(self) -> tuple[TopicPartition, ...]:
+        """Join, or join again; returns the partitions that the member has then.
+
+        Waits for the other members. Errors: ApiError for what joining again does not help.
+        """
+        self._give_up()
+        for _ in range(_JOIN_ATTEMPTS_MAX):
+            joined = self._join_group()
+            if joined is not None and self._sync_group(joined):
+                now_ms = self._client.clock.monotonic_ms()
+                self._is_joined = True
+                self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
+                self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
+                return self.partitions
+        raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
+
+    def _give_up(self) -> None:
+        self._is_joined = False
+        self.partitions = ()
+        self._sizes = None
+
+    def _join_group(self) -> messages.JoinGroupResponse | None:
+        """Send JoinGroup (1); returns None if it is to be sent again."""
+        settings = self._settings
+        metadata = encode_subscription(self._subscription)
+        protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
+        request = messages.JoinGroupRequest(
+            group_id=settings.group_id,
+            session_timeout_ms=settings.session_timeout_ms,
+            rebalance_timeout_ms=settings.max_poll_interval_ms,
+            member_id=self.member_id,
+            group_instance_id=settings.group_instance_id,
+            protocol_type=CONSUMER_PROTOCOL,
+            protocols=[protocol(name=name, metadata=metadata) for name in settings.assignors],
+        )
+        response = self._client.ask_coordinator(
+            settings.group_id,
+            "JoinGroup",
+            request,
+            retriable_code=_code_of,
+            timeout_ms=settings.max_poll_interval_ms + _JOIN_SLACK_MS,
+        )
+        joined: messages.JoinGroupResponse = response.message
+        if joined.error_code == MEMBER_ID_REQUIRED:
+            self.member_id = joined.member_id
+            return None
+        if not self._is_accepted(joined.error_code):
+            return None
+        self.member_id = joined.member_id
+        self.generation_id = joined.generation_id
+        return joined
+
+    def _sync_group(self, joined: messages.JoinGroupResponse) -> bool:
+        """Send SyncGroup (3); returns whether the member has its partitions."""
+        assignments = []
+        if joined.leader == self.member_id and not joined.skip_assignment:
+            row = messages.SyncGroupRequest.SyncGroupRequestAssignment
+            assignments = [
+                row(member_id=member_id, assignment=encode_assignment(partitions))
+                for member_id, partitions in self._assign(joined).items()
+            ]
+        request = messages.SyncGroupRequest(
+            group_id=self._settings.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=self._settings.group_instance_id,
+            protocol_type=CONSUMER_PROTOCOL,
+            protocol_name=joined.protocol_name,
+            assignments=assignments,
+        )
+        response = self._client.ask_coordinator(
+            self._settings.group_id,
+            "SyncGroup",
+            request,
+            retriable_code=_code_of,
+            timeout_ms=self._settings.max_poll_interval_ms + _JOIN_SLACK_MS,
+        )
+        if not self._is_accepted(response.message.error_code):
+            return False
+        partitions = decode_assignment(bytes(response.message.assignment))
+        if partitions is None:
+            raise WireError("the leader of the group sent an assignment that cannot be read")
+        self.partitions = partitions
+        return True
+
+    def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
+        """Return the partitions of each member (2). Errors: those of asking for metadata."""
+        subscriptions = {
+            member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
+            for member in joined.members
+        }
+        wanted = {topic for member in subscriptions.values() for topic in member.topics}
+        view = self._client.view(wanted)
+        racks = {broker_id: broker.rack for broker_id, broker in view.brokers.items()}
+        topics = {
+            name: [
+                PartitionRacks(
+                    row.partition,
+                    frozenset(rack for b in row.replicas if (rack := racks.get(b)) is not None),
+                )
+                for row in topic.partitions
+            ]
+            for name, topic in view.topics.items()
+        }
+        self._sizes = {name: len(topics.get(name, ())) for name in wanted}
+        return ASSIGNORS[joined.protocol_name or ""](topics, subscriptions)
+
+    # Staying
+
+    def poll(self) -> bool:
+        """Send a heartbeat if it is due (4); returns whether the partitions are still the member's.
+
+        If not, the caller commits and joins again. Errors: ApiError for what that does not help.
+        """
+        now_ms = self._client.clock.monotonic_ms()
+        if not self._is_joined:
+            return False
+        if now_ms >= self._next_heartbeat_ms:
+            self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
+            if not self._heartbeat():
+                return False
+        if self._sizes is not None and now_ms >= self._next_look_ms:
+            self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
+            return not self._has_grown()
+        return True
+
+    def time_left_ms(self) -> int:
+        """Return how long `poll` has nothing to do."""
+        return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
+
+    def _heartbeat(self) -> bool:
+        request = messages.HeartbeatRequest(
+            group_id=self._settings.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=self._settings.group_instance_id,
+        )
+        response = self._client.ask_coordinator(
+            self._settings.group_id, "Heartbeat", request, retriable_code=_code_of
+        )
+        return self._is_accepted(response.message.error_code)
+
+    def _has_grown(self) -> bool:
+        sizes = self._sizes or {}
+        view = self._client.view(sizes)
+        return any(
+            len(view.topics[name].partitions) != size
+            for name, size in sizes.items()
+            if name in view.topics
+        )
+
+    # Offsets
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets, each the next that is to be read.
+
+        Errors: NotAMember where the group has gone on without this member, ApiError.
+        """
+        if not offsets:
+            return
+        of = messages.OffsetCommitRequest
+        topics = [
+            of.OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    of.OffsetCommitRequestPartition(
+                        partition_index=key.partition,
+                        committed_offset=offsets[key],
+                        committed_metadata="",
+                    )
+                    for key in partitions
+                ],
+            )
+            for topic, partitions in by_topic(offsets).items()
+        ]
+        request = of(
+            group_id=self._settings.group_id,
+            generation_id_or_member_epoch=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=self._settings.group_instance_id,
+            topics=topics,
+        )
+        response = self._client.ask_coordinator(
+            self._settings.group_id, "OffsetCommit", request, retriable_code=_commit_code
+        )
+        code = _commit_code(response.message)
+        if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
+            self._is_joined = False
+            if code == UNKNOWN_MEMBER_ID:
+                self.member_id = ""
+            raise NotAMember(self._settings.group_id)
+        if code != NONE:
+            raise api_error(code)
+
+    # Leaving
+
+    def leave(self) -> None:
+        """Leave the group (5); a static member only stops. Errors: those of the request."""
+        member_id, was_joined = self.member_id, self._is_joined
+        self._give_up()
+        if not was_joined or self._settings.group_instance_id is not None:
+            return
+        identity = messages.LeaveGroupRequest.MemberIdentity
+
+        def request(version: int) -> messages.LeaveGroupRequest:
+            group_id = self._settings.group_id
+            if version < 3:
+                return messages.LeaveGroupRequest(group_id=group_id, member_id=member_id)
+            members = [identity(member_id=member_id, reason="the consumer is done")]
+            return messages.LeaveGroupRequest(group_id=group_id, members=members)
+
+        self._client.ask_coordinator(
+            self._settings.group_id, "LeaveGroup", request, retriable_code=_code_of
+        )
+        self.member_id = ""
+
+    # Responses
+
+    def _is_accepted(self, code: int) -> bool:
+        """Return whether a request was taken, False if the member is to join again.
+
+        Raises ApiError for any other code.
+        """
+        if code == NONE:
+            return True
+        if code not in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
+            raise api_error(code)
+        if code == UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        self._is_joined = False
+        return False
+
+
+def _code_of(message: Message) -> int:
+    return int(message.error_code)
+
+
+def _commit_code(message: Message) -> int:
+    """Return the first error of a commit, NONE if there is none."""
+    codes = (int(row.error_code) for topic in message.topics for row in topic.partitions)
+    return next((code for code in codes if code != NONE), NONE)

@@ -1,0 +1,213 @@
+"""A consumer in a group, on brokers in memory: joining, committing, beginning again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import FetchOptions
+from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
+from engine.client.group_consumer import GroupConsumer
+from engine.client.group_session import GroupSession, MemberSettings, NotAMember
+from engine.client.groups import committed_offsets, describe_group
+from engine.client.offsets import EARLIEST, list_offsets
+from engine.client.topic_admin import NewPartitions, create_partitions
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import FENCED_INSTANCE_ID, INVALID_SESSION_TIMEOUT
+from engine.model import TopicPartition
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import MemoryStreams, client_of
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+SETTINGS = MemberSettings("g", session_timeout_ms=10_000, max_poll_interval_ms=20_000)
+_INTERVAL_MS = 5_000
+
+
+class Stage:
+    """Three brokers with topic t of two partitions, five records in the first."""
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(
+            is_one_process=True,
+            offsets_topic_num_partitions="1",
+            group_initial_rebalance_delay_ms="0",
+        )
+        self.cluster.create_topic("t", ((1, 2), (2, 1)))
+        self.cluster.pass_time(1_000)
+        for _ in range(5):
+            self.cluster.produce(1, 1, key=T0)
+        self.client = self.new_client()
+
+    def new_client(self) -> KafkaClient:
+        return client_of(self.cluster, MemoryStreams(self.cluster))
+
+    def consumer(
+        self, settings: MemberSettings = SETTINGS, client: KafkaClient | None = None
+    ) -> GroupConsumer:
+        """Return a consumer that begins with the first record where nothing is committed."""
+        client = client or self.new_client()
+
+        def start_of(
+            partitions: Sequence[TopicPartition],
+        ) -> Mapping[TopicPartition, int | EngineError]:
+            found = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+            return {
+                key: row if isinstance(row, EngineError) else row.offset
+                for key, row in found.items()
+            }
+
+        return GroupConsumer(
+            client,
+            settings,
+            ["t"],
+            start_of=start_of,
+            fetch=FetchOptions(max_wait_ms=100),
+            auto_commit_interval_ms=_INTERVAL_MS,
+        )
+
+    def committed(self) -> dict[TopicPartition, int]:
+        return committed_offsets(self.client, "g")
+
+
+def offsets_of(consumer: GroupConsumer, polls: int = 5) -> list[int]:
+    """Return the offsets of t-0 that some polls give."""
+    return [
+        record.offset
+        for _ in range(polls)
+        for consumed in consumer.poll(200)
+        if consumed.partition == T0
+        for record, _ in consumed.records
+    ]
+
+
+@pytest.fixture(scope="module")
+def shared_stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Iterator[Stage]:
+    yield shared_stage
+    group = describe_group(shared_stage.client, "g")
+    if group.members:
+        gone = [MemberToRemove(member.member_id) for member in group.members]
+        remove_members(shared_stage.client, "g", gone)
+    delete_groups(shared_stage.client, ["g"])
+
+
+def test_a_member_alone_has_all_partitions_and_reads_them_from_the_start(stage: Stage) -> None:
+    consumer = stage.consumer()
+    given: list[Sequence[TopicPartition]] = []
+    consumer.on_assigned = given.append
+    assert [0, 1, 2, 3, 4] == offsets_of(consumer)
+    assert [(), (T0, T1)] == given
+    assert (T0, T1) == consumer.session.partitions
+    (member,) = describe_group(stage.client, "g").members
+    assert (T0, T1) == member.partitions
+
+
+def test_partitions_begin_at_what_is_committed(stage: Stage) -> None:
+    set_offsets(stage.client, "g", {T0: 3})
+    assert [3, 4] == offsets_of(stage.consumer())
+
+
+def test_what_a_poll_gave_is_committed_by_a_later_poll(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    assert {} == stage.committed()
+    stage.cluster.pass_time(_INTERVAL_MS)
+    consumer.poll(0)
+    assert 5 == stage.committed()[T0]
+
+
+def test_what_a_process_that_died_had_not_committed_is_read_again(stage: Stage) -> None:
+    assert [0, 1, 2, 3, 4] == offsets_of(stage.consumer())
+    stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
+    assert [0, 1, 2, 3, 4] == offsets_of(stage.consumer())
+
+
+def test_closing_commits_what_was_processed_and_leaves(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.processed(T0, 2)
+    consumer.close()
+    assert 2 == stage.committed()[T0]
+    assert "Empty" == describe_group(stage.client, "g").state
+
+
+def test_a_static_member_stays_until_its_session_times_out(stage: Stage) -> None:
+    settings = SETTINGS._replace(group_instance_id="one")
+    consumer = stage.consumer(settings)
+    offsets_of(consumer)
+    consumer.close()
+    (member,) = describe_group(stage.client, "g").members
+    assert "one" == member.group_instance_id
+    assert [] == offsets_of(stage.consumer(settings))
+    stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
+    assert () == describe_group(stage.client, "g").members
+
+
+def test_a_member_that_was_removed_joins_again_as_a_new_one(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    first_id = consumer.session.member_id
+    remove_members(stage.client, "g", [MemberToRemove(first_id)])
+    stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
+    # Nothing was committed: it cannot commit as the member that it was.
+    assert [0, 1, 2, 3, 4] == offsets_of(consumer)
+    assert consumer.session.member_id not in ("", first_id)
+
+
+def test_heartbeats_keep_a_member_whose_polls_give_nothing(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    member_id = consumer.session.member_id
+    for _ in range(10):
+        stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
+        consumer.poll(0)
+    assert member_id == consumer.session.member_id
+    assert 1 == consumer.session.generation_id
+
+
+def test_a_commit_of_a_member_that_was_removed_is_refused(stage: Stage) -> None:
+    session = GroupSession(stage.new_client(), SETTINGS, ["t"])
+    session.join()
+    remove_members(stage.client, "g", [MemberToRemove(session.member_id)])
+    with pytest.raises(NotAMember, match="group g has another generation now"):
+        session.commit({T0: 1})
+    assert not session.is_joined
+    assert {} == stage.committed()
+
+
+def test_a_time_out_that_the_broker_does_not_allow_is_an_error(stage: Stage) -> None:
+    session = GroupSession(stage.new_client(), SETTINGS._replace(session_timeout_ms=1), ["t"])
+    with pytest.raises(ApiError) as caught:
+        session.join()
+    assert INVALID_SESSION_TIMEOUT == caught.value.code
+
+
+def test_an_instance_that_another_process_took_over_is_fenced(stage: Stage) -> None:
+    settings = SETTINGS._replace(group_instance_id="one")
+    first, second = (GroupSession(stage.new_client(), settings, ["t"]) for _ in range(2))
+    first.join()
+    second.join()
+    stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
+    with pytest.raises(ApiError) as caught:
+        first.poll()
+    assert FENCED_INSTANCE_ID == caught.value.code
+    stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
+
+
+def test_the_leader_joins_again_when_a_topic_has_grown() -> None:
+    stage = Stage()
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    create_partitions(stage.client, {"t": NewPartitions(3)}, validate_only=False)
+    stage.cluster.pass_time(1_000)
+    for _ in range(SETTINGS.metadata_max_age_ms // SETTINGS.heartbeat_interval_ms + 2):
+        stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
+        consumer.poll(0)
+    assert (T0, T1, TopicPartition("t", 2)) == consumer.session.partitions
