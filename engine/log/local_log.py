@@ -597,11 +597,14 @@ class LocalLog:
     def take_over(self, replaced: LocalLog) -> None:
         """Know what a log knows that this one is a copy of, and no batch tells: it takes its place.
 
-        That is where the log starts, its epochs without records, and producers all of whose records
-        are deleted. Both logs end at the same offset.
+        That is where the log starts, its epochs without records, producers all of whose records are
+        deleted, and the topic's id, which a power cut takes from a copy whose folder is not synced.
+        Both logs end at the same offset.
         """
         end, start = self.log_end_offset, replaced.log_start_offset
         assert end == replaced.log_end_offset
+        if self.topic_id is None and replaced.topic_id is not None:
+            self.assign_topic_id(replaced.topic_id)
         self.maybe_increment_log_start_offset(start, end, LogStartReason.LEADER_START)
         self.epochs.take_over(replaced.epochs)
         self.producers.take_over(replaced.producers)

@@ -20,6 +20,7 @@ from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, HEADER_WALK_BYTES, LOOKU
 from engine.log.batch_scan import LENGTH_MIN, scan_batches
 from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex, TimestampOffset
+from engine.records.batch import BatchView
 from engine.records.batch_header import (
     HEADER_UP_TO_DELTA_BYTES,
     LENGTH_OVERHEAD_BYTES,
@@ -120,16 +121,24 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
 def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> BatchPlace:
     """Return the batch from which on a truncation to `offset` removes all, from where it seems.
 
-    `place` is the first batch that ends at or after `offset` by its header. A later one that begins
-    at or before `offset` shows that the header's last offset is damaged.
+    `place` is the first batch that ends at or after `offset` by its header. If its checksum is
+    wrong, its last offset may be, too: it stays if a later batch begins at or before `offset`.
     Differs: Kafka removes what lies between the two as well.
     """
+    if not _is_damaged(file, place):
+        return place
     while (position := place.position + place.size_bytes) < end - PROLOGUE_BYTES:
         base, length, _ = read_prologue(file.read_at(position, HEADER_UP_TO_DELTA_BYTES), 0)
         if base > offset or length < LENGTH_MIN:
             break
         place = BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, base)
     return place
+
+
+def _is_damaged(file: File, place: BatchPlace) -> bool:
+    """Return whether the checksum of a batch is wrong; before magic 2 all count as whole."""
+    batch = BatchView(memoryview(file.read_at(place.position, place.size_bytes)), 0)
+    return batch.magic >= MAGIC and batch.computed_crc() != batch.crc
 
 
 class LogEnd(NamedTuple):

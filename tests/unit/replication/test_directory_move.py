@@ -216,3 +216,10 @@ def test_a_repeated_batch_is_known_after_the_move_though_its_records_are_deleted
     again = partition.append(sent_by(7, 0, 3), 1).info
     assert again.is_duplicate
     assert written.last_offset == again.last_offset
+
+
+def test_a_copy_that_lost_its_topic_id_has_it_as_it_takes_the_logs_place() -> None:
+    partition = leader_of()
+    partition.log.assign_topic_id("0qDMg_OyT2KjEleQvYIdkQ")
+    fill(partition.log, [1] * 3)
+    assert "0qDMg_OyT2KjEleQvYIdkQ" == moved(partition).topic_id
