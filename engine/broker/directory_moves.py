@@ -46,8 +46,10 @@ class DirectoryMoves:
         *,
         chunk_bytes: int,
         backoff_ms: int,
+        abort_cleaning: Callable[[TopicPartition], None],
     ) -> None:
         self._replicas = replicas
+        self._abort_cleaning = abort_cleaning
         self._logs = logs
         self._quota = quota
         self._timers = timers
@@ -98,6 +100,7 @@ class DirectoryMoves:
         # A copy that could not be opened has nothing that this log has not.
         self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
+        self._abort_cleaning(topic_partition)
         if topic_id is not None:
             future.assign_topic_id(topic_id)
         _log.info("%s begins to move to %s", topic_partition, directory)

@@ -181,6 +181,7 @@ class Storage:
             host.clock,
             chunk_bytes=config.replica_fetch_max_bytes,
             backoff_ms=config.replica_fetch_backoff_ms,
+            abort_cleaning=self.cleaner.abort,
         )
         self.fetchers = ReplicaFetcherManager(
             FetcherPorts(

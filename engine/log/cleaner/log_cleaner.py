@@ -77,6 +77,11 @@ class CleanedLogs(Protocol):
         """Return the logs of partitions."""
         ...
 
+    @property
+    def futures(self) -> Mapping[TopicPartition, LocalLog]:
+        """Return the logs that partitions are being moved to."""
+        ...
+
     def first_dirty_offset(self, log: LocalLog) -> int | None:
         """Return up to where a log was cleaned, None if it never was."""
         ...
@@ -202,6 +207,12 @@ class LogCleaner:
         """Begin nothing more, and end what is under way soon; what it wrote is removed."""
         self._is_stopped = True
         for cleaning in self._under_way.values():
+            cleaning.run.stop()
+
+    def abort(self, topic_partition: TopicPartition) -> None:
+        """Give up the cleaning of a partition, if there is one: it begins to move."""
+        cleaning = self._under_way.get(topic_partition)
+        if cleaning is not None:
             cleaning.run.stop()
 
     def close(self) -> None:
@@ -349,8 +360,11 @@ class LogCleaner:
                 yield log
 
     def _is_idle(self, log: LocalLog) -> bool:
+        # What a cleaning takes from a log that is being copied would stay in the copy: old values
+        # whose tombstones are gone. Source: ReplicaManager.alterReplicaLogDirs pauses cleanings.
         return (
             log.config.is_compacted
+            and log.topic_partition not in self._logs.futures
             and log.topic_partition not in self._under_way
             and not self._uncleanable.has(log)
         )

@@ -15,6 +15,7 @@ from engine.kafka_errors import (
     REPLICA_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.broker.test_throttled_replication import alter
@@ -255,3 +256,13 @@ def test_a_move_waits_while_a_batch_is_read_damaged(at: int) -> None:
     cluster.pass_time(3000)
     assert target == home(cluster)
     assert cluster.content(1) == cluster.content(2)
+
+
+def test_a_cleaning_is_given_up_as_a_move_begins() -> None:
+    cluster = cluster_of()
+    storage = cluster.brokers[1].storage
+    assert storage.cleaner.abort == storage.moves._abort_cleaning
+    aborted: list[TopicPartition] = []
+    storage.moves._abort_cleaning = aborted.append
+    assert 0 == moved(cluster, other(cluster))
+    assert [T0] == aborted

@@ -675,3 +675,32 @@ def test_a_cleaner_that_stops_amid_a_look_begins_nothing(monkeypatch: pytest.Mon
     stage.cleaner.stop()
     steps.take()
     assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.last_cleanings)
+
+
+def test_a_log_that_is_moved_is_not_cleaned_until_it_is_there() -> None:
+    stage = Stage(dirs=(A, B))
+    log = stage.log(T0, b"1", b"2")
+    stage.logs.get_or_create(T0, is_future=True, directory=B)
+    stage.clean()
+    assert [b"1", b"2"] == values(log)
+    stage.logs.delete([T0], only_future=True)
+    stage.clean()
+    assert [b"2"] == values(log)
+
+
+def test_a_cleaning_under_way_is_given_up_as_its_log_begins_to_move() -> None:
+    stage = Stage(dirs=(A, B))
+    late = LateTasks(stage)
+    log = stage.log(T0, b"1", b"2")
+    stage.cleaner.look()
+    assert [T0] == stage.cleaner.under_way
+    stage.logs.get_or_create(T0, is_future=True, directory=B)
+    stage.cleaner.abort(T0)
+    late.run()
+    stage.run_due()
+    assert [b"1", b"2"] == values(log)
+    assert [] == stage.cleaner.under_way
+
+
+def test_what_is_not_cleaned_has_nothing_to_give_up() -> None:
+    Stage().cleaner.abort(T0)
