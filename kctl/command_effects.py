@@ -56,6 +56,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "consume": Effect(CHANGES, only_with="group"),
     "replay": _CHANGE,
     "offsets get": _READ,
+    "offsets committed": _LOCAL,
     "groups list": _READ,
     "groups members": _READ,
     "groups lag": _READ,

@@ -1,4 +1,4 @@
-"""`kctl offsets`: where partitions start and end, and where a time is in them."""
+"""`kctl offsets`: where partitions start and end, where a time is in them, what was committed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kctl.options.cluster import (
     on_cluster,
 )
 
-app = noun("Offsets of partitions: start, end, by time.")
+app = noun("Offsets of partitions: start, end, by time; committed ones of copied logs.")
 
 
 @app.callback()
 def offsets() -> None:
-    """Offsets of partitions: start, end, by time."""
+    """Offsets of partitions: start, end, by time; and what groups committed, of copied logs."""
 
 
 @app.command(
@@ -56,3 +56,40 @@ def get(
 
     request = OffsetsRequest(words or [], match, at, read_committed, output)
     return get_offsets(cluster, request)
+
+
+@app.command(
+    "committed",
+    epilog="Examples: kctl offsets committed copies/ · kctl offsets committed copies/ "
+    "--group billing --history -o csv",
+)
+def committed(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR", help="A log directory, or folders of __consumer_offsets copied from one."
+        ),
+    ],
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated."),
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
+    ] = None,
+    history: Annotated[
+        bool,
+        typer.Option("--history", help="Every commit in its order, deletions without an offset."),
+    ] = False,
+    output: Output = "table",
+) -> int:
+    """Show who committed what and when, from copied files, without a broker.
+
+    The last commit of each group and partition; deleted and expired ones are left out.
+    """
+    from engine.host.real import RealFiles
+    from kctl.commands.offsets.committed import CommittedRequest, show_committed
+
+    request = CommittedRequest(path, tuple(group or ()), tuple(topic or ()), history, output)
+    return show_committed(request, RealFiles())

@@ -1,0 +1,157 @@
+"""What `kctl offsets committed` does: reads copied `__consumer_offsets` directories.
+
+```
+__consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of each group and partition ─> rows
+                                                    └─ all of them, with --history ──────────> rows
+```
+
+Commits of transactions that were aborted do not count; those of one that is open at the end do, and
+are named as such nowhere: the log of offsets does not tell. Nothing is asked of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from struct import Struct as Format
+from typing import Any, NamedTuple
+
+from engine.errors import CorruptRecord, EngineError, WireError
+from engine.host.ports import Files
+from engine.inspection.replay import ReplayBounds, SourceRecord, partitions_of, source_records
+from engine.log.directory.log_dir import find_log_dir
+from engine.model import TopicPartition
+from engine.wire.coordinator_records import CoordinatorRecord, decode_coordinator_record
+from kctl.asking import report_error, say
+from kctl.command_results import end_with
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+from kctl.time_text import time_text
+
+TOPIC = "__consumer_offsets"
+COLUMNS = (
+    Column("group", "GROUP", is_name=True),
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("committed_offset", "COMMITTED", right=True, kind="integer?"),
+    Column("commit_timestamp_ms", "COMMIT-MS", wide=True, kind="integer?"),
+    Column("committed_at", "AT", kind="string?"),
+    Column("metadata", "METADATA", wide=True, kind="string?"),
+    Column("log_partition", "LOG-PARTITION", right=True, wide=True),
+    Column("log_offset", "LOG-OFFSET", right=True, wide=True),
+)
+_TYPE = Format(">h")
+_OFFSET_TYPES = (0, 1)
+_LATER_RELEASE = "4.3.0"
+
+
+class CommittedRequest(NamedTuple):
+    """The options of `kctl offsets committed`."""
+
+    path: str
+    groups: tuple[str, ...]
+    topics: tuple[str, ...]
+    history: bool
+    output: str
+
+
+class Commit(NamedTuple):
+    """One record of a committed offset; the value is None where it was deleted or has expired."""
+
+    group_id: str
+    partition: TopicPartition
+    value: Any
+    source: SourceRecord
+
+
+def show_committed(request: CommittedRequest, files: Files) -> int:
+    """Print who committed what and when; returns the exit code."""
+    check_format(request.output)
+    partitions = partitions_of(find_log_dir(files, request.path), TOPIC)
+    reading = CommitReading(request)
+    try:
+        for record in source_records(files, partitions, ReplayBounds()):
+            reading.take(record)
+    except CorruptRecord as error:
+        # What was read before it counts.
+        report_error(error)
+        reading.failures += 1
+    if reading.failures:
+        say("some records could not be read: later commits may be missing")
+    return end_with(COLUMNS, reading.rows(), request.output, failures=reading.failures)
+
+
+class CommitReading:
+    """The commits that were read so far, as far as they are wanted."""
+
+    def __init__(self, request: CommittedRequest) -> None:
+        self._request = request
+        self._history: list[Commit] = []
+        self._last: dict[tuple[str, TopicPartition], Commit] = {}
+        self.failures = 0
+
+    def take(self, record: SourceRecord) -> None:
+        """Take the next record of the topic; others than committed offsets are passed over."""
+        try:
+            commit = commit_of(record)
+        except EngineError as error:
+            report_error(error, f"{TOPIC}-{record.partition} at {record.offset}")
+            self.failures += 1
+            return
+        if commit is None or not self._is_wanted(commit):
+            return
+        if self._request.history:
+            self._history.append(commit)
+        elif commit.value is None:
+            self._last.pop((commit.group_id, commit.partition), None)
+        else:
+            self._last[commit.group_id, commit.partition] = commit
+
+    def _is_wanted(self, commit: Commit) -> bool:
+        request = self._request
+        return (not request.groups or commit.group_id in request.groups) and (
+            not request.topics or commit.partition.topic in request.topics
+        )
+
+    def rows(self) -> Iterator[OutputRow]:
+        """Return a row for each commit: the last ones by group, or all in their order."""
+        commits: Iterable[Commit] = self._history
+        if not self._request.history:
+            commits = [commit for _, commit in sorted(self._last.items(), key=itemgetter(0))]
+        return map(_row, commits)
+
+
+def commit_of(record: SourceRecord) -> Commit | None:
+    """Return the commit in a record, None for a record of another kind; raises WireError."""
+    if record.key is None or len(record.key) < _TYPE.size:
+        raise WireError("a record without the type of its key")
+    (type_id,) = _TYPE.unpack_from(record.key)
+    if type_id not in _OFFSET_TYPES:
+        return None
+    found = _decoded(record.key, record.value)
+    key: Any = found.key
+    return Commit(key.group, TopicPartition(key.topic, key.partition), found.value, record)
+
+
+def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
+    """Decode a record by the first release that knows its version."""
+    try:
+        return decode_coordinator_record("offsets", key, value)
+    except WireError:
+        return decode_coordinator_record("offsets", key, value, _LATER_RELEASE)
+
+
+def _row(commit: Commit) -> OutputRow:
+    value = commit.value
+    commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp
+    return {
+        "group": commit.group_id,
+        "topic": commit.partition.topic,
+        "partition": commit.partition.partition,
+        "committed_offset": None if value is None else value.offset,
+        "commit_timestamp_ms": commit_ms,
+        "committed_at": time_text(commit_ms),
+        "metadata": None if value is None else value.metadata,
+        "log_partition": commit.source.partition,
+        "log_offset": commit.source.offset,
+    }
