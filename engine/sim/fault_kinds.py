@@ -37,6 +37,7 @@ class FaultKind(Enum):
     LATE_WORK = "late-work"
     CLOCK_JUMP = "clock-jump"
     STORE_RESTART = "store-restart"
+    STORE_SET_BACK = "store-set-back"
     DEPOSE = "depose"
     # An operator at work.
     ELECT_PREFERRED = "elect-preferred"
@@ -77,7 +78,7 @@ WORK = (
 #: An operator's work that is drawn by itself, beside the other kinds of a seed.
 SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE)
 #: Harm that is drawn by itself, beside the other kinds of a seed.
-SEPARATE_HARM = (FaultKind.BIT_ROT,)
+SEPARATE_HARM = (FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK)
 #: What goes wrong by itself.
 HARM = tuple(kind for kind in FaultKind if kind not in WORK + SEPARATE_WORK + SEPARATE_HARM)
 
@@ -114,6 +115,7 @@ DURATIONS = {
     FaultKind.LATE_WORK: (1_000, 8_000),
     FaultKind.CLOCK_JUMP: (0, 3_600_000),
     FaultKind.STORE_RESTART: (100, 4_000),
+    FaultKind.STORE_SET_BACK: (500, 8_000),
     FaultKind.DEPOSE: (0, 1),
     FaultKind.ELECT_PREFERRED: (0, 1),
     FaultKind.ELECT_UNCLEAN: (0, 1),

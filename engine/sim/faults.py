@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine.errors import EngineError
 from engine.host.memory_network import LookupFault
+from engine.model import TopicPartition
 from engine.sim.fault_kinds import SEPARATE_WORK, WORK, Direction, FaultKind
 from engine.sim.invariants import Invariants
 from engine.sim.links import Wires, orders_to
@@ -15,6 +16,7 @@ from engine.sim.loop import VirtualLoop
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault
+from engine.sim.set_back import AGE_MS_MAX, is_log_of, lost_partitions, read_topics, strays
 from engine.sim.store import StoreServer
 from engine.sim.trace import Trace
 from engine.znode.paths import CONTROLLER
@@ -29,6 +31,8 @@ _LATE_MS = 1_200
 _CARE_MS = 3_000
 #: How long a look-up takes while name servers do not answer; the last is their default time-out.
 _LOOKUP_MS = (0, 200, 1_500, 5_000)
+#: How far the store is set back.
+_AGES_MS = (500, 2_000, 5_000, AGE_MS_MAX)
 #: For how long a clock is wrong at most that is put right.
 _CLOCK_WRONG_MS = 10_000
 #: How many changes a disk makes at most before it stops in their midst.
@@ -42,6 +46,10 @@ class OrderTaker(Protocol):
 
     def perform(self, fault: Fault) -> None:
         """Give one order."""
+        ...
+
+    def grow_again(self, name: str, count: int) -> None:
+        """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
         ...
 
     def unthrottle(self, *, is_repeated: bool) -> None:
@@ -129,6 +137,8 @@ class Injector:
                 | FaultKind.LOSE_WATCH
                 | FaultKind.EXPIRE
                 | FaultKind.STORE_RESTART
+                | FaultKind.STORE_SET_BACK
+                | FaultKind.DEPOSE
             ):
                 self._disturb_store(fault, node)
             case (
@@ -143,8 +153,6 @@ class Injector:
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
                 self._jump(fault, node)
-            case FaultKind.DEPOSE:
-                self._depose(fault)
             case FaultKind.DEAF:
                 self._deafen(fault, node)
             case _:
@@ -342,6 +350,10 @@ class Injector:
             if self._server.machine.is_running:
                 self._server.stop()
                 self._until(fault, self._server.start)
+        elif fault.kind is FaultKind.STORE_SET_BACK:
+            self._set_store_back(fault)
+        elif fault.kind is FaultKind.DEPOSE:
+            self._depose(fault)
         elif client is None:
             return
         elif fault.kind is FaultKind.EXPIRE:
@@ -352,6 +364,44 @@ class Injector:
                 self._server.delete_controller()
         else:
             machine.enter(machine.life, client.reset)
+
+    def _set_store_back(self, fault: Fault) -> None:
+        """Put older data back into the store while all brokers are down, as an operator does."""
+        found = self._server.snapshot(_AGES_MS[fault.other % len(_AGES_MS)])
+        if found is None or not self._server.machine.is_running:
+            self._trace.add("", "spared: the store is away")
+            return
+        stored, now = found
+        topics, topics_now = read_topics(dict(stored.nodes)), read_topics(dict(now.nodes))
+        for key in topics_now.partitions():
+            if not topics.is_equal(key, topics_now):
+                self._trace.add("", f"{key} is set back to {topics.states.get(key)}")
+        self._invariants.set_back(stored, now)
+        self._server.set_back(stored)
+        processes = list({id(node.process): node.process for node in self._nodes.values()}.values())
+        for process in processes:
+            process.hold()
+            process.kill()
+        self._remove_logs(strays(topics, topics_now))
+
+        def go_on() -> None:
+            self._server.start()
+            for process in processes:
+                process.allow()
+            for name, count in lost_partitions(topics, topics_now).items():
+                self._operator.grow_again(name, count)
+
+        self._until(fault, go_on)
+
+    def _remove_logs(self, partitions: list[TopicPartition]) -> None:
+        """Remove the logs of partitions from all disks, those that are on their way too."""
+        for node in self._nodes.values():
+            files = node.disk.files
+            with files.works_meanwhile():
+                for path in node.log_dirs:
+                    for name in files.list_dir(path) if files.exists(path) else ():
+                        if any(is_log_of(name, key) for key in partitions):
+                            node.disk.remove_folder(f"{path}/{name}")
 
     def _depose(self, fault: Fault) -> None:
         """Delete `/controller` as an operator does; the old controller may be slow to see it."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.records.batch import BatchView
@@ -61,6 +61,9 @@ class LossyReplica(NamedTuple):
     end_before: int
     #: Where its log ended as it was seen again, None before.
     kept_end: int | None = None
+    #: Up to where it has what is committed, where the store was set back to a set with it; None
+    #: where the power was cut.
+    whole_end: int | None = None
 
 
 class History:
@@ -188,7 +191,20 @@ class History:
         """Take note that a replica's disk lost writes; its log ended at `end_before`."""
         before = self.lossy.get(broker_id)
         end_before = max(end_before, 0 if before is None else before.end_before)
-        self.lossy[broker_id] = LossyReplica(controller_epoch, end_before)
+        whole_end = None if before is None else before.whole_end
+        self.lossy[broker_id] = LossyReplica(controller_epoch, end_before, whole_end=whole_end)
+        self.judge_lossy()
+
+    def set_back(self, lacking: Mapping[int, int]) -> None:
+        """Take note of the members of a set that is put back, and from where on they lack records.
+
+        They are as members that lost writes unseen. Brokers may be all away, so whoever comes first
+        may lead.
+        """
+        for broker_id, first in lacking.items():
+            before = self.lossy.get(broker_id)
+            end_before = max(self.committed_end, 0 if before is None else before.end_before)
+            self.lossy[broker_id] = LossyReplica(-1, end_before, whole_end=first)
         self.judge_lossy()
 
     def judge_lossy(self) -> None:
@@ -198,7 +214,9 @@ class History:
         """
         isr = () if self.state is None else self.state.isr
         if isr and all(broker_id in self.lossy for broker_id in isr):
-            reason = f"all of ISR {list(isr)} lost unsynced writes"
+            is_set_back = any(self.lossy[broker_id].whole_end is not None for broker_id in isr)
+            what = "lack records, the store was set back" if is_set_back else "lost unsynced writes"
+            reason = f"all of ISR {list(isr)} {what}"
             self.awaited = self.awaited or Awaited(reason)
 
     def judge_unseen(self, controller_epoch: int) -> None:
@@ -211,6 +229,8 @@ class History:
         lossy = self.lossy.get(leader)
         if lossy is not None and lossy.controller_epoch != controller_epoch:
             reason = f"the leader {leader} lost writes unseen by its controller"
+            if lossy.whole_end is not None:
+                reason = f"the leader {leader} lacks records, the store was set back"
             is_unclean = self.awaited is not None and self.awaited.is_unclean
             self.awaited = Awaited(reason, is_rewriting=True, is_unclean=is_unclean)
 

@@ -29,7 +29,6 @@ that one lacks is lost then, and everything else is asked for as before.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -45,15 +44,24 @@ from engine.sim.clocks import ClockSpread
 from engine.sim.committed_keys import CommittedKeys
 from engine.sim.deletions import DeletionRules, Moment
 from engine.sim.epochs import EpochRules
-from engine.sim.histories import History
+from engine.sim.histories import History, Loss
 from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import id_of
 from engine.sim.rot import RotRules
 from engine.sim.sessions import SessionRules
+from engine.sim.set_back import StoredTopics, read_topics
+from engine.sim.stored_paths import (
+    BROKER_PATH,
+    CONFIG_PATH,
+    DOOM_PATH,
+    STATE_PATH,
+    TOPIC_PATH,
+)
 from engine.sim.topics import Topics
 from engine.sim.watermarks import WatermarkRules
+from engine.znode.journal import Stored
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
 from engine.znode.values import (
@@ -64,12 +72,7 @@ from engine.znode.values import (
     decode_topic,
 )
 
-_STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
-_TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
-_BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
-_DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
 MIN_ISR = "min.insync.replicas"
-_CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
 
 
 class Violation(NamedTuple):
@@ -451,18 +454,63 @@ class Invariants:
             self._versions[path] = node.czxid, node.version
             self._written(path, node, writer)
 
+    def set_back(self, stored: Stored, now: Stored) -> None:
+        """Take what is put back in place of what is stored now, while brokers still run.
+
+        A partition of which all is the same is held to what it was held to.
+        """
+        nodes = dict(stored.nodes)
+        topics, topics_now = read_topics(nodes), read_topics(dict(now.nodes))
+        self._sessions.set_back(nodes, stored.sessions)
+        self._versions = {path: (node.czxid, node.version) for path, node in nodes.items()}
+        self.controller_epoch = topics.controller_epoch
+        self._epochs.set_back(topics.controller_epoch)
+        self.configs = topics.configs
+        for name, config in topics.configs.items():
+            self._configured(name, config)
+        changed = self.topics.set_back(topics)
+        with self.undisturbed():
+            for key in sorted({*topics.partitions(), *topics_now.partitions()}):
+                self._set_back_partition(key, topics, topics_now)
+        self.losses.set_back(topics.controller_epoch, topics.broker_ids)
+        for name in changed:
+            self.topics.on_change(name)
+
+    def _set_back_partition(
+        self, key: TopicPartition, topics: StoredTopics, topics_now: StoredTopics
+    ) -> None:
+        before, state = self.histories.get(key), topics.states.get(key)
+        if before is None or not topics.is_same(key, topics_now):
+            # Another topic, one that was deleted meanwhile, or one that is not there any more.
+            self.histories.pop(key, None)
+            history = self.history(key)
+            history.state, history.is_doomed = state, key.topic in topics.doomed
+            if before is not None:
+                loss = Loss(0, before.known_end, "the store was set back", self.now_ms)
+                history.losses += [*before.losses, loss]
+                self.losses.on_loss(key, loss)
+            return
+        before.state = state
+        if state is not None and not topics.is_equal(key, topics_now):
+            before.decided_ends.setdefault(state.leader_epoch, before.committed_end)
+            self.losses.state_set_back(key, self.now_ms)
+
+    def _configured(self, name: str, config: Mapping[str, str]) -> None:
+        self._min_isrs[name].add(int(config.get(MIN_ISR, self.rules.min_isr)))
+        self.deletions.configured(name, config)
+
     def _removed(self, path: str) -> None:
-        if match := _STATE_PATH.fullmatch(path):
+        if match := STATE_PATH.fullmatch(path):
             history = self.histories.get(TopicPartition(match[1], int(match[2])))
             if history is not None:
                 history.state = None
-        elif match := _TOPIC_PATH.fullmatch(path):
+        elif match := TOPIC_PATH.fullmatch(path):
             self.topics.remove(match[1])
             self._min_isrs.pop(match[1], None)
             self.configs.pop(match[1], None)
-        elif match := _DOOM_PATH.fullmatch(path):
+        elif match := DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
-        elif match := _BROKER_PATH.fullmatch(path):
+        elif match := BROKER_PATH.fullmatch(path):
             self.losses.broker_left(int(match[1]))
 
     def _written(self, path: str, node: Node, writer: str) -> None:
@@ -473,20 +521,19 @@ class Invariants:
             self.controller_epoch = epoch
             self._epochs.controller_began(writer, epoch)
             self.losses.controller_changed(epoch)
-        elif match := _BROKER_PATH.fullmatch(path):
+        elif match := BROKER_PATH.fullmatch(path):
             self.losses.broker_came(int(match[1]))
-        elif match := _STATE_PATH.fullmatch(path):
+        elif match := STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
             self._state_written(partition, decode_partition_state(node.data, path), writer)
-        elif (match := _TOPIC_PATH.fullmatch(path)) and node.data is not None:
+        elif (match := TOPIC_PATH.fullmatch(path)) and node.data is not None:
             self.topics.write(match[1], decode_topic(node.data, path))
-        elif match := _DOOM_PATH.fullmatch(path):
+        elif match := DOOM_PATH.fullmatch(path):
             self.topics.doom(match[1])
-        elif match := _CONFIG_PATH.fullmatch(path):
+        elif match := CONFIG_PATH.fullmatch(path):
             config = decode_config(node.data, path)
-            self._min_isrs[match[1]].add(int(config.get(MIN_ISR, self.rules.min_isr)))
             self.configs[match[1]] = config
-            self.deletions.configured(match[1], config)
+            self._configured(match[1], config)
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)

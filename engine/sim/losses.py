@@ -15,7 +15,7 @@ is committed as before, and so is all that is written from then on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
@@ -172,7 +172,8 @@ class LossRules:
         if lossy is None:
             return
         if lossy.kept_end is None:
-            lossy = history.lossy[broker_id] = lossy._replace(kept_end=end)
+            kept_end = end if lossy.whole_end is None else min(end, lossy.whole_end)
+            lossy = history.lossy[broker_id] = lossy._replace(kept_end=kept_end)
             synced_end = self._synced_ends.pop((broker_id, key), 0)
             if end < synced_end:
                 text = f"{key}: {broker_id} ends at {end} after a power cut, synced {synced_end}"
@@ -181,7 +182,43 @@ class LossRules:
             if history.keys is not None and end < lossy.end_before:
                 history.keys.lost_writes(now_ms, end)
         if end >= max(lossy.end_before, history.committed_end):
-            del history.lossy[broker_id]
+            is_set_back = lossy.whole_end is not None
+            if not is_set_back or self._first_missing(history, partition, now_ms) is None:
+                del history.lossy[broker_id]
+
+    def _first_missing(self, history: History, partition: Partition, now_ms: int) -> int | None:
+        """Return from where on a replica lacks what is committed, None if it has all."""
+        batches, end = content_batches(partition), partition.log.log_end_offset
+        return history.first_missing(batches, end, history.committed_end, now_ms)
+
+    def state_set_back(self, key: TopicPartition, now_ms: int) -> None:
+        """Take note of a state that is put back, and of the members that lack records.
+
+        Of a broker that is down nothing is known: it is taken for one that has nothing.
+        """
+        history, lacking = self._histories[key], {}
+        for broker_id in () if history.state is None else history.state.isr:
+            broker = self._nodes[broker_id].broker
+            replicas = {} if broker is None else broker.storage.replica_manager.partitions
+            replica, first = replicas.get(key), 0
+            if replica is not None and self._topics.is_of(key, replica.log.topic_id):
+                missing = self._first_missing(history, replica, now_ms)
+                if missing is None:
+                    continue
+                first = missing
+            lacking[broker_id] = first
+        history.set_back(lacking)
+
+    def set_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
+        """Take note that controllers begin again with an earlier epoch, and have seen nothing.
+
+        `broker_ids` are registered in what is put back.
+        """
+        for history in self._histories.values():
+            for broker_id, lossy in history.lossy.items():
+                history.lossy[broker_id] = lossy._replace(controller_epoch=_NO_CONTROLLER)
+        self._registered = set(broker_ids)
+        self.controller_changed(controller_epoch)
 
     def _check_recovery(self, broker_id: int, key: TopicPartition, end: int) -> None:
         """Check that a log that was recovered over a damaged batch ends before it."""

@@ -11,6 +11,7 @@ alone, so that faults can be left out before it. An order that fails is not give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import TypeAlias
 
@@ -224,9 +225,22 @@ class Operator:
         name = draw.choice(names)
         count = len(self._topics.by_name[name].partitions) + 1
         if count <= _PARTITIONS_MAX:
-            request = messages.CreatePartitionsRequest
-            row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
-            self._ask("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS))
+            self._ask_to_grow(name, count)
+
+    def _ask_to_grow(
+        self, name: str, count: int, done: Callable[[Message], None] | None = None
+    ) -> None:
+        request = messages.CreatePartitionsRequest
+        row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
+        self._ask("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS), done)
+
+    def grow_again(self, name: str, count: int) -> None:
+        """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
+        topic = self._topics.by_name.get(name)
+        if topic is None or self._topics.is_doomed(name) or len(topic.partitions) >= count:
+            return
+        again = partial(self.grow_again, name, count)
+        self._ask_to_grow(name, count, lambda _: self._links.after(_AGAIN_MS, again))
 
     def _configure_one(self, draw: Random) -> None:
         names = sorted(name for name in self._topics.by_name if not self._topics.is_doomed(name))

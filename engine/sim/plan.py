@@ -64,6 +64,9 @@ _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
 _DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
 #: How many seeds have bits that rot, of those whose topics are not compacted.
 _BIT_ROT_SHARE = 0.12
+#: How many seeds have a store that is set back, of those without compaction and bits that rot, and
+#: how often; brokers are away for a while each time.
+_SET_BACK_SHARE, _SET_BACKS_MAX = 0.06, 3
 #: How many seeds have brokers that come back before a controller has seen that they lost writes,
 #: and how many allow unclean elections: both lose records, and find little else.
 _UNSEEN_LOSSES_SHARE, _UNCLEAN_SHARE = 0.2, 0.05
@@ -197,16 +200,35 @@ def _with_separate_kinds(
     *,
     is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults with moves between directories, throttles, bit rot, if it has such."""
+    """Return the faults with moves between directories, throttles, bit rot, a store set back."""
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
     has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)
     chosen = [FaultKind.MOVE_DIRECTORY] * has_moves + [FaultKind.THROTTLE] * has_throttles
     more = _faults(draw, duration_ms, chosen) if chosen else ()
     draw = Random(f"{seed}/bit rot")
-    if not is_compacted and draw.random() < _BIT_ROT_SHARE:
+    has_rot = not is_compacted and draw.random() < _BIT_ROT_SHARE
+    if has_rot:
         more += _faults(draw, duration_ms, [FaultKind.BIT_ROT])
+    draw = Random(f"{seed}/set back")
+    if not is_compacted and not has_rot and draw.random() < _SET_BACK_SHARE:
+        more += _set_backs(draw, duration_ms)
     return tuple(sorted((*faults, *more), key=lambda it: it.at_ms)) if more else faults
+
+
+def _set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
+    """Return when the store is set back: a few times in a run, for brokers are away meanwhile."""
+    low, high = DURATIONS[FaultKind.STORE_SET_BACK]
+    return tuple(
+        Fault(
+            _FIRST_MS + draw.randrange(duration_ms - _FIRST_MS),
+            FaultKind.STORE_SET_BACK,
+            "controller",
+            low + int((high - low) * draw.random() ** 2),
+            draw.randrange(1 << 16),
+        )
+        for _ in range(draw.randint(1, _SET_BACKS_MAX))
+    )
 
 
 def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:

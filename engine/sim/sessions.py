@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from engine.znode.tree import Node
 
@@ -33,3 +33,13 @@ class SessionRules:
             left = sorted(path for path, owner in self._owners.items() if owner in ended)
             if left:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
+
+    def set_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
+        """Take the nodes and sessions that are put back in place of all others."""
+        self._live = set(sessions)
+        self._owners = {
+            path: node.ephemeral_owner for path, node in nodes.items() if node.ephemeral_owner
+        }
+        orphans = sorted(path for path, owner in self._owners.items() if owner not in self._live)
+        if orphans:
+            self._broke("Z2", f"{orphans} are put back without their sessions")

@@ -31,6 +31,7 @@ from engine.sim.clients import (
     passing_kind,
 )
 from engine.sim.consumers import SimulatedConsumer
+from engine.sim.fault_kinds import FaultKind
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Violation
 from engine.sim.ledger import Ledger
@@ -343,6 +344,8 @@ class Simulation:
             self._client_timers.call_soon(producer.start)
         for consumer in self.consumers:
             self._client_timers.call_soon(consumer.start)
+        if any(fault.kind is FaultKind.STORE_SET_BACK for fault in self.plan.faults):
+            self.server.keep_snapshots()
         for fault in self.plan.faults:
             self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
         return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()

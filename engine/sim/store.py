@@ -26,6 +26,7 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
+from engine.sim.set_back import Snapshots, put_back
 from engine.znode.errors import SessionExpired, ZnodeConnectionLost
 from engine.znode.journal import Stored
 from engine.znode.kept_watches import KeptWatches
@@ -77,6 +78,8 @@ class WatchedJournal:
 
     def __init__(self, observer: StoreObserver) -> None:
         self.writer = ""
+        #: Told of all that each transaction leaves, where somebody keeps it.
+        self.on_commit: Callable[[Stored], None] | None = None
         self._journal = MemoryJournal()
         self._observer = observer
 
@@ -89,11 +92,17 @@ class WatchedJournal:
     ) -> None:
         """Take one transaction."""
         self._journal.commit(zxid, nodes, sessions)
+        if self.on_commit is not None:
+            self.on_commit(self._journal.load())
         self._observer.committed(zxid, nodes, sessions, self.writer)
 
     def keep_secret(self, secret: bytes) -> None:
         """Keep the secret of session passwords, which nobody is shown."""
         self._journal.keep_secret(secret)
+
+    def put_back(self, stored: Stored) -> None:
+        """Hold this in place of everything, for the next store on it."""
+        self._journal = MemoryJournal(stored)
 
     def close(self) -> None:
         """Keep everything."""
@@ -119,6 +128,7 @@ class StoreServer:
         #: What tells the client of each connection that the server has closed it.
         self._closers: dict[_Connection, Callable[[], None]] = {}
         self._operator_session = 0
+        self._snapshots = Snapshots()
         #: Sessions before whose next watch of `/controller` somebody deletes the node.
         self._deleted_before_watch_of: set[int] = set()
         self.start()
@@ -134,6 +144,31 @@ class StoreServer:
         self.machine.kill()
         for connection in list(self._closers):
             self._close(connection)
+
+    def keep_snapshots(self) -> None:
+        """Keep what there was for a while, so that it can be put back."""
+        self._snapshots.keep(self.machine.clock.monotonic_ms(), self._journal.load())
+        self._journal.on_commit = lambda stored: self._snapshots.keep(
+            self.machine.clock.monotonic_ms(), stored
+        )
+
+    def snapshot(self, age_ms: int) -> tuple[Stored, Stored] | None:
+        """Return what would be put back if the data were set back so far, and what there is now.
+
+        None where no snapshots are kept.
+        """
+        now = self._journal.load()
+        snapshot = self._snapshots.as_of(self.machine.clock.monotonic_ms() - age_ms)
+        return None if snapshot is None else (put_back(snapshot, now), now)
+
+    def set_back(self, stored: Stored) -> None:
+        """End at once, and hold this from the next start on; every connection breaks."""
+        self.stop()
+        self._attached.clear()
+        self._closers.clear()
+        self._journal.put_back(stored)
+        self._snapshots = Snapshots()
+        self._snapshots.keep(self.machine.clock.monotonic_ms(), stored)
 
     @property
     def life(self) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 from engine.model import TopicPartition
 from engine.sim.histories import History
+from engine.sim.set_back import StoredTopics
 from engine.znode.values import PartitionAssignment, TopicAssignment
 
 Broke = Callable[[str, str], None]
@@ -27,6 +28,11 @@ class _Move:
         self.original, self.target = _original(row), _target(row)
         #: Whether all target replicas have been in sync at once.
         self.has_caught_up = False
+
+    def is_like(self, row: PartitionAssignment) -> bool:
+        """Return whether a row moves between the same replicas, which have caught up."""
+        is_same = self.original == _original(row) and self.target == _target(row)
+        return is_same and self.has_caught_up
 
     def look_at(self, isr: Iterable[int]) -> None:
         """Take note of an in-sync set."""
@@ -135,6 +141,33 @@ class Topics:
             self._leaving.pop(key, None)
         del self.by_name[name]
         self.on_change(name)
+
+    def set_back(self, stored: StoredTopics) -> list[str]:
+        """Take what is put back in place of all that there was; returns the topics that differ."""
+        names = sorted({*self.by_name, *stored.topics})
+        changed = [name for name in names if not self._is_same(name, stored)]
+        moves = self._moves
+        self.by_name, self.rows = dict(stored.topics), {}
+        self._doomed = {name: stored.topic_id(name) for name in sorted(stored.doomed)}
+        self._moves, self._leaving = {}, {}
+        for name, topic in self.by_name.items():
+            for index, row in topic.partitions.items():
+                key = TopicPartition(name, index)
+                self.rows[key] = row
+                if _is_moving(row):
+                    self._moves[key] = _Move(row)
+                    state, before = stored.states.get(key), moves.get(key)
+                    self._moves[key].has_caught_up = before is not None and before.is_like(row)
+                    self.look_at(key, () if state is None else state.isr)
+        return changed
+
+    def _is_same(self, name: str, stored: StoredTopics) -> bool:
+        topic, other = self.by_name.get(name), stored.topics.get(name)
+        if topic is None or other is None:
+            return False
+        is_doomed = self.is_doomed(name), name in stored.doomed
+        is_same = topic.topic_id == other.topic_id and is_doomed[0] == is_doomed[1]
+        return is_same and set(topic.partitions) == set(other.partitions)
 
     def _keys(self, name: str) -> list[TopicPartition]:
         topic = self.by_name.get(name)

@@ -11,15 +11,18 @@ from collections.abc import Mapping
 from engine.znode.journal import Stored
 from engine.znode.tree import Node
 
+_NOTHING = Stored([], {}, 0)
+
 
 class MemoryJournal:
     """Keeps the results of transactions in this process."""
 
-    def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
-        self._sessions: dict[int, int] = {}
-        self._zxid = 0
-        self._secret = b""
+    def __init__(self, stored: Stored = _NOTHING) -> None:
+        """Begin with what is stored already."""
+        self._nodes: dict[str, Node] = dict(stored.nodes)
+        self._sessions: dict[int, int] = dict(stored.sessions)
+        self._zxid = stored.zxid
+        self._secret = stored.secret
 
     def load(self) -> Stored:
         """Return what the transactions left."""

@@ -1,0 +1,191 @@
+"""The store's data set back to what they were a while before: which, and what differs then.
+
+```
+commits ── each is kept as a snapshot ──> one of some seconds before is put back
+                                            ├─ ids of producers: those of now, none is given twice
+                                            ├─ a leader epoch that was lower: above that of now
+                                            └─ all else: as it was, with the sessions of that time
+```
+
+That is what an operator does who restores an ensemble from an older snapshot while all brokers are
+down. Logs have epochs that the older data do not know. A leader of a lower epoch would write
+records of epochs that were there before, and no follower takes what its leader has of later
+epochs: so the operator raises those epochs, as `kctl cluster repair` takes them from the logs.
+
+Transaction ids go on: a restored ZooKeeper begins a new epoch of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.sim.stored_paths import (
+    BROKER_PATH,
+    CONFIG_PATH,
+    DOOM_PATH,
+    STATE_PATH,
+    TOPIC_PATH,
+)
+from engine.znode.journal import Stored
+from engine.znode.paths import CONTROLLER_EPOCH, PRODUCER_ID_BLOCK, partition_state_path
+from engine.znode.tree import Node
+from engine.znode.values import (
+    PartitionAssignment,
+    PartitionStateNode,
+    TopicAssignment,
+    decode_config,
+    decode_controller_epoch,
+    decode_partition_state,
+    decode_topic,
+    encode_partition_state,
+)
+
+#: By how much the data are set back at most.
+AGE_MS_MAX = 10_000
+
+
+class Snapshots:
+    """What the store held after each of its last transactions."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, Stored]] = []
+
+    def keep(self, now_ms: int, stored: Stored) -> None:
+        """Keep what a transaction has left; forget what is too old."""
+        self._kept.append((now_ms, stored))
+        while len(self._kept) > 1 and self._kept[1][0] <= now_ms - AGE_MS_MAX:
+            del self._kept[0]
+
+    def as_of(self, at_ms: int) -> Stored | None:
+        """Return what there was at a time, or as the first snapshot was taken; None without one."""
+        if not self._kept:
+            return None
+        early = [stored for kept_ms, stored in self._kept if kept_ms <= at_ms]
+        return early[-1] if early else self._kept[0][1]
+
+
+class StoredTopics(NamedTuple):
+    """What the nodes say of brokers, topics and partitions."""
+
+    controller_epoch: int
+    broker_ids: frozenset[int]
+    topics: dict[str, TopicAssignment]
+    #: Topics that are to be deleted.
+    doomed: frozenset[str]
+    configs: dict[str, Mapping[str, str]]
+    states: dict[TopicPartition, PartitionStateNode]
+
+    def topic_id(self, name: str) -> str | None:
+        """Return the id of a topic, None if it is not there."""
+        topic = self.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def row(self, key: TopicPartition) -> PartitionAssignment | None:
+        """Return the assignment of a partition, None if it is not there."""
+        topic = self.topics.get(key.topic)
+        return None if topic is None else topic.partitions.get(key.partition)
+
+    def is_same(self, key: TopicPartition, other: StoredTopics) -> bool:
+        """Return whether a partition is the same one in both: of one topic, to be deleted in both.
+
+        Who leads it, and who is in sync, may differ; one that has no such state yet in one of them
+        begins there once more.
+        """
+        topic = key.topic
+        return (
+            self.row(key) is not None
+            and other.row(key) is not None
+            and self.topic_id(topic) == other.topic_id(topic)
+            and (key in self.states) == (key in other.states)
+            and (topic in self.doomed) == (topic in other.doomed)
+        )
+
+    def is_equal(self, key: TopicPartition, other: StoredTopics) -> bool:
+        """Return whether all that is stored of a partition is the same, but who wrote it."""
+        state, others = self.states.get(key), other.states.get(key)
+        if state is not None and others is not None:
+            others = others._replace(controller_epoch=state.controller_epoch)
+        return self.is_same(key, other) and self.row(key) == other.row(key) and state == others
+
+    def is_known(self, key: TopicPartition, other: StoredTopics) -> bool:
+        """Return whether logs of a partition, as another has it, belong to what is stored here."""
+        is_of_topic = self.topic_id(key.topic) == other.topic_id(key.topic)
+        return key in self.states and is_of_topic
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return all partitions that are assigned."""
+        return [
+            TopicPartition(name, index)
+            for name, topic in self.topics.items()
+            for index in topic.partitions
+        ]
+
+
+def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
+    """Return what nodes say."""
+    controller = nodes.get(CONTROLLER_EPOCH)
+    found = StoredTopics(
+        0 if controller is None else decode_controller_epoch(controller.data, CONTROLLER_EPOCH),
+        frozenset(int(match[1]) for path in nodes if (match := BROKER_PATH.fullmatch(path))),
+        {},
+        frozenset(match[1] for path in nodes if (match := DOOM_PATH.fullmatch(path))),
+        {},
+        {},
+    )
+    for path, node in nodes.items():
+        if match := STATE_PATH.fullmatch(path):
+            key = TopicPartition(match[1], int(match[2]))
+            found.states[key] = decode_partition_state(node.data, path)
+        elif (match := TOPIC_PATH.fullmatch(path)) and node.data is not None:
+            found.topics[match[1]] = decode_topic(node.data, path)
+        elif match := CONFIG_PATH.fullmatch(path):
+            found.configs[match[1]] = decode_config(node.data, path)
+    return found
+
+
+def strays(topics: StoredTopics, topics_now: StoredTopics) -> list[TopicPartition]:
+    """Return the partitions of now that are not there any more, or others of their names are.
+
+    Their logs are nobody's, and keep a topic that takes the name over from its replicas: the
+    operator removes them.
+    """
+    return sorted(key for key in topics_now.partitions() if not topics.is_known(key, topics_now))
+
+
+def is_log_of(folder: str, partition: TopicPartition) -> bool:
+    """Return whether a folder has a log of a partition, also one that moves or is to be deleted."""
+    return folder == str(partition) or folder.startswith(f"{partition}.")
+
+
+def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
+    """Return the topics that have grown meanwhile, and how many partitions they had in the end.
+
+    Clients go on with those that are gone: the operator adds as many again.
+    """
+    counts = {name: len(topic.partitions) for name, topic in topics_now.topics.items()}
+    return {
+        name: counts[name]
+        for name, topic in sorted(topics.topics.items())
+        if topics.topic_id(name) == topics_now.topic_id(name)
+        and len(topic.partitions) < counts[name]
+    }
+
+
+def put_back(snapshot: Stored, now: Stored) -> Stored:
+    """Return what the store is to hold in place of what it holds now."""
+    nodes, nodes_now = dict(snapshot.nodes), dict(now.nodes)
+    if PRODUCER_ID_BLOCK in nodes_now:
+        nodes[PRODUCER_ID_BLOCK] = nodes_now[PRODUCER_ID_BLOCK]
+    topics, topics_now = read_topics(nodes), read_topics(nodes_now)
+    for key, state in topics.states.items():
+        latest = topics_now.states.get(key)
+        is_same = topics.topic_id(key.topic) == topics_now.topic_id(key.topic)
+        if latest is not None and is_same and state.leader_epoch < latest.leader_epoch:
+            path = partition_state_path(key)
+            raised = state._replace(leader_epoch=latest.leader_epoch + 1)
+            nodes[path] = nodes[path]._replace(
+                data=encode_partition_state(raised), version=nodes[path].version + 1
+            )
+    return Stored(list(nodes.items()), dict(snapshot.sessions), now.zxid, now.secret)

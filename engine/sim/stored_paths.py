@@ -1,0 +1,11 @@
+"""Paths of the nodes that the simulation reads, with topic and partition or broker as groups."""
+
+from __future__ import annotations
+
+import re
+
+STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
+TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
+BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
+DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
+CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
