@@ -16,7 +16,7 @@ from engine.sim.loop import VirtualLoop
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault
-from engine.sim.set_back import AGE_MS_MAX, is_log_of, lost_partitions, read_topics, strays
+from engine.sim.set_back import AGE_MS_MAX, grown_topics, is_log_of, lost_partitions, read_topics
 from engine.sim.store import StoreServer
 from engine.sim.trace import Trace
 from engine.znode.paths import CONTROLLER
@@ -373,7 +373,7 @@ class Injector:
             return
         stored, now = found
         topics, topics_now = read_topics(dict(stored.nodes)), read_topics(dict(now.nodes))
-        for key in topics_now.partitions():
+        for key in sorted({*topics.partitions(), *topics_now.partitions()}):
             if not topics.is_equal(key, topics_now):
                 self._trace.add("", f"{key} is set back to {topics.states.get(key)}")
         self._invariants.set_back(stored, now)
@@ -382,13 +382,13 @@ class Injector:
         for process in processes:
             process.hold()
             process.kill()
-        self._remove_logs(strays(topics, topics_now))
+        self._remove_logs(lost_partitions(topics, topics_now))
 
         def go_on() -> None:
             self._server.start()
             for process in processes:
                 process.allow()
-            for name, count in lost_partitions(topics, topics_now).items():
+            for name, count in grown_topics(topics, topics_now).items():
                 self._operator.grow_again(name, count)
 
         self._until(fault, go_on)

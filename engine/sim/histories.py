@@ -195,15 +195,16 @@ class History:
         self.lossy[broker_id] = LossyReplica(controller_epoch, end_before, whole_end=whole_end)
         self.judge_lossy()
 
-    def set_back(self, lacking: Mapping[int, int]) -> None:
+    def set_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
         """Take note of the members of a set that is put back, and from where on they lack records.
 
-        They are as members that lost writes unseen. Brokers may be all away, so whoever comes first
-        may lead.
+        They are as members that lost writes unseen, until they reach `end`, by default all that is
+        committed.
         """
+        end = self.committed_end if end is None else end
         for broker_id, first in lacking.items():
             before = self.lossy.get(broker_id)
-            end_before = max(self.committed_end, 0 if before is None else before.end_before)
+            end_before = max(end, 0 if before is None else before.end_before)
             self.lossy[broker_id] = LossyReplica(-1, end_before, whole_end=first)
         self.judge_lossy()
 

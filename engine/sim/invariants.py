@@ -489,6 +489,9 @@ class Invariants:
                 loss = Loss(0, before.known_end, "the store was set back", self.now_ms)
                 history.losses += [*before.losses, loss]
                 self.losses.on_loss(key, loss)
+                # Some may have its log still, where its deletion had begun.
+                isr = () if state is None else state.isr
+                history.set_back(dict.fromkeys(isr, 0), before.known_end)
             return
         before.state = state
         if state is not None and not topics.is_equal(key, topics_now):

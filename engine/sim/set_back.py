@@ -109,11 +109,6 @@ class StoredTopics(NamedTuple):
             others = others._replace(controller_epoch=state.controller_epoch)
         return self.is_same(key, other) and self.row(key) == other.row(key) and state == others
 
-    def is_known(self, key: TopicPartition, other: StoredTopics) -> bool:
-        """Return whether logs of a partition, as another has it, belong to what is stored here."""
-        is_of_topic = self.topic_id(key.topic) == other.topic_id(key.topic)
-        return key in self.states and is_of_topic
-
     def partitions(self) -> list[TopicPartition]:
         """Return all partitions that are assigned."""
         return [
@@ -145,13 +140,17 @@ def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
     return found
 
 
-def strays(topics: StoredTopics, topics_now: StoredTopics) -> list[TopicPartition]:
-    """Return the partitions of now that are not there any more, or others of their names are.
+def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[TopicPartition]:
+    """Return the partitions that topics have now and that are not there, or begin once more.
 
-    Their logs are nobody's, and keep a topic that takes the name over from its replicas: the
-    operator removes them.
+    The operator removes their logs, which have epochs of before and the id of their topic. Logs of
+    other topics a broker knows for strays.
     """
-    return sorted(key for key in topics_now.partitions() if not topics.is_known(key, topics_now))
+    return sorted(
+        key
+        for key in topics_now.partitions()
+        if key not in topics.states and topics.topic_id(key.topic) == topics_now.topic_id(key.topic)
+    )
 
 
 def is_log_of(folder: str, partition: TopicPartition) -> bool:
@@ -159,7 +158,7 @@ def is_log_of(folder: str, partition: TopicPartition) -> bool:
     return folder == str(partition) or folder.startswith(f"{partition}.")
 
 
-def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
+def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
     """Return the topics that have grown meanwhile, and how many partitions they had in the end.
 
     Clients go on with those that are gone: the operator adds as many again.

@@ -42,6 +42,7 @@ from tests.sim import disk_mutants as disks
 from tests.sim import excuse_mutants as excused
 from tests.sim import retention_mutants as retention
 from tests.sim import rot_mutants as rot
+from tests.sim import set_back_mutants as set_back
 from tests.sim import transport_mutants as transport
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -239,6 +240,11 @@ MUTANTS = (
     Mutant(disks.requests_delete_all_that_is_committed, "DeleteRecords takes more", "L6"),
     Mutant(rot.followers_take_damaged_batches, "bit rot in a leader's log", "R1"),
     Mutant(rot.recovery_goes_past_damage, "bit rot in what is recovered", "L2"),
+    Mutant(set_back.nodes_outlive_their_sessions, "a store that is set back", "Z2"),
+    Mutant(set_back.leader_epochs_are_set_back, "epochs that begin again", "R5"),
+    Mutant(set_back.producer_ids_are_given_twice, "ids of producers given twice", "T5"),
+    Mutant(set_back.equal_partitions_lose_their_sets, "a set that nobody stored", "R5"),
+    Mutant(set_back.strays_are_not_set_aside, "a log of another topic", "LIVE"),
     Mutant(transport.given_records_count_as_committed, "calls between brokers", "HW-6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )

@@ -1,0 +1,62 @@
+"""Planted faults of a store that is set back: what is put back wrongly, or left out after it."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from engine.replication.leadership import Leadership
+from engine.sim import store
+from engine.sim.set_back import put_back
+from engine.sim.store import WatchedJournal
+from engine.sim.stored_paths import STATE_PATH
+from engine.znode.journal import Stored
+from engine.znode.paths import PRODUCER_ID_BLOCK
+from engine.znode.values import decode_partition_state, encode_partition_state
+
+
+def nodes_outlive_their_sessions(patch: pytest.MonkeyPatch) -> None:
+    """Put back what sessions owned, and no session."""
+    patch.setattr(store, "put_back", lambda *stored: put_back(*stored)._replace(sessions={}))
+
+
+def leader_epochs_are_set_back(patch: pytest.MonkeyPatch) -> None:
+    """Let epochs begin once more that logs have already, and give ids of producers twice."""
+
+    def as_it_was(snapshot: Stored, now: Stored) -> Stored:
+        return snapshot._replace(zxid=now.zxid)
+
+    patch.setattr(store, "put_back", as_it_was)
+
+
+def producer_ids_are_given_twice(patch: pytest.MonkeyPatch) -> None:
+    """Put back which ids of producers were given out."""
+
+    def with_ids(snapshot: Stored, now: Stored) -> Stored:
+        ids = [(path, node) for path, node in snapshot.nodes if path == PRODUCER_ID_BLOCK]
+        stored = put_back(snapshot, now)
+        return stored._replace(nodes=list(dict(chain(stored.nodes, ids)).items()))
+
+    patch.setattr(store, "put_back", with_ids)
+
+
+def equal_partitions_lose_their_sets(patch: pytest.MonkeyPatch) -> None:
+    """Have the last member of each set lead alone, as no snapshot says it."""
+    keep = WatchedJournal.put_back
+
+    def put_back_smaller(self: WatchedJournal, stored: Stored) -> None:
+        nodes = dict(stored.nodes)
+        for path in filter(STATE_PATH.fullmatch, list(nodes)):
+            state = decode_partition_state(nodes[path].data, path)
+            last = state.isr[-1]
+            data = encode_partition_state(state._replace(leader=last, isr=(last,)))
+            nodes[path] = nodes[path]._replace(data=data)
+        keep(self, stored._replace(nodes=list(nodes.items())))
+
+    patch.setattr(WatchedJournal, "put_back", put_back_smaller)
+
+
+def strays_are_not_set_aside(patch: pytest.MonkeyPatch) -> None:
+    """Leave the log of a topic that is not stored any more to the next one of its name."""
+    patch.setattr(Leadership, "_set_stray_aside", lambda *_: None)
