@@ -163,6 +163,13 @@ class History:
         """Return whether replicas may differ somewhere in [start, end)."""
         return any(fork.first < end and start < fork.end for fork in self.forks)
 
+    def is_in_fork(self, start: int, end: int) -> bool:
+        """Return whether replicas may differ everywhere in [start, end): some may have none of it.
+
+        A log that was truncated in the middle of a batch of its own lacks all of that batch.
+        """
+        return any(fork.first <= start and end <= fork.end for fork in self.forks)
+
     def forked_offsets(self) -> frozenset[int]:
         """Return the offsets of all batches in which replicas may differ somewhere."""
         spans = [(fork.first, fork.end) for fork in self.forks]

@@ -200,8 +200,10 @@ class Ledger:
                 self._unseen[partition].append((consumer, batch))
             expected = position if behind is None else behind
             if history.keys is None and batch.base_offset > expected:
-                is_hidden = self._invariants.rots.hides(partition, expected, batch.base_offset)
-                if behind is not None or not is_hidden:
+                is_hidden = behind is None and self._invariants.rots.hides(
+                    partition, expected, batch.base_offset
+                )
+                if not is_hidden and not history.is_in_fork(expected, batch.base_offset):
                     text = f"{consumer} read {partition} from {position}, {id_of(batch)}"
                     self._invariants.broke("R14", f"{text} behind {behind}")
             behind = batch.last_offset + 1

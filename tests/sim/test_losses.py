@@ -380,3 +380,19 @@ def test_a_read_while_nobody_is_seen_to_lead_is_checked_when_it_is_known(
     assert [] == told
     ledger.look_around(is_end=True)
     assert ["R14"] == told
+
+
+@pytest.mark.parametrize(("fork", "broken"), [(Fork(0, 3), []), (Fork(0, 2), ["R14"])])
+def test_offsets_of_a_fork_may_be_missing_where_a_log_was_cut_in_a_batch_of_it(
+    cluster: Cluster, fork: Fork, broken: list[str]
+) -> None:
+    cluster.history.forks.append(fork)
+    told: list[str] = []
+    invariants = SimpleNamespace(
+        history=lambda _: cluster.history,
+        is_unseen=lambda _: False,
+        losses=SimpleNamespace(),
+        broke=lambda rule, *_: told.append(rule),
+    )
+    Ledger(cast(Any, invariants), cast(Any, SimpleNamespace())).read("c", T0, 2, log_of(3, 4))
+    assert broken == told
