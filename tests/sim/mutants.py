@@ -242,7 +242,6 @@ MUTANTS = (
     Mutant(rot.recovery_goes_past_damage, "bit rot in what is recovered", "L2"),
     Mutant(set_back.nodes_outlive_their_sessions, "a store that is set back", "Z2"),
     Mutant(set_back.leader_epochs_are_set_back, "epochs that begin again", "R5"),
-    Mutant(set_back.producer_ids_are_given_twice, "ids of producers given twice", "T5"),
     Mutant(set_back.equal_partitions_lose_their_sets, "a set that nobody stored", "R5"),
     Mutant(set_back.strays_are_not_set_aside, "a log of another topic", "LIVE"),
     Mutant(transport.given_records_count_as_committed, "calls between brokers", "HW-6"),

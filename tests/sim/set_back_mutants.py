@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import pytest
 
 from engine.replication.leadership import Leadership
@@ -12,7 +10,6 @@ from engine.sim.set_back import put_back
 from engine.sim.store import WatchedJournal
 from engine.sim.stored_paths import STATE_PATH
 from engine.znode.journal import Stored
-from engine.znode.paths import PRODUCER_ID_BLOCK
 from engine.znode.values import decode_partition_state, encode_partition_state
 
 
@@ -28,17 +25,6 @@ def leader_epochs_are_set_back(patch: pytest.MonkeyPatch) -> None:
         return snapshot._replace(zxid=now.zxid)
 
     patch.setattr(store, "put_back", as_it_was)
-
-
-def producer_ids_are_given_twice(patch: pytest.MonkeyPatch) -> None:
-    """Put back which ids of producers were given out."""
-
-    def with_ids(snapshot: Stored, now: Stored) -> Stored:
-        ids = [(path, node) for path, node in snapshot.nodes if path == PRODUCER_ID_BLOCK]
-        stored = put_back(snapshot, now)
-        return stored._replace(nodes=list(dict(chain(stored.nodes, ids)).items()))
-
-    patch.setattr(store, "put_back", with_ids)
 
 
 def equal_partitions_lose_their_sets(patch: pytest.MonkeyPatch) -> None:
