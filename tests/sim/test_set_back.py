@@ -258,22 +258,23 @@ def replaced_plan() -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("plant", "plan", "rule"),
+    ("plant", "plan", "rules"),
     [
-        (nodes_outlive_their_sessions, replaced_plan(), "Z2"),
-        (leader_epochs_are_set_back, replaced_plan(), "R5"),
-        (strays_are_not_set_aside, replaced_plan(), "LIVE"),
-        (equal_partitions_lose_their_sets, quiet_plan(set_back(9_000)), "R5"),
+        (nodes_outlive_their_sessions, replaced_plan(), ("Z2",)),
+        # Two leaders of one epoch, or followers that take no later epochs: as the elections fall.
+        (leader_epochs_are_set_back, replaced_plan(), ("R5", "LIVE", "HW-10")),
+        (strays_are_not_set_aside, replaced_plan(), ("LIVE",)),
+        (equal_partitions_lose_their_sets, quiet_plan(set_back(9_000)), ("R5",)),
     ],
 )
 def test_what_is_put_back_wrongly_is_noticed(
-    monkeypatch: pytest.MonkeyPatch, plant: Planted, plan: Plan, rule: str
+    monkeypatch: pytest.MonkeyPatch, plant: Planted, plan: Plan, rules: tuple[str, ...]
 ) -> None:
     assert run_plan(plan).violation is None
     plant(monkeypatch)
     violation = run_plan(plan).violation
     assert violation is not None
-    assert violation.rule == rule
+    assert violation.rule in rules
 
 
 def test_the_store_is_set_back_in_some_seeds_that_neither_compact_nor_rot() -> None:
