@@ -20,6 +20,7 @@ from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
+from engine.api.consumer_protocol import ConsumerProtocol
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
 from engine.api.delete_records import DeleteRecords
@@ -56,6 +57,7 @@ from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
 from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
+from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
@@ -285,6 +287,8 @@ def group_rows(deps: ApiDeps) -> list[Row]:
         Row("ListGroups", admin.list_groups, rule),
         Row("DescribeGroups", admin.describe, rule),
         Row("DeleteGroups", admin.delete, rule),
+        Row("ConsumerGroupHeartbeat", ConsumerProtocol().heartbeat, rule),
+        Row("ConsumerGroupDescribe", ConsumerProtocol().describe, rule),
     ]
 
 
@@ -300,13 +304,14 @@ def _admin_ports(deps: ApiDeps) -> AdminPorts:
 
 
 def leader_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of elections and reassignments."""
+    """Return the rows of elections, reassignments and features."""
     elect = ElectLeaders(deps.controller, deps.metadata_cache, deps.waiting, deps.clock)
     moves = ToController(deps.controller)
     return [
         Row("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER),
         Row("AlterPartitionReassignments", moves.alter_reassignments, Rule.CLUSTER_ALTER),
         Row("ListPartitionReassignments", moves.list_reassignments, Rule.CLUSTER_DESCRIBE),
+        Row("UpdateFeatures", UpdateFeatures(deps.controller).handle, Rule.CLUSTER_ALTER),
     ]
 
 

@@ -260,8 +260,38 @@ def static_members(pair: Pair) -> None:
         pair.ask("removed", "DescribeGroups", 5, {"groups": [group]})
 
 
+def consumer_protocol(pair: Pair) -> None:
+    """The protocol of KIP-848, which a cluster with znodes does not have."""
+    for body in (
+        {"group_id": "g", "member_id": "", "member_epoch": 0, "subscribed_topic_names": ["t"]},
+        {"group_id": "", "member_id": "m", "member_epoch": -1},
+    ):
+        pair.ask("refused", "ConsumerGroupHeartbeat", 0, body)
+    for groups in ([], ["g"], ["g", "", "g"]):
+        pair.ask("refused", "ConsumerGroupDescribe", 0, {"group_ids": groups})
+
+
+def features(pair: Pair) -> None:
+    """Updates of features, of which a cluster with znodes has none."""
+    rows: list[Body] = [
+        {"feature": name, "max_version_level": level, "allow_downgrade": kind != 1}
+        | {"upgrade_type": kind}
+        for name in ("metadata.version", "")
+        for level in (19, 0, -3)
+        for kind in (0, 1, 2, 3, 9)
+    ]
+    for version in range(2):
+        for row in rows:
+            pair.ask("one", "UpdateFeatures", version, {"feature_updates": [row]})
+        several = [{"feature": name, "max_version_level": 1, "upgrade_type": 1} for name in "aba"]
+        pair.ask("several", "UpdateFeatures", version, {"feature_updates": several})
+        pair.ask("none", "UpdateFeatures", version, {"feature_updates": []})
+
+
 CASES = {
     "groups.strangers": strangers,
+    "groups.consumer_protocol": consumer_protocol,
+    "features": features,
     "groups.offsets": offsets,
     "groups.lives": lives,
     "groups.static_members": static_members,

@@ -18,6 +18,7 @@ from engine.api.admission import (
     Session,
     allow_all,
 )
+from engine.kafka_errors import UNSUPPORTED_VERSION
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.api.authorizers import AllowEach, DenyAll, FakeQuotas, Requested
@@ -44,7 +45,8 @@ CODES: dict[str, set[int]] = {
     "AllocateProducerIds": {CLUSTER}, "ApiVersions": set(), "AlterReplicaLogDirs": {CLUSTER},
     "JoinGroup": {GROUP}, "SyncGroup": {GROUP}, "Heartbeat": {GROUP}, "LeaveGroup": {GROUP},
     "OffsetCommit": {GROUP}, "OffsetFetch": {GROUP}, "OffsetDelete": {GROUP}, "ListGroups": set(),
-    "DescribeGroups": {GROUP}, "DeleteGroups": {GROUP},
+    "DescribeGroups": {GROUP}, "DeleteGroups": {GROUP}, "UpdateFeatures": {CLUSTER},
+    "ConsumerGroupHeartbeat": {UNSUPPORTED_VERSION}, "ConsumerGroupDescribe": set(),
 }  # fmt: skip
 #: Versions whose answers have no place for the error.
 WITHOUT_ERRORS = {("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}

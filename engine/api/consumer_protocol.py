@@ -1,0 +1,35 @@
+"""ConsumerGroupHeartbeat (68), ConsumerGroupDescribe (69): UNSUPPORTED_VERSION.
+
+A broker of a cluster with znodes offers both and serves neither, whatever
+`group.coordinator.rebalance.protocols` is: clients go on with the classic protocol.
+
+Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe of 3.9.1; KIP-848.
+"""
+
+from __future__ import annotations
+
+from engine.api.exchange import Exchange
+from engine.kafka_errors import UNSUPPORTED_VERSION
+from engine.wire import messages
+
+
+class ConsumerProtocol:
+    """Refuses both."""
+
+    def heartbeat(
+        self, _request: messages.ConsumerGroupHeartbeatRequest, _exchange: Exchange
+    ) -> messages.ConsumerGroupHeartbeatResponse:
+        """Return the refusal."""
+        return messages.ConsumerGroupHeartbeatResponse(error_code=UNSUPPORTED_VERSION)
+
+    def describe(
+        self, request: messages.ConsumerGroupDescribeRequest, _exchange: Exchange
+    ) -> messages.ConsumerGroupDescribeResponse:
+        """Return the refusal of each group."""
+        group = messages.ConsumerGroupDescribeResponse.DescribedGroup
+        return messages.ConsumerGroupDescribeResponse(
+            groups=[
+                group(group_id=group_id, error_code=UNSUPPORTED_VERSION)
+                for group_id in request.group_ids
+            ]
+        )
