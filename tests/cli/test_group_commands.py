@@ -158,6 +158,8 @@ def test_a_reset_shows_old_and_new_offsets_and_needs_execute(shell: Shell, tmp_p
         (row["committed_offset"], row["new_offset"], row["change"])
         for row in rows(shell, "reset-offsets", "alone", *back)
     ]
+    shifted = ("--topic", "t:0", "--shift-by", "-2")
+    assert [1] == [row["new_offset"] for row in rows(shell, "reset-offsets", "alone", *shifted)]
     (deleted,) = rows(shell, "delete-offsets", "alone", "--topic", "t:1", "-y")
     assert (1, 0, "deleted") == (
         deleted["partition"],

@@ -136,3 +136,16 @@ def test_rehearsing_a_partition(home: Shell) -> None:
         home.run("cluster", "destroy", "-y")
     assert "1,2,store | 3" in told["kctl cluster status"]
     assert "200" == told["kctl consume orders -e | wc -l"].strip()
+
+
+def test_reading_consumer_lag(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("consumer-lag.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    assert "100" == told["kctl consume orders -g billing -e | wc -l"].strip()
+    assert 40 == (home.home / "read.txt").read_text().count("\n")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kctl.connect import ClusterOptions
+from kctl.numbers import INT64_MAX
 from kctl.options.cluster import (
     DryRun,
     Output,
@@ -125,11 +126,18 @@ def reset_offsets(
         typer.Option("--to-current", help="To what is committed; to the end where nothing is."),
     ] = False,
     to_offset: Annotated[
-        int | None, typer.Option("--to-offset", metavar="OFFSET", help="To this offset.")
+        int | None,
+        typer.Option("--to-offset", min=0, max=INT64_MAX, metavar="OFFSET", help="To this offset."),
     ] = None,
     shift_by: Annotated[
         int | None,
-        typer.Option("--shift-by", metavar="COUNT", help="By so many records; back if negative."),
+        typer.Option(
+            "--shift-by",
+            min=-INT64_MAX,
+            max=INT64_MAX,
+            metavar="COUNT",
+            help="By so many records; back if negative.",
+        ),
     ] = None,
     by_duration: Annotated[
         str | None,
