@@ -60,7 +60,7 @@ class UpdateFeatures:
             results=[
                 result(feature=name, error_code=INVALID_REQUEST, error_message=refusals[name])
                 for name in names
-            ]
+            ],
         )
 
 
