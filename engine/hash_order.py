@@ -1,4 +1,6 @@
-"""The order in which a broker of Kafka tells what it keeps in a Scala hash map by name.
+"""The order in which hash maps of Scala and of Java give out what they keep by name.
+
+A broker of Kafka tells what it keeps in a Scala hash map by name.
 
 ```
 hash      String.hashCode: h = 31 * h + unit for each UTF-16 unit, 32 bits
@@ -9,7 +11,11 @@ chain     improved & (chains - 1); in a chain by the improved hash as a signed n
 
 The order is that of the names alone: of when they came only names of one hash tell.
 
-Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers.
+Java's map has the same table, which grows only when more than 3/4 of it is taken; within a chain
+keys stay in the order in which they came.
+
+Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers;
+java.util.HashMap of JDK 17.
 """
 
 from __future__ import annotations
@@ -40,7 +46,30 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=place)
 
 
+def in_java_hash_order(names: Iterable[str]) -> list[str]:
+    """Return names that are all different in the order of a Java hash map they were put into.
+
+    Differs: chains of eight and more, which Java turns into trees, are in order of arrival too.
+    """
+    listed = list(names)
+    mask = java_chains(len(listed)) - 1
+    return sorted(listed, key=lambda name: _improved_hash(name) & mask)
+
+
+def java_chains(size: int) -> int:
+    """Return how many chains a Java hash map has that has held so many keys at most."""
+    chains = _CHAINS_MIN
+    while size > chains * 3 // 4:
+        chains *= 2
+    return chains
+
+
+def spread_hash(number: int) -> int:
+    """Return a hash with its upper half mixed into the lower one, as both maps do."""
+    number &= _UINT_MASK
+    return number ^ (number >> 16)
+
+
 @lru_cache(maxsize=_KEPT_HASHES)
 def _improved_hash(name: str) -> int:
-    number = java_string_hash(name) & _UINT_MASK
-    return number ^ (number >> 16)
+    return spread_hash(java_string_hash(name))

@@ -1,19 +1,45 @@
-"""The assignors by the names that members propose them with.
+"""The assignors by the names that members propose them with, and the protocols they serve.
 
-Differs: sticky and cooperative-sticky, which Kafka's clients have too, are not here yet.
+| protocol | before a member joins again |
+|---|---|
+| eager | it gives up all partitions |
+| cooperative | it keeps them, and gives up what its next assignment is without |
+
+Source: ConsumerPartitionAssignor.RebalanceProtocol of 3.9.1, KIP-429.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from engine.assignors import range as by_range
-from engine.assignors import round_robin
+from engine.assignors import round_robin, sticky
 from engine.assignors.subscription import Assign
 
-#: In the order in which a member prefers them.
-ASSIGNORS: Final[Mapping[str, Assign]] = {
-    by_range.NAME: by_range.assign_range,
-    round_robin.NAME: round_robin.assign_round_robin,
+
+class RebalanceProtocol(StrEnum):
+    """What members do with their partitions as they join again."""
+
+    EAGER = "eager"
+    COOPERATIVE = "cooperative"
+
+
+class Assignor(NamedTuple):
+    """An assignor: the function, and the protocols it serves, the preferred one first."""
+
+    assign: Assign
+    rebalance_protocols: tuple[RebalanceProtocol, ...]
+
+
+_EAGER: Final = (RebalanceProtocol.EAGER,)
+
+ASSIGNORS: Final[Mapping[str, Assignor]] = {
+    by_range.NAME: Assignor(by_range.assign_range, _EAGER),
+    round_robin.NAME: Assignor(round_robin.assign_round_robin, _EAGER),
+    sticky.NAME: Assignor(sticky.assign_sticky, _EAGER),
+    sticky.COOPERATIVE_NAME: Assignor(
+        sticky.assign_cooperative_sticky, (RebalanceProtocol.COOPERATIVE, *_EAGER)
+    ),
 }

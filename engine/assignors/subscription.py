@@ -9,17 +9,27 @@ Source: AbstractPartitionAssignor, AbstractPartitionAssignor.MemberInfo of 3.9.1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.model import TopicPartition
 
+#: Of members that say no generation.
+NO_GENERATION: Final = -1
+
 
 class Subscription(NamedTuple):
-    """What a member wants: topics by name, and its rack if it has one."""
+    """What a member wants: topics by name, and its rack if it has one; what it says of before.
+
+    `owned_partitions` are what it still has, `generation_id` when it got them; `user_data` is what
+    its assignor adds, of a form that only that assignor knows.
+    """
 
     topics: tuple[str, ...]
     group_instance_id: str | None = None
     rack_id: str | None = None
+    owned_partitions: tuple[TopicPartition, ...] = ()
+    generation_id: int = NO_GENERATION
+    user_data: bytes | None = None
 
 
 class PartitionRacks(NamedTuple):
@@ -42,7 +52,7 @@ def members_in_order(subscriptions: Subscriptions) -> list[str]:
 
     def rank(member_id: str) -> tuple[bool, bytes]:
         instance_id = subscriptions[member_id].group_instance_id
-        return instance_id is None, _units(member_id if instance_id is None else instance_id)
+        return instance_id is None, utf16_units(member_id if instance_id is None else instance_id)
 
     return sorted(subscriptions, key=rank)
 
@@ -50,9 +60,9 @@ def members_in_order(subscriptions: Subscriptions) -> list[str]:
 def subscribed_topics(topics: Topics, subscriptions: Subscriptions) -> list[str]:
     """Return the topics that exist and have a subscriber, in order."""
     wanted = {topic for subscription in subscriptions.values() for topic in subscription.topics}
-    return sorted((topic for topic in wanted if topics.get(topic)), key=_units)
+    return sorted((topic for topic in wanted if topics.get(topic)), key=utf16_units)
 
 
-def _units(text: str) -> bytes:
+def utf16_units(text: str) -> bytes:
     """Return a key that sorts as Java's compareTo does."""
     return text.encode("utf-16-be", "surrogatepass")

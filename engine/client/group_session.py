@@ -74,7 +74,7 @@ class MemberSettings(NamedTuple):
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
     metadata_max_age_ms: int = 300_000
-    assignors: tuple[str, ...] = tuple(ASSIGNORS)
+    assignors: tuple[str, ...] = ("range", "roundrobin")
     client_rack: str | None = None
 
 
@@ -221,7 +221,7 @@ class GroupSession:
             for name, topic in view.topics.items()
         }
         self._sizes = {name: len(topics.get(name, ())) for name in wanted}
-        return ASSIGNORS[joined.protocol_name or ""](topics, subscriptions)
+        return ASSIGNORS[joined.protocol_name or ""].assign(topics, subscriptions)
 
     # Staying
 

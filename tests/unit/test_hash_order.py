@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.hash_order import in_hash_order
+from engine.hash_order import in_hash_order, in_java_hash_order
 from engine.java_text import java_string_hash
 
 REAL: dict[str, list[str]] = json.loads(
@@ -43,3 +43,12 @@ def test_a_chain_is_ordered_by_hashes_with_a_sign() -> None:
 )
 def test_the_hash_is_that_of_a_java_string(text: str, expected: int) -> None:
     assert expected == java_string_hash(text)
+
+
+def test_a_java_map_grows_later_and_keeps_the_order_of_arrival_in_a_chain() -> None:
+    assert ["Aa", "BB", "a", "Z"] == in_java_hash_order(["Z", "Aa", "BB", "a"])
+    assert ["BB", "Aa"] == in_java_hash_order(["BB", "Aa"])
+    # Twelve names in sixteen chains; with a thirteenth there are thirty-two, and "p" is in 16.
+    twelve = [chr(code) for code in range(ord("p"), ord("p") + 12)]
+    assert "p" == in_java_hash_order(twelve)[0]
+    assert "\x80" == in_java_hash_order([*twelve, "\x80"])[0]

@@ -70,9 +70,9 @@ class UnknownMember(EngineError):
 def simulate(request: SimulateRequest) -> int:
     """Print who has each partition before and after; returns the exit code."""
     check_format(request.output)
-    assign = ASSIGNORS.get(request.assignor)
-    if assign is None:
+    if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
+    assign = ASSIGNORS[request.assignor].assign
     topics = topics_of(request.topics)
     before = members_of(request.members, list(topics))
     after = {name: member for name, member in before.items() if name not in request.leaving}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.compat.assignors.cases import assigned, case_of, line_of
+from tests.compat.assignors.cases import assigned, case_of, in_order, line_of
 
 _PROGRAM = Path(__file__).with_name("Assign.java")
 
@@ -32,16 +32,20 @@ def main() -> int:
         text=True,
         check=True,
     )
-    stored, different = [], 0
+    stored, different, failed = [], 0, 0
     for number, (case, line) in enumerate(zip(cases, done.stdout.splitlines(), strict=True)):
-        expected = {member: sorted(keys) for member, keys in json.loads(line).items()}
-        found = {member: sorted(keys) for member, keys in assigned(case).items()}
+        answer = json.loads(line)
+        expected = None if isinstance(answer, str) else in_order(answer)
+        found = in_order(assigned(case))
+        failed += expected is None
         if expected != found:
             different += 1
             sys.stdout.write(f"seed {given.first + number}: {line_of(case)}\n")
-            sys.stdout.write(f"  Kafka {expected}\n  ours  {found}\n")
+            sys.stdout.write(
+                f"  Kafka {answer if expected is None else expected}\n  ours  {found}\n"
+            )
         stored.append({**case, "assigned": expected})
-    sys.stdout.write(f"{len(cases)} cases, {different} differ\n")
+    sys.stdout.write(f"{len(cases)} cases, {different} differ; in {failed} Kafka fails\n")
     if given.store:
         Path(given.store).write_text("".join(f"{line_of(case)}\n" for case in stored))
     return 1 if different else 0

@@ -82,5 +82,5 @@ def test_only_members_leave() -> None:
 
 
 def test_an_unknown_assignor_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UnknownAssignor, match="no assignor 'best'; there are range, roundrobin"):
+    with pytest.raises(UnknownAssignor, match="no assignor 'best'; there are range, round"):
         simulate(_REQUEST._replace(assignor="best"))

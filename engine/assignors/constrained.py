@@ -1,0 +1,169 @@
+"""Sticky assignment where all members subscribe to the same topics.
+
+Of n partitions and m members each gets n / m, n mod m of them one more.
+
+1. Members keep what they had, up to that number. Of the members with more than n / m, the first in
+   the order of a Java hash map keep one more. A member does not keep a partition without a replica
+   in its rack, where racks decide, nor one that several members claim.
+2. The other partitions are sorted by topic and number; where racks decide, those with the fewest
+   members in their racks come first. Each goes to a member in one of its racks: first to those with
+   fewer than n / m, in turn, then to those with n / m.
+3. The rest is dealt to members with fewer than n / m, in turn, then to those with n / m.
+
+Source: AbstractStickyAssignor of 3.9.1, its algorithm for equal subscriptions; ASG-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.assignors.errors import NoAssignment
+from engine.assignors.ownership import PreviousOwners, without
+from engine.assignors.sticky_racks import StickyRacks
+from engine.assignors.subscription import Assignment, Topics, utf16_units
+from engine.model import TopicPartition
+
+
+class ConstrainedAssignment:
+    """One assignment while it is made."""
+
+    def __init__(self, topics: Topics, owners: PreviousOwners, racks: StickyRacks) -> None:
+        self._topics = topics
+        self._owners = owners
+        self._racks = racks
+        self.assignment: Assignment = {member_id: [] for member_id in owners.owned}
+        #: What another member had, with the member that gets it.
+        self.moved: dict[TopicPartition, str] = {}
+        partition_count = sum(map(len, topics.values()))
+        self._fewest, self._larger_wanted = divmod(partition_count, len(self.assignment))
+        self._most = self._fewest + (self._larger_wanted > 0)
+        #: How many members have `_most`, where that is more than `_fewest`.
+        self._larger = 0
+        self._below: list[str] = []
+        self._with_fewest: list[str] = []
+        #: What members had and have not kept.
+        self._given_up: dict[TopicPartition, str] = {}
+
+    def build(self) -> Assignment:
+        """Return the assignment. Errors: NoAssignment."""
+        for member_id, owned in self._owners.owned.items():
+            self._keep(member_id, owned)
+        self._below.sort(key=utf16_units)
+        self._with_fewest.sort(key=utf16_units)
+        kept = [partition for partitions in self.assignment.values() for partition in partitions]
+        left = _unassigned(self._topics, kept)
+        if self._racks.decide:
+            left = self._assign_by_racks(self._racks.by_choice(left))
+        self._deal(left)
+        self._check()
+        return self.assignment
+
+    def _keep(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
+        """Let a member keep what it had, up to its number (1)."""
+        mismatched = [key for key in owned if self._racks.mismatch(member_id, key)]
+        self._given_up.update(dict.fromkeys(mismatched, member_id))
+        barred = self._owners.contested.union(mismatched)
+        mine = sorted(
+            (key for key in owned if key not in barred),
+            key=lambda key: (key.partition, utf16_units(key.topic)),
+        )
+        room = self._fewest
+        if len(mine) < self._fewest:
+            self._below.append(member_id)
+        elif len(mine) >= self._most and self._larger < self._larger_wanted:
+            room = self._most
+            self._add_larger()
+        elif self._larger < self._larger_wanted:
+            self._with_fewest.append(member_id)
+        self.assignment[member_id] += mine[:room]
+        self._given_up.update(dict.fromkeys(mine[room:], member_id))
+
+    def _add_larger(self) -> None:
+        """Count a member with `_most`; once there are enough, nobody gets one more."""
+        self._larger += 1
+        if self._larger == self._larger_wanted:
+            self._with_fewest.clear()
+
+    def _assign_by_racks(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Give partitions to members in their racks (2); returns those without one."""
+        left = []
+        turn = 0
+        for partition in partitions:
+            index = self._racks.next_member(partition, self._below, turn)
+            if index is not None:
+                member_id = self._below[index]
+                turn = self._next_turn(index)
+            else:
+                index = self._racks.next_member(partition, self._with_fewest)
+                if index is None:
+                    left.append(partition)
+                    continue
+                member_id = self._with_fewest[index]
+                self._fill(index)
+            self._give(partition, member_id)
+        return left
+
+    def _next_turn(self, index: int) -> int:
+        """Take a member out that is about to have enough; returns whose turn is next."""
+        member_id = self._below[index]
+        count = len(self.assignment[member_id]) + 1
+        if count >= self._fewest:
+            del self._below[index]
+            if count < self._most and self._larger < self._larger_wanted:
+                self._with_fewest.append(member_id)
+        else:
+            index += 1
+        return index % len(self._below) if self._below else 0
+
+    def _fill(self, index: int) -> None:
+        """Take a member out that is about to have `_most`."""
+        if len(self.assignment[self._with_fewest[index]]) + 1 == self._most:
+            del self._with_fewest[index]
+            self._add_larger()
+
+    def _deal(self, partitions: Iterable[TopicPartition]) -> None:
+        """Deal partitions to members in turn (3)."""
+        index = 0
+        for partition in partitions:
+            if index >= len(self._below):
+                index = 0
+            if self._below:
+                member_id = self._below[index]
+                index += 1
+            elif self._with_fewest:
+                member_id = self._with_fewest.pop(0)
+            else:
+                raise NoAssignment("more partitions are left than members may have")
+            self._give(partition, member_id)
+            count = len(self.assignment[member_id])
+            if count == self._fewest:
+                index -= 1
+                del self._below[index]
+                self._with_fewest.append(member_id)
+            elif count == self._most:
+                self._larger += 1
+
+    def _give(self, partition: TopicPartition, member_id: str) -> None:
+        self.assignment[member_id].append(partition)
+        former = self._given_up.get(partition, member_id)
+        if former != member_id or partition in self._owners.contested:
+            self.moved[partition] = member_id
+
+    def _check(self) -> None:
+        if self._below and self._larger != self._larger_wanted:
+            raise NoAssignment("fewer members than expected have one partition more")
+        if any(len(self.assignment[member_id]) != self._fewest for member_id in self._below):
+            raise NoAssignment("a member has too few partitions, and none is left")
+
+
+def _unassigned(topics: Topics, assigned: list[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions by topic and number without those that are assigned."""
+
+    def place(key: TopicPartition) -> tuple[bytes, int]:
+        return utf16_units(key.topic), key.partition
+
+    names = sorted(topics, key=utf16_units)
+    return without(
+        (TopicPartition(name, row.partition) for name in names for row in topics[name]),
+        sorted(assigned, key=place),
+    )

@@ -1,0 +1,70 @@
+"""Which partitions have gone from which member to which within one assignment.
+
+If a partition is to go from A to B and another of its topic has gone from B to A before, the other
+goes back instead. A partition that has gone from A to B and goes on to C counts as gone from A to
+C.
+
+Source: AbstractStickyAssignor.PartitionMovements of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from engine.hash_order import java_chains, spread_hash
+from engine.java_text import java_string_hash
+from engine.model import TopicPartition
+
+_Way = tuple[str, str]
+
+
+class PartitionMovements:
+    """The moves so far."""
+
+    def __init__(self) -> None:
+        self._ways: dict[TopicPartition, _Way] = {}
+        self._moved: dict[str, dict[_Way, _MovedPartitions]] = {}
+
+    def to_move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
+        """Return the partition of the same topic that is best moved instead, else this one."""
+        if partition in self._ways:
+            source = self._ways[partition][0]
+        back = self._moved.get(partition.topic, {}).get((target, source))
+        return partition if back is None else back.first()
+
+    def record(self, partition: TopicPartition, source: str, target: str) -> None:
+        """Note that a partition has moved."""
+        way = self._ways.pop(partition, None)
+        if way is None:
+            self._add(partition, (source, target))
+            return
+        of_topic = self._moved[partition.topic]
+        if not of_topic[way].discard(partition):
+            del of_topic[way]
+        if way[0] != target:
+            self._add(partition, (way[0], target))
+
+    def _add(self, partition: TopicPartition, way: _Way) -> None:
+        self._ways[partition] = way
+        of_topic = self._moved.setdefault(partition.topic, {})
+        of_topic.setdefault(way, _MovedPartitions()).add(partition)
+
+
+class _MovedPartitions:
+    """Partitions of one topic, in the order of a Java hash set, whose table never shrinks."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[TopicPartition, int] = {}
+        self._size_max = 0
+
+    def add(self, partition: TopicPartition) -> None:
+        hashed = 31 * (31 + partition.partition) + java_string_hash(partition.topic)
+        self._partitions[partition] = spread_hash(hashed)
+        self._size_max = max(self._size_max, len(self._partitions))
+
+    def discard(self, partition: TopicPartition) -> int:
+        """Take one out; returns how many are left."""
+        self._partitions.pop(partition, None)
+        return len(self._partitions)
+
+    def first(self) -> TopicPartition:
+        mask = java_chains(self._size_max) - 1
+        return min(self._partitions, key=lambda partition: self._partitions[partition] & mask)

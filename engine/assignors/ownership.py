@@ -1,0 +1,100 @@
+"""Who had which partition before a rebalance, as far as the members' claims agree.
+
+Of two members that claim a partition
+
+| generations | who had it |
+|---|---|
+| one is later | the member of the later one |
+| equal | nobody |
+
+Members come in the order of the leader's Java hash map.
+
+Source: AbstractStickyAssignor of 3.9.1; KIP-341, KIP-792.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from engine.assignors.subscription import NO_GENERATION, Subscription, Subscriptions
+from engine.assignors.user_data import PreviousAssignment
+from engine.model import TopicPartition
+
+#: How an assignor reads what a member had.
+PreviousOf: TypeAlias = Callable[[Subscription], PreviousAssignment]
+
+
+class PreviousOwners(NamedTuple):
+    """What each member had of topics that are there still, and what cannot be given back."""
+
+    owned: dict[str, list[TopicPartition]]
+    #: Claimed by several members of one generation.
+    contested: frozenset[TopicPartition]
+    claims: Mapping[str, PreviousAssignment]
+    generation_id_max: int
+
+
+def previous_owners(
+    topics: Container[str], subscriptions: Subscriptions, previous_of: PreviousOf
+) -> PreviousOwners:
+    """Return who had what. `subscriptions` are in the order of the leader's map.
+
+    Of two claims of a partition, the first counts by the generation of the member's subscription,
+    the second by its own generation. They may differ for the sticky assignor, as in Kafka.
+    """
+    claims = {name: previous_of(member) for name, member in subscriptions.items()}
+    owned: dict[str, list[TopicPartition]] = {name: [] for name in subscriptions}
+    contested: set[TopicPartition] = set()
+    owner_of: dict[TopicPartition, str] = {}
+    for member_id, (partitions, generation_id) in claims.items():
+        for partition in partitions:
+            if partition.topic not in topics:
+                continue
+            rival = owner_of.get(partition)
+            lead = generation_id - subscriptions[rival].generation_id if rival is not None else 1
+            if lead < 0:
+                continue
+            if lead == 0:
+                contested.add(partition)
+            if rival is not None and partition in owned[rival]:
+                owned[rival].remove(partition)
+            if lead > 0:
+                owned[member_id].append(partition)
+            owner_of[partition] = member_id
+    latest = max((claim.generation_id for claim in claims.values()), default=NO_GENERATION)
+    return PreviousOwners(owned, frozenset(contested), claims, max(latest, NO_GENERATION))
+
+
+def have_equal_topics(subscriptions: Subscriptions) -> bool:
+    """Return whether all members subscribe to the same topics.
+
+    Members without topics are passed over until one has some.
+    """
+    wanted: frozenset[str] = frozenset()
+    for subscription in subscriptions.values():
+        topics = subscription.topics
+        if not wanted:
+            wanted = frozenset(topics)
+        elif len(topics) != len(wanted) or not wanted.issuperset(topics):
+            return False
+    return True
+
+
+def without(
+    partitions: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """Return partitions without those that are assigned, which are in the same order.
+
+    An assigned one that is not among the partitions, as its topic was made again with fewer, has
+    all that are assigned after it returned: they are given out twice, as Kafka does.
+    """
+    following = iter(assigned)
+    passed_over = next(following, None)
+    left = []
+    for partition in partitions:
+        if partition == passed_over:
+            passed_over = next(following, None)
+        else:
+            left.append(partition)
+    return left

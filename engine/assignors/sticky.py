@@ -1,0 +1,98 @@
+"""Sticky: balanced first, then each partition stays with the member that had it, if possible.
+
+| assignor | what a member had | a partition that changes its member |
+|---|---|---|
+| sticky | user data | is in the new member's assignment |
+| cooperative-sticky | owned partitions | is in nobody's until the next rebalance |
+
+The member that had a partition of the last kind finds it missing, gives it up and joins again; that
+rebalance assigns it.
+
+Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341, KIP-429; ASG-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.assignors.constrained import ConstrainedAssignment
+from engine.assignors.general import GeneralAssignment
+from engine.assignors.ownership import PreviousOf, have_equal_topics, previous_owners
+from engine.assignors.sticky_racks import sticky_racks
+from engine.assignors.subscription import (
+    NO_GENERATION,
+    Assignment,
+    Subscription,
+    Subscriptions,
+    Topics,
+    subscribed_topics,
+)
+from engine.assignors.user_data import (
+    PreviousAssignment,
+    decode_generation,
+    decode_previous_assignment,
+)
+from engine.hash_order import in_java_hash_order
+from engine.model import TopicPartition
+
+NAME = "sticky"
+COOPERATIVE_NAME = "cooperative-sticky"
+
+
+def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
+    """Return the partitions of each member. Errors: NoAssignment."""
+    assignment, _ = _assign(topics, subscriptions, _of_user_data)
+    return assignment
+
+
+def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
+    """Return the partitions of each member without those that others give up first.
+
+    Errors: NoAssignment.
+    """
+    assignment, moved = _assign(topics, subscriptions, _of_owned_partitions)
+    if moved is None:
+        moved = _moved(subscriptions, assignment)
+    for partition, member_id in moved.items():
+        if partition in assignment[member_id]:
+            assignment[member_id].remove(partition)
+    return assignment
+
+
+def _of_user_data(subscription: Subscription) -> PreviousAssignment:
+    return decode_previous_assignment(subscription.user_data)
+
+
+def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
+    """Return what a member has; before version 2 of subscriptions user data has the generation."""
+    generation_id = subscription.generation_id
+    if generation_id <= NO_GENERATION:
+        generation_id = decode_generation(subscription.user_data)
+    return PreviousAssignment(subscription.owned_partitions, generation_id)
+
+
+def _assign(
+    topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
+) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
+    """Return the assignment, and what changes its member, None if that is not known."""
+    members = {name: subscriptions[name] for name in in_java_hash_order(subscriptions)}
+    if not members:
+        return {}, {}
+    existing = {name: topics[name] for name in subscribed_topics(topics, members)}
+    owners = previous_owners(existing, members, previous_of)
+    racks = sticky_racks(existing, members)
+    if have_equal_topics(members):
+        constrained = ConstrainedAssignment(existing, owners, racks)
+        return constrained.build(), constrained.moved
+    return GeneralAssignment(existing, members, owners, racks).build(), None
+
+
+def _moved(subscriptions: Subscriptions, assignment: Assignment) -> dict[TopicPartition, str]:
+    """Return what members get that another has and is to give up."""
+    given_up: set[TopicPartition] = set()
+    added: dict[TopicPartition, str] = {}
+    for member_id, partitions in assignment.items():
+        owned = subscriptions[member_id].owned_partitions
+        added.update((key, member_id) for key in set(partitions).difference(owned))
+        given_up.update(set(owned).difference(partitions))
+    return {key: member_id for key, member_id in added.items() if key in given_up}

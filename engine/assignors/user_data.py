@@ -1,0 +1,123 @@
+"""What sticky assignors add to a member's subscription.
+
+```
+sticky, version 0   count of topics int32
+                    each: name (length int16, UTF-8), count of partitions int32, numbers int32
+sticky, version 1   the same, generation int32
+cooperative-sticky  generation int32
+```
+
+No field tells the versions of sticky apart: data without a generation is of version 0. Data that
+cannot be read claims nothing, as in Kafka; bytes after the end are ignored.
+
+Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct as Format
+from typing import Final, NamedTuple
+
+from engine.assignors.subscription import NO_GENERATION
+from engine.hash_order import in_java_hash_order
+from engine.java_text import java_utf8
+from engine.model import TopicPartition
+
+_INT16: Final = Format(">h")
+_INT32: Final = Format(">i")
+
+
+class PreviousAssignment(NamedTuple):
+    """What a member had, and in which generation; NO_GENERATION if it does not say."""
+
+    partitions: tuple[TopicPartition, ...] = ()
+    generation_id: int = NO_GENERATION
+
+
+NOTHING: Final = PreviousAssignment()
+
+
+def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
+    """Return the user data of the sticky assignor, version 1; topics as Java's map has them.
+
+    Of the topics in one chain the last to come is first: Kafka puts them in by computeIfAbsent.
+    """
+    numbers: dict[str, list[int]] = {}
+    for topic, number in previous.partitions:
+        numbers.setdefault(topic, []).append(number)
+    parts = [_INT32.pack(len(numbers))]
+    for topic in in_java_hash_order(reversed(numbers)):
+        name = topic.encode()
+        parts += [_INT16.pack(len(name)), name, _INT32.pack(len(numbers[topic]))]
+        parts += map(_INT32.pack, numbers[topic])
+    return b"".join((*parts, _INT32.pack(previous.generation_id)))
+
+
+def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
+    """Return what a member of the sticky assignor had, by either version."""
+    if not data:
+        return NOTHING
+    fields = _Fields(data)
+    try:
+        partitions = tuple(_partitions(fields))
+    except _BadField:
+        return NOTHING
+    try:
+        return PreviousAssignment(partitions, fields.int32())
+    except _BadField:
+        return PreviousAssignment(partitions)
+
+
+def encode_generation(generation_id: int) -> bytes:
+    """Return the user data of the cooperative sticky assignor."""
+    return _INT32.pack(generation_id)
+
+
+def decode_generation(data: bytes | None) -> int:
+    """Return the generation of a member of the cooperative sticky assignor."""
+    if data is None or len(data) < _INT32.size:
+        return NO_GENERATION
+    generation_id: int = _INT32.unpack_from(data)[0]
+    return generation_id
+
+
+class _BadField(Exception):
+    """A field ends early, or a length is out of bounds."""
+
+
+class _Fields:
+    """Reads fields one after the other; each length is checked against the bytes left."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def _take(self, length: int) -> bytes:
+        end = self._position + length
+        if length < 0 or end > len(self._data):
+            raise _BadField
+        taken = self._data[self._position : end]
+        self._position = end
+        return taken
+
+    def int32(self) -> int:
+        number: int = _INT32.unpack(self._take(_INT32.size))[0]
+        return number
+
+    def count(self) -> int:
+        count = self.int32()
+        if not 0 <= count <= len(self._data) - self._position:
+            raise _BadField
+        return count
+
+    def text(self) -> str:
+        length: int = _INT16.unpack(self._take(_INT16.size))[0]
+        return java_utf8(self._take(length))
+
+
+def _partitions(fields: _Fields) -> Iterable[TopicPartition]:
+    for _ in range(fields.count()):
+        topic = fields.text()
+        for _ in range(fields.count()):
+            yield TopicPartition(topic, fields.int32())
