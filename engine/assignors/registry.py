@@ -10,13 +10,14 @@ Source: ConsumerPartitionAssignor.RebalanceProtocol of 3.9.1, KIP-429.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.assignors import range as by_range
 from engine.assignors import round_robin, sticky
 from engine.assignors.subscription import Assign
+from engine.assignors.user_data import PreviousAssignment
 
 
 class RebalanceProtocol(StrEnum):
@@ -26,11 +27,20 @@ class RebalanceProtocol(StrEnum):
     COOPERATIVE = "cooperative"
 
 
+#: Returns the user data of a member that had an assignment, or has had none yet.
+UserData: TypeAlias = Callable[[PreviousAssignment | None], bytes | None]
+
+
+def _no_user_data(_previous: PreviousAssignment | None) -> None:
+    return None
+
+
 class Assignor(NamedTuple):
     """An assignor: the function, and the protocols it serves, the preferred one first."""
 
     assign: Assign
     rebalance_protocols: tuple[RebalanceProtocol, ...]
+    user_data: UserData = _no_user_data
 
 
 _EAGER: Final = (RebalanceProtocol.EAGER,)
@@ -38,8 +48,10 @@ _EAGER: Final = (RebalanceProtocol.EAGER,)
 ASSIGNORS: Final[Mapping[str, Assignor]] = {
     by_range.NAME: Assignor(by_range.assign_range, _EAGER),
     round_robin.NAME: Assignor(round_robin.assign_round_robin, _EAGER),
-    sticky.NAME: Assignor(sticky.assign_sticky, _EAGER),
+    sticky.NAME: Assignor(sticky.assign_sticky, _EAGER, sticky.sticky_user_data),
     sticky.COOPERATIVE_NAME: Assignor(
-        sticky.assign_cooperative_sticky, (RebalanceProtocol.COOPERATIVE, *_EAGER)
+        sticky.assign_cooperative_sticky,
+        (RebalanceProtocol.COOPERATIVE, *_EAGER),
+        sticky.cooperative_user_data,
     ),
 }

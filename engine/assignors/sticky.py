@@ -31,6 +31,8 @@ from engine.assignors.user_data import (
     PreviousAssignment,
     decode_generation,
     decode_previous_assignment,
+    encode_generation,
+    encode_previous_assignment,
 )
 from engine.hash_order import in_java_hash_order
 from engine.model import TopicPartition
@@ -57,6 +59,16 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
         if partition in assignment[member_id]:
             assignment[member_id].remove(partition)
     return assignment
+
+
+def sticky_user_data(previous: PreviousAssignment | None) -> bytes | None:
+    """Return what a member of sticky says of its last assignment; None before its first."""
+    return None if previous is None else encode_previous_assignment(previous)
+
+
+def cooperative_user_data(previous: PreviousAssignment | None) -> bytes:
+    """Return the generation of a member's last assignment."""
+    return encode_generation(NO_GENERATION if previous is None else previous.generation_id)
 
 
 def _of_user_data(subscription: Subscription) -> PreviousAssignment:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from struct import Struct as Format
 from typing import Final
 
-from engine.assignors.subscription import Subscription
+from engine.assignors.subscription import NO_GENERATION, Subscription
 from engine.client.topic_admin import by_topic
 from engine.errors import WireError
 from engine.model import TopicPartition
@@ -31,13 +31,20 @@ _SUBSCRIPTION: Final = "ConsumerProtocolSubscription"
 _ASSIGNMENT: Final = "ConsumerProtocolAssignment"
 
 
-def encode_subscription(subscription: Subscription) -> bytes:
-    """Return what a member sends as it joins."""
+def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX) -> bytes:
+    """Return what a member sends as it joins; earlier versions leave fields out."""
+    row = messages.ConsumerProtocolSubscription.TopicPartition
     message = messages.ConsumerProtocolSubscription(
-        topics=sorted(subscription.topics), rack_id=subscription.rack_id
+        topics=sorted(subscription.topics),
+        user_data=subscription.user_data,
+        owned_partitions=[
+            row(topic=topic, partitions=[key.partition for key in keys])
+            for topic, keys in by_topic(sorted(subscription.owned_partitions)).items()
+        ],
+        generation_id=subscription.generation_id,
+        rack_id=subscription.rack_id,
     )
-    encoded = message_codec(_SUBSCRIPTION, _VERSION_MAX).encode(message)
-    return _VERSION.pack(_VERSION_MAX) + bytes(encoded)
+    return _VERSION.pack(version) + bytes(message_codec(_SUBSCRIPTION, version).encode(message))
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscription:
@@ -46,10 +53,21 @@ def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscript
         raise WireError("the subscription of a member ends early")
     codec = message_codec(_SUBSCRIPTION, _known_version(data))
     message, _ = codec.decode_at(data, _VERSION.size)
-    return Subscription(tuple(message.topics), group_instance_id, message.rack_id or None)
+    return Subscription(
+        tuple(message.topics),
+        group_instance_id,
+        message.rack_id or None,
+        tuple(
+            TopicPartition(row.topic, number)
+            for row in message.owned_partitions
+            for number in row.partitions
+        ),
+        max(message.generation_id, NO_GENERATION),
+        None if message.user_data is None else bytes(message.user_data),
+    )
 
 
-def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+def encode_assignment(partitions: Iterable[TopicPartition], version: int = _VERSION_MAX) -> bytes:
     """Return what the leader of a group sends for one member."""
     rows = [
         messages.ConsumerProtocolAssignment.TopicPartition(
@@ -58,8 +76,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
         for topic, of_topic in by_topic(sorted(partitions)).items()
     ]
     message = messages.ConsumerProtocolAssignment(assigned_partitions=rows)
-    encoded = message_codec(_ASSIGNMENT, _VERSION_MAX).encode(message)
-    return _VERSION.pack(_VERSION_MAX) + bytes(encoded)
+    return _VERSION.pack(version) + bytes(message_codec(_ASSIGNMENT, version).encode(message))
 
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...] | None:

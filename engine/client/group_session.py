@@ -38,6 +38,7 @@ from typing import Final, NamedTuple
 
 from engine.assignors.registry import ASSIGNORS
 from engine.assignors.subscription import PartitionRacks, Subscription
+from engine.assignors.user_data import PreviousAssignment
 from engine.client.blocking import KafkaClient
 from engine.client.consumer_protocol import (
     decode_assignment,
@@ -103,6 +104,8 @@ class GroupSession:
         self.generation_id = _NO_GENERATION
         #: What the member has; empty while it has not joined.
         self.partitions: tuple[TopicPartition, ...] = ()
+        #: What it was assigned last, kept for sticky assignors.
+        self._previous: PreviousAssignment | None = None
         self._is_joined = False
         self._next_heartbeat_ms = 0
         #: As a leader: how many partitions topics had as they were assigned, and when to look.
@@ -140,7 +143,6 @@ class GroupSession:
     def _join_group(self) -> messages.JoinGroupResponse | None:
         """Send JoinGroup (1); returns None if it is to be sent again."""
         settings = self._settings
-        metadata = encode_subscription(self._subscription)
         protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
         request = messages.JoinGroupRequest(
             group_id=settings.group_id,
@@ -149,7 +151,9 @@ class GroupSession:
             member_id=self.member_id,
             group_instance_id=settings.group_instance_id,
             protocol_type=CONSUMER_PROTOCOL,
-            protocols=[protocol(name=name, metadata=metadata) for name in settings.assignors],
+            protocols=[
+                protocol(name=name, metadata=self._metadata(name)) for name in settings.assignors
+            ],
         )
         response = self._client.ask_coordinator(
             settings.group_id,
@@ -167,6 +171,15 @@ class GroupSession:
         self.member_id = joined.member_id
         self.generation_id = joined.generation_id
         return joined
+
+    def _metadata(self, assignor: str) -> bytes:
+        """Return the subscription that goes with an assignor; owned are none (eager)."""
+        return encode_subscription(
+            self._subscription._replace(
+                generation_id=self.generation_id,
+                user_data=ASSIGNORS[assignor].user_data(self._previous),
+            )
+        )
 
     def _sync_group(self, joined: messages.JoinGroupResponse) -> bool:
         """Send SyncGroup (3); returns whether the member has its partitions."""
@@ -199,6 +212,7 @@ class GroupSession:
         if partitions is None:
             raise WireError("the leader of the group sent an assignment that cannot be read")
         self.partitions = partitions
+        self._previous = PreviousAssignment(partitions, self.generation_id)
         return True
 
     def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
+from engine.assignors.subscription import Subscription
+from engine.assignors.user_data import (
+    PreviousAssignment,
+    decode_generation,
+    decode_previous_assignment,
+)
 from engine.client.blocking import KafkaClient
+from engine.client.consumer_protocol import decode_subscription
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
 from engine.client.group_consumer import GroupConsumer
@@ -17,6 +24,7 @@ from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import FENCED_INSTANCE_ID, INVALID_SESSION_TIMEOUT
 from engine.model import TopicPartition
+from engine.wire import messages
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
@@ -199,6 +207,37 @@ def test_an_instance_that_another_process_took_over_is_fenced(stage: Stage) -> N
         first.poll()
     assert FENCED_INSTANCE_ID == caught.value.code
     stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
+
+
+def sent_subscription(stage: Stage) -> Subscription:
+    """Return what the one member of group g joined with."""
+    response = stage.client.ask_coordinator(
+        "g",
+        "DescribeGroups",
+        messages.DescribeGroupsRequest(groups=["g"]),
+        retriable_code=lambda message: message.groups[0].error_code,
+    )
+    (member,) = response.message.groups[0].members
+    return decode_subscription(bytes(member.member_metadata), None)
+
+
+def test_a_member_of_a_sticky_assignor_says_what_it_had(stage: Stage) -> None:
+    session = GroupSession(stage.new_client(), SETTINGS._replace(assignors=("sticky",)), ["t"])
+    assert (T0, T1) == session.join()
+    assert Subscription(("t",)) == sent_subscription(stage)
+    assert (T0, T1) == session.join()
+    sent = sent_subscription(stage)
+    assert ((), 1) == (sent.owned_partitions, sent.generation_id)
+    assert PreviousAssignment((T0, T1), 1) == decode_previous_assignment(sent.user_data)
+
+
+def test_a_member_of_the_cooperative_assignor_says_its_generation(stage: Stage) -> None:
+    settings = SETTINGS._replace(assignors=("cooperative-sticky",))
+    session = GroupSession(stage.new_client(), settings, ["t"])
+    assert (T0, T1) == session.join()
+    assert -1 == decode_generation(sent_subscription(stage).user_data)
+    assert (T0, T1) == session.join()
+    assert 1 == decode_generation(sent_subscription(stage).user_data)
 
 
 def test_the_leader_joins_again_when_a_topic_has_grown() -> None:
