@@ -273,7 +273,11 @@ def remove_members(
 def simulate(
     topic: Annotated[
         list[str],
-        typer.Option("--topic", metavar="TOPIC:COUNT", help="A topic with so many partitions."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC:COUNT[@RACK+RACK,…]",
+            help="A topic with so many partitions; racks of the replicas of each, in turn.",
+        ),
     ],
     member: Annotated[
         list[str],
@@ -282,8 +286,15 @@ def simulate(
         ),
     ],
     assignor: Annotated[
-        str, typer.Option("--assignor", metavar="NAME", help="range or roundrobin.")
+        str,
+        typer.Option(
+            "--assignor", metavar="NAME", help="range, roundrobin, sticky or cooperative-sticky."
+        ),
     ] = "range",
+    rack: Annotated[
+        list[str] | None,
+        typer.Option("--rack", metavar="NAME=RACK", help="The rack of a member."),
+    ] = None,
     leave: Annotated[
         list[str] | None,
         typer.Option("--leave", metavar="NAME", help="A member that leaves; may be repeated."),
@@ -298,7 +309,9 @@ def simulate(
 ) -> int:
     """Show which member an assignor gives each partition to, and what moves when members change.
 
-    No cluster is asked: topics and members are those of the command line.
+    No cluster is asked: topics and members are those of the command line. REVOKED are partitions
+    that members which stay give up for the rebalance: all of them, unless the assignor is
+    cooperative.
     """
     from kctl.commands.groups.simulate import SimulateRequest, simulate
 
@@ -309,5 +322,6 @@ def simulate(
         leaving=leave or [],
         joining=join or [],
         output=output,
+        racks=rack or [],
     )
     return simulate(request)

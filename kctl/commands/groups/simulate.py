@@ -1,19 +1,22 @@
 """What `kctl groups simulate` does: shows what an assignor makes of members and topics.
 
 1. The members of the command line get the partitions of its topics.
-2. Members leave, others join; the assignor is asked again.
-3. A row for each partition: who has it before and after, and whether it moved.
+2. Members leave, others join; the assignor is asked again, and told what the others had. A
+   cooperative one is asked until no member gives up a partition.
+3. A row for each partition: who has it before and after, whether it moves, and whether a member
+   that stays gives it up for the rebalance, be it only to get it back.
 
 Nothing is asked of a cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
+from engine.assignors.rebalance import given_up, is_cooperative, rebalance
 from engine.assignors.registry import ASSIGNORS
-from engine.assignors.subscription import PartitionRacks, Subscription
+from engine.assignors.subscription import Assignment, PartitionRacks, Subscription, Topics
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
@@ -30,10 +33,12 @@ COLUMNS = (
     Column("member", "MEMBER", kind="string?"),
     Column("member_after", "AFTER", kind="string?"),
     Column("moves", "MOVES"),
+    Column("revoked", "REVOKED"),
 )
 #: More than any group reads; a typing error must not fill the memory.
 _PARTITIONS_MAX = 100_000
 _EXPECTED_MEMBER = "NAME or NAME=TOPIC,TOPIC"
+_EXPECTED_TOPIC = "TOPIC:PARTITIONS, as orders:4, or with racks, as orders:4@r1+r2,r2+r3"
 
 
 class SimulateRequest(NamedTuple):
@@ -45,6 +50,7 @@ class SimulateRequest(NamedTuple):
     leaving: Sequence[str]
     joining: Sequence[str]
     output: str
+    racks: Sequence[str] = ()
 
 
 class UnknownAssignor(EngineError):
@@ -58,12 +64,12 @@ class UnknownAssignor(EngineError):
 
 
 class UnknownMember(EngineError):
-    """A member leaves that is not there."""
+    """A member leaves, or has a rack, that is not there."""
 
     exit_code = exits.USAGE
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no member {name!r} to leave: name it with --member")
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"no member {name!r} to {what}: name it with --member")
         self.name = name
 
 
@@ -72,36 +78,56 @@ def simulate(request: SimulateRequest) -> int:
     check_format(request.output)
     if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
-    assign = ASSIGNORS[request.assignor].assign
+    assignor = ASSIGNORS[request.assignor]
     topics = topics_of(request.topics)
-    before = members_of(request.members, list(topics))
-    after = {name: member for name, member in before.items() if name not in request.leaving}
-    after |= members_of(request.joining, list(topics))
+    before, after = _memberships(request, list(topics))
+    had = rebalance(assignor, topics, before, {})[-1]
+    if not request.leaving and not request.joining:
+        return end_with(COLUMNS, _rows(topics, had, had, set()), request.output)
+    kept = {name: keys for name, keys in had.items() if name not in request.leaving}
+    assignments = rebalance(assignor, topics, after, kept)
+    revoked = _revoked(kept, assignments, is_cooperative=is_cooperative(assignor))
+    rows = _rows(topics, had, assignments[-1], revoked)
+    moves = sum(row["moves"] == "yes" for row in rows)
+    say(
+        f"{counted(moves, 'partition')} of {len(rows)} would go to another member; "
+        f"{len(revoked)} revoked, {counted(len(assignments), 'rebalance')}"
+    )
+    return end_with(COLUMNS, rows, request.output)
+
+
+def _memberships(
+    request: SimulateRequest, topics: Sequence[str]
+) -> tuple[dict[str, Subscription], dict[str, Subscription]]:
+    """Return the members before and after. Errors: UnreadableArgument, UnknownMember."""
+    before = members_of(request.members, topics)
+    joining = members_of(request.joining, topics)
     for name in request.leaving:
         if name not in before:
-            raise UnknownMember(name)
-    owners = _owners(assign(topics, before))
-    owners_after = _owners(assign(topics, after)) if after else {}
-    rows = [
-        _row(TopicPartition(topic, row.partition), owners, owners_after)
-        for topic, partitions in topics.items()
-        for row in partitions
-    ]
-    if request.leaving or request.joining:
-        moves = sum(row["moves"] == "yes" for row in rows)
-        say(f"{counted(moves, 'partition')} of {len(rows)} would go to another member")
-    return end_with(COLUMNS, rows, request.output)
+            raise UnknownMember(name, "leave")
+    for name, rack in racks_of(request.racks).items():
+        if name not in before and name not in joining:
+            raise UnknownMember(name, "be in a rack")
+        for members in (before, joining):
+            if name in members:
+                members[name] = members[name]._replace(rack_id=rack)
+    staying = {name: member for name, member in before.items() if name not in request.leaving}
+    return before, staying | joining
 
 
 def topics_of(words: Sequence[str]) -> dict[str, list[PartitionRacks]]:
     """Return the topics of words such as `orders:4`; raises UnreadableArgument."""
     topics = {}
     for word in words:
-        name, _, text = word.rpartition(":")
+        size, at, racks = word.partition("@")
+        name, _, text = size.rpartition(":")
         count = read_whole(text)
         if not name or count is None or not 0 <= count <= min(_PARTITIONS_MAX, INT32_MAX):
-            raise UnreadableArgument("a topic", word, "TOPIC:PARTITIONS, as orders:4")
-        topics[name] = [PartitionRacks(number) for number in range(count)]
+            raise UnreadableArgument("a topic", word, _EXPECTED_TOPIC)
+        replicas = [frozenset(row.split("+")) for row in racks.split(",")] if at else [frozenset()]
+        if any("" in row for row in replicas):
+            raise UnreadableArgument("a topic", word, _EXPECTED_TOPIC)
+        topics[name] = [PartitionRacks(n, replicas[n % len(replicas)]) for n in range(count)]
     return topics
 
 
@@ -117,6 +143,35 @@ def members_of(words: Sequence[str], topics: Sequence[str]) -> dict[str, Subscri
     return members
 
 
+def racks_of(words: Sequence[str]) -> dict[str, str]:
+    """Return the racks of members by words such as `c0=r1`; raises UnreadableArgument."""
+    racks = {}
+    for word in words:
+        name, _, rack = word.rpartition("=")
+        if not name or not rack:
+            raise UnreadableArgument("a member's rack", word, "NAME=RACK")
+        racks[name] = rack
+    return racks
+
+
+def _revoked(
+    had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
+) -> set[TopicPartition]:
+    """Return what members that stay give up on the way."""
+    if not is_cooperative:
+        return {key for name in assignments[-1] for key in had.get(name, ())}
+    steps = zip((had, *assignments), assignments, strict=False)
+    return {key for former, assignment in steps for key in given_up(former, assignment)}
+
+
+def _rows(
+    topics: Topics, had: Assignment, assigned: Assignment, revoked: Container[TopicPartition]
+) -> list[OutputRow]:
+    owners, owners_after = _owners(had), _owners(assigned)
+    keys = (TopicPartition(topic, row.partition) for topic, rows in topics.items() for row in rows)
+    return [_row(key, owners, owners_after, is_revoked=key in revoked) for key in keys]
+
+
 def _owners(assignment: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, str]:
     return {key: member for member, partitions in assignment.items() for key in partitions}
 
@@ -125,6 +180,8 @@ def _row(
     key: TopicPartition,
     owners: Mapping[TopicPartition, str],
     owners_after: Mapping[TopicPartition, str],
+    *,
+    is_revoked: bool,
 ) -> OutputRow:
     before, after = owners.get(key), owners_after.get(key)
     return {
@@ -133,4 +190,5 @@ def _row(
         "member": before,
         "member_after": after,
         "moves": "yes" if before != after else "no",
+        "revoked": "yes" if is_revoked else "no",
     }

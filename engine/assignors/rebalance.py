@@ -1,0 +1,79 @@
+"""A rebalance without a group: what members get, given what they had.
+
+| protocol | members give up | rebalances |
+|---|---|---|
+| eager | all, before they join | one |
+| cooperative | what the assignment is without, after it | one more while members give up any |
+
+Source: ConsumerCoordinator.onJoinPrepare, onJoinComplete of 3.9.1; KIP-429.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from engine.assignors.registry import Assignor, RebalanceProtocol
+from engine.assignors.subscription import Assignment, Subscription, Subscriptions, Topics
+from engine.assignors.user_data import PreviousAssignment
+from engine.model import TopicPartition
+
+#: Two are enough unless members come and go; a bound in place of trust.
+_REBALANCES_MAX: Final = 8
+_FIRST_GENERATION: Final = 1
+
+
+def rebalance(
+    assignor: Assignor,
+    topics: Topics,
+    subscriptions: Subscriptions,
+    had: Mapping[str, Sequence[TopicPartition]],
+) -> list[Assignment]:
+    """Return the assignments of the rebalances that follow each other; the last one stays.
+
+    `had` is what members have been assigned before, of any members; those that are not there are
+    new. Errors: NoAssignment.
+    """
+    assignments: list[Assignment] = []
+    for generation_id in range(_FIRST_GENERATION, _FIRST_GENERATION + _REBALANCES_MAX):
+        members = {
+            name: _with_past(assignor, member, had.get(name), generation_id)
+            for name, member in subscriptions.items()
+        }
+        assignment = assignor.assign(topics, members)
+        assignments.append(assignment)
+        if not is_cooperative(assignor) or not given_up(had, assignment):
+            break
+        had = assignment
+    return assignments
+
+
+def is_cooperative(assignor: Assignor) -> bool:
+    """Return whether members of an assignor alone keep their partitions as they join again."""
+    return assignor.rebalance_protocols[0] is RebalanceProtocol.COOPERATIVE
+
+
+def given_up(
+    had: Mapping[str, Sequence[TopicPartition]], assignment: Assignment
+) -> set[TopicPartition]:
+    """Return what members had that are still there and are not assigned it any more."""
+    return {
+        key for name, keys in assignment.items() for key in set(had.get(name, ())).difference(keys)
+    }
+
+
+def _with_past(
+    assignor: Assignor,
+    member: Subscription,
+    had: Sequence[TopicPartition] | None,
+    generation_id: int,
+) -> Subscription:
+    """Return the subscription of a member that had an assignment in a generation."""
+    if had is None:
+        return member._replace(user_data=assignor.user_data(None))
+    previous = PreviousAssignment(tuple(had), generation_id)
+    return member._replace(
+        owned_partitions=previous.partitions if is_cooperative(assignor) else (),
+        generation_id=generation_id,
+        user_data=assignor.user_data(previous),
+    )
