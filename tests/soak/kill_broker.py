@@ -9,8 +9,8 @@ What is checked after each restart (`Checks`):
 
 1. the high watermark is not below any acknowledged record;
 2. every acknowledged record is at the offset that was acknowledged, and every record in the log
-   was sent, in the order of its writer; twice only what a writer without sequence numbers sent
-   again, at most one request for each kill;
+   was sent, in the order of its writer; what a writer without sequence numbers sent again may
+   come twice or after what followed it, at most one request for each kill;
 3. on a copy of the files: every batch whole with its CRC, offsets without a gap, segments named
    by their first offset; indexes, epochs, snapshots and checkpoints right (engine.inspection);
    in the end by Kafka's own dump-log too, where KCTL_TEST_KAFKA_LIBS names its jars;
