@@ -23,6 +23,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError, StorageError
+from engine.java_text import java_string_hash
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
 from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
 from engine.model import TopicPartition
@@ -41,6 +42,7 @@ _OFFSET_DIGITS = 20
 _EPOCH_DIGITS = 10
 _OFFSET_MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
+_INT_MIN = -(1 << 31)
 
 #: Topics that brokers themselves write.
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
@@ -249,3 +251,12 @@ def uuid_bytes(text: str) -> bytes:
 def _is_number(text: str, most: int) -> bool:
     """Return whether a text is decimal digits of a value up to `most`, without parsing a giant."""
     return 0 < len(text) <= _OFFSET_DIGITS and _DIGITS.issuperset(text) and int(text) <= most
+
+
+def coordinator_partition(key: str, partition_count: int) -> int:
+    """Return the partition of a coordinator's topic that has a group or a transactional id.
+
+    Source: Utils.abs of String.hashCode; `formats.md` §7.
+    """
+    number = java_string_hash(key)
+    return 0 if number == _INT_MIN else abs(number) % partition_count

@@ -9,15 +9,14 @@
 | type | |
 |---|---|
 | 0 group | the leader of its partition of `__consumer_offsets`, created when first needed |
-| 1 transaction | COORDINATOR_NOT_AVAILABLE: clients ask again |
-| 2 share group | the same from version 6 on, INVALID_REQUEST before |
+| 1 transaction | the leader of its partition of `__transaction_state`, in the same way |
+| 2 share group | COORDINATOR_NOT_AVAILABLE from version 6 on, INVALID_REQUEST before |
 | others | INVALID_REQUEST |
 
 While the topic is being created, and while its partition has no leader, the response is
 COORDINATOR_NOT_AVAILABLE.
 
 Source: KafkaApis.handleFindCoordinatorRequest of 3.9.1; GRP-19.
-Differs: nothing coordinates transactions yet, and their topic is not created.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.admin.auto_creation import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.host.coroutine import PromiseCoroutine, drive
@@ -71,12 +70,16 @@ class FindCoordinator:
     def __init__(
         self,
         metadata_cache: MetadataCache,
-        partition_of: Callable[[str], int],
+        partition_of_group: Callable[[str], int],
+        partition_of_transaction: Callable[[str], int],
         create_topics: CreateTopics,
     ) -> None:
-        """`partition_of` returns the partition of `__consumer_offsets` that has a group."""
+        """The two functions return the partition that has a group, or a transactional id."""
         self._metadata_cache = metadata_cache
-        self._partition_of = partition_of
+        self._topics = {
+            _GROUP: (CONSUMER_OFFSETS, partition_of_group),
+            _TRANSACTION: (TRANSACTION_STATE, partition_of_transaction),
+        }
         self._create_topics = create_topics
 
     def handle(
@@ -108,19 +111,22 @@ class FindCoordinator:
         resource = _RESOURCES.get(key_type)
         if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
             return Coordinator(NotAuthorized(resource).code)
-        if key_type == _GROUP:
-            return self._of_group(key, session.listener)
-        if key_type == _TRANSACTION or (key_type == _SHARE and version >= _SHARE_VERSION):
+        if key_type in self._topics:
+            topic, partition_of = self._topics[key_type]
+            return self._leader_of(topic, partition_of, key, session.listener)
+        if key_type == _SHARE and version >= _SHARE_VERSION:
             return Coordinator(COORDINATOR_NOT_AVAILABLE)
         return Coordinator(INVALID_REQUEST)
 
-    def _of_group(self, group_id: str, listener: str) -> Coordinator:
+    def _leader_of(
+        self, topic: str, partition_of: Callable[[str], int], key: str, listener: str
+    ) -> Coordinator:
         cache = self._metadata_cache
-        if CONSUMER_OFFSETS not in cache.topics:
+        if topic not in cache.topics:
             # Nobody waits for it: clients ask again.
-            drive(self._create_topics((CONSUMER_OFFSETS,)))
+            drive(self._create_topics((topic,)))
             return Coordinator(COORDINATOR_NOT_AVAILABLE)
-        partition = cache.partition(TopicPartition(CONSUMER_OFFSETS, self._partition_of(group_id)))
+        partition = cache.partition(TopicPartition(topic, partition_of(key)))
         leader = None if partition is None else cache.brokers.get(partition.leader_id)
         endpoint = None if leader is None else leader.endpoint(listener)
         if leader is None or endpoint is None:

@@ -5,7 +5,9 @@
 | no transactional id | a new id with epoch 0, also for one that had an id before |
 | an id without an epoch, or the other way round | INVALID_REQUEST 42 |
 | an empty transactional id | INVALID_REQUEST 42 |
-| a transactional id | COORDINATOR_NOT_AVAILABLE 15: no coordinator of transactions is served |
+| a transactional id | as its coordinator says (`engine/transactions/producers.py`) |
+
+Below version 4 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 
 Source: KafkaApis.handleInitProducerIdRequest, TransactionCoordinator.handleInitProducerId; KIP-360.
 """
@@ -14,28 +16,33 @@ from __future__ import annotations
 
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
-    COORDINATOR_NOT_AVAILABLE,
+    INVALID_PRODUCER_EPOCH,
     INVALID_REQUEST,
+    PRODUCER_FENCED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.transactions.producer_ids import ProducerIds, ProducerIdsNotReady
+from engine.transactions.producers import InitResult, ProducerOfEpoch, Producers
 from engine.wire import messages
 
 _NO_PRODUCER = -1
+_FIRST_WITH_FENCED = 4
 
 
 class InitProducerId:
     """Answers InitProducerId."""
 
-    def __init__(self, producer_ids: ProducerIds) -> None:
+    def __init__(self, producer_ids: ProducerIds, producers: Producers) -> None:
         self._producer_ids = producer_ids
+        self._producers = producers
 
     def handle(
         self, request: messages.InitProducerIdRequest, exchange: Exchange
-    ) -> messages.InitProducerIdResponse:
-        """Return a producer id."""
+    ) -> messages.InitProducerIdResponse | Promise[messages.InitProducerIdResponse]:
+        """Return a producer id, or promise one."""
         code = _denial(request.transactional_id, exchange.session)
         if code:
             return self._refused(code)
@@ -44,7 +51,13 @@ class InitProducerId:
         if has_id != has_epoch or request.transactional_id == "":
             return self._refused(INVALID_REQUEST)
         if request.transactional_id is not None:
-            return self._refused(COORDINATOR_NOT_AVAILABLE)
+            expected = ProducerOfEpoch(request.producer_id, request.producer_epoch)
+            begun = self._producers.init(
+                request.transactional_id,
+                request.transaction_timeout_ms,
+                expected if has_id else None,
+            )
+            return begun.then(lambda result: _response(result, exchange.api_version))
         try:
             producer_id = self._producer_ids.generate()
         except ProducerIdsNotReady as error:
@@ -55,6 +68,15 @@ class InitProducerId:
         return messages.InitProducerIdResponse(
             error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1
         )
+
+
+def _response(result: InitResult, version: int) -> messages.InitProducerIdResponse:
+    code, producer_id, producer_epoch = result
+    if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
+        code = INVALID_PRODUCER_EPOCH
+    return messages.InitProducerIdResponse(
+        error_code=code, producer_id=producer_id, producer_epoch=producer_epoch
+    )
 
 
 def _denial(transactional_id: str | None, session: Session) -> int:

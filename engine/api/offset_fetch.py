@@ -5,6 +5,7 @@
 | 0 | not served: Kafka keeps these in znodes | |
 | 1 | partitions | that of each partition |
 | 2 … 7 | partitions, or null for all | one for the response |
+| 7 | + only what no open transaction may change: UNSTABLE_OFFSET_COMMIT | |
 | 8 on | several groups | one for each group |
 
 Source: KafkaApis.handleOffsetFetchRequest; GRP-17; KIP-447, KIP-709.
@@ -22,6 +23,7 @@ from engine.groups.offset_commits import OffsetCommits
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
+    UNSTABLE_OFFSET_COMMIT,
     UNSUPPORTED_VERSION,
 )
 from engine.model import TopicPartition
@@ -59,7 +61,9 @@ class OffsetFetch:
         if version >= _WITH_GROUPS:
             groups = []
             for group in request.groups:
-                fetched = self._fetched(group.group_id, group.topics, session)
+                fetched = self._fetched(
+                    group.group_id, group.topics, session, is_stable=request.require_stable
+                )
                 groups.append(
                     response.OffsetFetchResponseGroup(
                         group_id=group.group_id,
@@ -68,7 +72,9 @@ class OffsetFetch:
                     )
                 )
             return response(groups=groups)
-        fetched = self._fetched(request.group_id, request.topics, session)
+        fetched = self._fetched(
+            request.group_id, request.topics, session, is_stable=request.require_stable
+        )
         if version < _WITH_LOG and fetched.error_code != GROUP_AUTHORIZATION_FAILED:
             fetched = _refused(request.topics, UNSUPPORTED_VERSION)
         if version < _WITH_ERROR:
@@ -78,8 +84,14 @@ class OffsetFetch:
         return response(error_code=fetched.error_code, topics=_topics(fetched))
 
     def _fetched(
-        self, group_id: str, topics: Iterable[RequestedTopic] | None, session: Session
+        self,
+        group_id: str,
+        topics: Iterable[RequestedTopic] | None,
+        session: Session,
+        *,
+        is_stable: bool,
     ) -> _Fetched:
+        """Return what is committed; with `is_stable` an error where a commit is undecided."""
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
         requested = None if topics is None else list(_partitions(topics))
@@ -91,25 +103,22 @@ class OffsetFetch:
         code, committed = self._commits.fetch(group_id, allowed)
         if code:
             return _Fetched(code, {})
+        nothing = CommittedOffset(NO_OFFSET)
+        rows = {key: (0, offset) for key, offset in committed.items()}
+        if is_stable:
+            for key in self._commits.unstable(group_id, committed):
+                rows[key] = (UNSTABLE_OFFSET_COMMIT, nothing)
         if requested is None:
             return _Fetched(
                 0,
                 {
-                    key: (0, offset)
-                    for key, offset in committed.items()
+                    key: row
+                    for key, row in rows.items()
                     if session.may(AclOperation.DESCRIBE, AclResource.TOPIC, key.topic)
                 },
             )
-        nothing = CommittedOffset(NO_OFFSET)
-        return _Fetched(
-            0,
-            {
-                key: (0, committed[key])
-                if may[key.topic]
-                else (TOPIC_AUTHORIZATION_FAILED, nothing)
-                for key in requested
-            },
-        )
+        denied = (TOPIC_AUTHORIZATION_FAILED, nothing)
+        return _Fetched(0, {key: rows[key] if may[key.topic] else denied for key in requested})
 
 
 def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:

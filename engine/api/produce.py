@@ -15,14 +15,14 @@ acks  0   appended, no response; an error ends the connection, for the client kn
 | 8 | + which records were refused |
 | 10 | + the current leader (KIP-951) |
 
-Transactional records are refused as those of an unknown producer: there is no coordinator yet that
-could know one.
+The first transactional records for a partition wait until their coordinator has confirmed that it
+is in the transaction (`transaction_verifier.py`).
 Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -31,11 +31,19 @@ from engine.api.exchange import CloseConnection, Exchange, Handled
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     TransactionalIdRefused,
+    TwoProducers,
     is_fast_path,
     judged,
+    transactional_batch,
 )
 from engine.api.promised import in_order, promised
 from engine.api.request_pieces import has_many_partitions, pieces
+from engine.api.transaction_verifier import (
+    NotVerified,
+    TransactionalBatch,
+    TransactionVerifier,
+    Verified,
+)
 from engine.errors import ApiError
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
@@ -61,6 +69,9 @@ Results: TypeAlias = dict[TopicPartition, ProduceResult]
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
+_FIRST_WITH_ABORTABLE = 11
+#: What refuses all of a request.
+_REFUSE_ALL = (CorruptMessage, TransactionalIdRefused, TwoProducers)
 
 
 class _Judged(NamedTuple):
@@ -68,6 +79,14 @@ class _Judged(NamedTuple):
 
     batches: dict[TopicPartition, memoryview]
     refused: Results
+    #: Those of the batches that are part of a transaction.
+    transactional: dict[TopicPartition, TransactionalBatch]
+
+    def refuse(self, errors: Mapping[TopicPartition, ApiError]) -> None:
+        """Append nothing to some partitions."""
+        for key, error in errors.items():
+            del self.batches[key]
+            self.refused[key] = ProduceResult(error)
 
 
 class _Answered:
@@ -91,9 +110,14 @@ class Produce:
     """Answers Produce; takes requests as `decode_produce_request` reads them."""
 
     def __init__(
-        self, replica_manager: ReplicaManager, metadata_cache: MetadataCache, turns: LoopTurns
+        self,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        turns: LoopTurns,
+        verifier: TransactionVerifier,
     ) -> None:
         self.replica_manager = replica_manager
+        self._verifier = verifier
         self._metadata_cache = metadata_cache
         self._turns = turns
 
@@ -168,15 +192,56 @@ class Produce:
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
             return in_order(promised(self._in_turns(_copied(request), exchange, over)), over)
-        version = exchange.api_version
-        found = _Judged({}, {})
+        found = _Judged({}, {}, {})
         try:
             for topic, partitions in request.topics:
                 self._judge(request, topic, partitions, exchange, found)
-        except (CorruptMessage, TransactionalIdRefused) as fault:
+            _check_producers(found)
+        except _REFUSE_ALL as fault:
             return self._refuse_all(request, exchange, fault)
-        batches, refused = found
-        acks = request.acks
+        if not found.transactional:
+            return self._append(request, exchange, found)
+        verified = self._verify(request, exchange, found)
+        if verified.is_kept:
+            found.refuse(self._verifier.check(verified.result(), found.transactional))
+            return self._append(request, exchange, found)
+        for key, records in found.batches.items():
+            found.batches[key] = memoryview(bytearray(records))
+        # Its records, too, are not kept while the coordinator is waited for.
+        request = request._replace(topics=[])
+        ended: Promise[None] = Promise()
+        work = self._append_verified(request, exchange, found, verified, ended)
+        return in_order(promised(work), ended)
+
+    def _verify(
+        self, request: ProduceRequest, exchange: Exchange, found: _Judged
+    ) -> Promise[Verified]:
+        assert request.transactional_id is not None
+        return self._verifier.verify(
+            request.transactional_id,
+            found.transactional,
+            knows_abortable=exchange.api_version >= _FIRST_WITH_ABORTABLE,
+        )
+
+    async def _append_verified(
+        self,
+        request: ProduceRequest,
+        exchange: Exchange,
+        found: _Judged,
+        verified: Promise[Verified],
+        ended: Promise[None],
+    ) -> bytes | None:
+        """Append once the coordinator has answered; `ended` is kept when all is appended."""
+        found.refuse(self._verifier.check(await verified, found.transactional))
+        response = self._append(request, exchange, found)
+        ended.keep(None)
+        return await response if isinstance(response, Promise) else response
+
+    def _append(
+        self, request: ProduceRequest, exchange: Exchange, found: _Judged
+    ) -> bytes | Promise[bytes | None] | None:
+        batches, refused, _ = found
+        version, acks = exchange.api_version, request.acks
         appended: Results | Promise[Results] = {}
         if batches:
             appended = self.replica_manager.append_records(
@@ -203,9 +268,14 @@ class Produce:
         """
         share = self._turns.begin()
         try:
-            batches, refused = await self._judged_in_turns(request, exchange, share)
-        except (CorruptMessage, TransactionalIdRefused) as fault:
+            found = await self._judged_in_turns(request, exchange, share)
+        except _REFUSE_ALL as fault:
             return self._refuse_all(request, exchange, fault)
+        batches, refused, transactional = found
+        if transactional:
+            # At once: between two turns its transaction might end.
+            verified = self._verify(request, exchange, found)
+            return await self._append_verified(request, exchange, found, verified, over)
         acks, timeout_ms = request.acks, request.timeout_ms
         # Its records, too, are not kept while followers are waited for.
         del request
@@ -236,11 +306,12 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
         """Judge all partitions of a request; raises what refuses all of it, as `_judge` does."""
-        found = _Judged({}, {})
+        found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
                 await share.next()
             self._judge(request, topic, partitions, exchange, found)
+        _check_producers(found)
         return found
 
     def _judge(
@@ -255,7 +326,7 @@ class Produce:
 
         Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
         """
-        batches, refused = found
+        batches, refused, transactional = found
         version, session = exchange.api_version, exchange.session
         id_ = request.transactional_id
         may_use_id = id_ is None or session.may(
@@ -265,7 +336,7 @@ class Produce:
         for index, records in partitions:
             topic_partition = new_tuple(TopicPartition, (topic, index))
             error: ApiError | None = None
-            if not is_fast_path(records, version):
+            if not (is_fast := is_fast_path(records, version)):
                 error = judged(records, id_ if may_use_id else None, version)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
@@ -279,9 +350,11 @@ class Produce:
                 # Offsets are set in the batch itself.
                 writable = memoryview(bytearray(records)) if records.readonly else records
                 batches[topic_partition] = writable
+                if not is_fast and (batch := transactional_batch(records)) is not None:
+                    transactional[topic_partition] = batch
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
-        """Refuse all partitions for what the first batch of one of them is."""
+        """Refuse all partitions for what a batch of one of them is."""
         if request.acks == 0:
             raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
         message = error.reason if isinstance(error, CorruptMessage) else None
@@ -375,9 +448,20 @@ class Produce:
             result.log_append_time_ms,
             result.log_start_offset,
         )
+        if isinstance(error, NotVerified):
+            return made._replace(error_message=error.detail)
         if isinstance(error, RecordsRefused) and error.record_errors:
             return made._replace(record_errors=error.record_errors, error_message=error.reason)
         return made
+
+
+def _check_producers(found: _Judged) -> None:
+    """Raise TwoProducers if the transactional batches are not all of one producer."""
+    if (
+        len({(batch.producer_id, batch.producer_epoch) for batch in found.transactional.values()})
+        > 1
+    ):
+        raise TwoProducers
 
 
 def _copied(request: ProduceRequest) -> ProduceRequest:

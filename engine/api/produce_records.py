@@ -9,7 +9,7 @@
 | transactional, no transactional id in the request | for all partitions \
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
 | transactional, the transactional id is empty | INVALID_REQUEST 42 |
-| transactional, an id that has no producer | INVALID_PRODUCER_ID_MAPPING 49 |
+| transactional, of two producers | for all partitions INVALID_PRODUCER_ID_MAPPING 49 |
 
 Requests below version 3 may hold anything or nothing; the log's own rules judge that.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
@@ -19,6 +19,7 @@ Differs: null in place of records is INVALID_RECORD, where Kafka fails and never
 
 from __future__ import annotations
 
+from engine.api.transaction_verifier import TransactionalBatch
 from engine.errors import ApiError, CorruptRecord
 from engine.kafka_errors import (
     INVALID_PRODUCER_ID_MAPPING,
@@ -27,6 +28,7 @@ from engine.kafka_errors import (
 )
 from engine.log.conversion import UnsupportedCompressionType
 from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
+from engine.records.batch import BatchView
 from engine.records.batch_header import (
     CODEC_BITS,
     HEADER_BYTES,
@@ -61,12 +63,14 @@ class NoTransactionalId(ApiError):
         super().__init__(INVALID_REQUEST, "an empty transactional id")
 
 
-class NoSuchProducer(ApiError):
-    """Transactional records of an id that has no producer: no transaction can be begun yet."""
+class TwoProducers(ApiError):
+    """The transactional records of a request are of more than one producer."""
 
-    def __init__(self, transactional_id: str) -> None:
-        super().__init__(INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id")
-        self.transactional_id = transactional_id
+    def __init__(self) -> None:
+        super().__init__(
+            INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
 
 
 def is_fast_path(records: memoryview | None, api_version: int) -> bool:
@@ -125,7 +129,15 @@ def judged(
         return refusal_of(records, api_version)
     if transactional_id is None:
         raise TransactionalIdRefused
-    return NoSuchProducer(transactional_id) if transactional_id else NoTransactionalId()
+    return refusal_of(records, api_version) if transactional_id else NoTransactionalId()
+
+
+def transactional_batch(records: memoryview | None) -> TransactionalBatch | None:
+    """Return whose transaction records are part of that `judged` has nothing against."""
+    first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
+    if not isinstance(first, BatchView) or not first.is_transactional or not first.has_producer_id:
+        return None
+    return TransactionalBatch(first.producer_id, first.producer_epoch, first.base_sequence)
 
 
 def is_transactional(records: memoryview | None) -> bool:

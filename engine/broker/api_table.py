@@ -57,24 +57,26 @@ from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
 from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
+from engine.api.transaction_admin import TransactionAdminApis
+from engine.api.transactions import Transactions
+from engine.api.txn_offset_commit import TxnOffsetCommit
 from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.write_txn_markers import WriteTxnMarkers
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
+from engine.broker.transactions import BrokerTransactions
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.groups.coordinator import GroupCoordinator
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.ports import Clock, Entropy, Files
-from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.log.directory.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
-from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
-from engine.wire import messages
 from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import Message
@@ -110,6 +112,7 @@ class ApiDeps(NamedTuple):
     move_to: MoveTo
     #: Coordinates groups.
     groups: GroupCoordinator
+    transactions: BrokerTransactions
     turns: LoopTurns
 
 
@@ -188,8 +191,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
     followers = FastFollowerFetch(metadata_cache, sessions, clock)
     fetch, local_fetch = Fetch(fetch_deps, deps.turns, followers), AnswerLocalFetch(fetch_deps)
-    produce = Produce(replica_manager, metadata_cache, deps.turns)
-    producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
+    verifier = deps.transactions.verifier
+    produce = Produce(replica_manager, metadata_cache, deps.turns, verifier)
     return [
         Row(
             "Produce",
@@ -210,25 +213,33 @@ def data_rows(deps: ApiDeps) -> list[Row]:
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
         Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replica_manager).handle, rule),
         Row("DescribeProducers", DescribeProducers(replica_manager, metadata_cache).handle, rule),
-        Row("InitProducerId", InitProducerId(producer_ids).handle, rule),
     ]
 
 
-def _producer_id_block(deps: ApiDeps) -> Promise[ProducerIdBlock | None]:
-    """Ask the controller for ids of which this broker gives out each once."""
-
-    def request(_version: int) -> messages.AllocateProducerIdsRequest:
-        return messages.AllocateProducerIdsRequest(
-            broker_id=deps.broker_id, broker_epoch=deps.broker_epoch()
-        )
-
-    def block(response: messages.AllocateProducerIdsResponse) -> ProducerIdBlock | None:
-        if response.error_code:
-            _log.warning("no producer ids: error %d", response.error_code)
-            return None
-        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
-
-    return deps.ask_controller("AllocateProducerIds", request).then(block)
+def transaction_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of producers and their transactions."""
+    broker_side, groups, rule = deps.transactions, deps.groups, Rule.PER_RESOURCE
+    coordinator, verifier = broker_side.coordinator, broker_side.verifier
+    transactions = Transactions(coordinator, deps.metadata_cache, groups.registry.partition_of)
+    commit = TxnOffsetCommit(
+        groups.commits,
+        groups.registry.refusal,
+        groups.registry.partition_of,
+        deps.metadata_cache,
+        deps.clock,
+        verifier,
+    )
+    admin = TransactionAdminApis(coordinator.admin)
+    init = InitProducerId(broker_side.producer_ids, coordinator.producers)
+    return [
+        Row("InitProducerId", init.handle, rule),
+        Row("AddPartitionsToTxn", transactions.add_partitions, rule),
+        Row("AddOffsetsToTxn", transactions.add_offsets, rule),
+        Row("EndTxn", transactions.end, rule),
+        Row("TxnOffsetCommit", commit.handle, rule),
+        Row("DescribeTransactions", admin.describe, rule),
+        Row("ListTransactions", admin.list, rule),
+    ]
 
 
 def cluster_rows(deps: ApiDeps) -> list[Row]:
@@ -273,7 +284,10 @@ def group_rows(deps: ApiDeps) -> list[Row]:
     members, commits, admin = groups.memberships, groups.commits, Groups(groups.admin)
     creation = AutoCreation(deps.config, TopicAdmin(deps.config, _admin_ports(deps)))
     coordinators = FindCoordinator(
-        metadata_cache, groups.registry.partition_of, creation.auto_create
+        metadata_cache,
+        groups.registry.partition_of,
+        deps.transactions.coordinator.registry.partition_of,
+        creation.auto_create,
     )
     return [
         Row("FindCoordinator", coordinators.handle, rule),
@@ -342,6 +356,9 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()
     orders = deps.turns.apart()
+    markers = WriteTxnMarkers(
+        deps.replica_manager, deps.groups.commits, deps.clock, deps.config.request_timeout_ms
+    )
     roles = LeaderAndIsr(leadership, epoch, deps.load_topics, orders, line)
     stop = StopReplica(leadership, epoch, orders, line)
     update = UpdateMetadata(leadership, deps.metadata_cache, epoch, orders, line)
@@ -349,10 +366,20 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
         Row("LeaderAndIsr", roles.handle, rule),
         Row("StopReplica", stop.handle, rule),
         Row("UpdateMetadata", update.handle, rule),
+        Row("WriteTxnMarkers", markers.handle, rule),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),
     ]
 
 
-_AREAS = (data_rows, cluster_rows, topic_rows, group_rows, leader_rows, config_rows, acl_rows)
+_AREAS = (
+    data_rows,
+    transaction_rows,
+    cluster_rows,
+    topic_rows,
+    group_rows,
+    leader_rows,
+    config_rows,
+    acl_rows,
+)

@@ -63,6 +63,7 @@ from engine.broker.registration import (
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage, StoragePorts
 from engine.broker.tasks import LoopTasks
+from engine.broker.transactions import TransactionDeps, open_transactions
 from engine.broker.unserved import check_no_acls, check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
@@ -240,6 +241,18 @@ class Broker:
             self.tasks,
             self.deadlines,
         )
+        self.transactions = open_transactions(
+            TransactionDeps(
+                self.host,
+                lambda: self.live.config,
+                self.metadata_cache,
+                self.storage,
+                self.tasks,
+                self.peers,
+                self.admin_link.ask,
+                lambda: (self.broker_id, self.epoch),
+            )
+        )
         self.storage.start()
         self._closing.add("the logs", self._close_storage)
 
@@ -248,6 +261,7 @@ class Broker:
 
     def _close_storage(self) -> None:
         self.groups.stop()
+        self.transactions.stop()
         self.storage.cleaner.stop()
         # What runs on threads works on logs that are open.
         self.tasks.stop()
@@ -342,6 +356,7 @@ class Broker:
             self.loggers,
             self.storage.moves.move_to,
             self.groups,
+            self.transactions,
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.deadlines import Deadlines
 from engine.broker.host import BrokerHost
 from engine.broker.offsets_topic import OffsetsTopic
@@ -33,7 +34,8 @@ def open_groups(
     deadlines: Deadlines,
 ) -> GroupCoordinator:
     """Return the coordinator of a broker's groups, which follows the leadership of its topic."""
-    log = OffsetsTopic(storage.replica_manager, metadata_cache, host.clock, config)
+    topic = CoordinatorTopic(CONSUMER_OFFSETS, storage.replica_manager, metadata_cache, host.clock)
+    log = OffsetsTopic(topic, config)
     groups = GroupCoordinator(
         _settings(config),
         GroupPorts(host.clock, host.entropy, log, deadlines.note),

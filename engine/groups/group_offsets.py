@@ -3,11 +3,13 @@
 ```
  commit ── appended, waits for the in-sync replicas ──> pending ── written ──> committed
                                                            └───── failed ────> forgotten
+ commit in a transaction ── appended ──> pending, by its producer ── marker: commit ──> committed
+                                                                        └──── abort ──> forgotten
 ```
 
 Of two commits for a partition the one later in the log counts, whichever is answered first.
 
-Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1.
+Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1; KIP-98, KIP-447.
 """
 
 from __future__ import annotations
@@ -36,19 +38,31 @@ class _Entry(NamedTuple):
     log_offset: int
 
 
+#: Where a commit was written that is on its way into the log.
+_NOT_WRITTEN = -1
+
+
 class GroupOffsets:
     """Committed offsets of one group by partition."""
 
-    __slots__ = ("_committed", "_pending")
+    __slots__ = ("_committed", "_pending", "_transactional")
 
     def __init__(self) -> None:
         self._committed: dict[TopicPartition, _Entry] = {}
         self._pending: dict[TopicPartition, CommittedOffset] = {}
+        #: By the id of the producer whose transaction is open.
+        self._transactional: dict[int, dict[TopicPartition, _Entry]] = {}
 
     @property
     def is_empty(self) -> bool:
         """Return whether nothing is committed, and nothing on its way."""
-        return not self._committed and not self._pending
+        return not self._committed and not self._pending and not self._transactional
+
+    def is_unstable(self, partition: TopicPartition) -> bool:
+        """Return whether a commit for a partition is not decided yet."""
+        return partition in self._pending or any(
+            partition in pending for pending in self._transactional.values()
+        )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
         """Return what is committed for a partition."""
@@ -75,6 +89,49 @@ class GroupOffsets:
         """Forget a commit that could not be written."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
+
+    # Transactions
+
+    def prepare_in_transaction(
+        self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]
+    ) -> None:
+        """Take note of commits of a transaction before they are appended."""
+        pending = self._transactional.setdefault(producer_id, {})
+        for partition, committed in offsets.items():
+            pending[partition] = _Entry(committed, _NOT_WRITTEN)
+
+    def appended_in_transaction(
+        self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
+    ) -> None:
+        """Take note that a commit of a transaction is in the log; `at` is its offset there."""
+        pending = self._transactional.get(producer_id)
+        if pending is None or partition not in pending:
+            # The transaction has ended meanwhile.
+            return
+        if pending[partition].log_offset < at:
+            pending[partition] = _Entry(committed, at)
+
+    def failed_in_transaction(
+        self, producer_id: int, partition: TopicPartition, committed: CommittedOffset
+    ) -> None:
+        """Forget a commit of a transaction that could not be written."""
+        pending = self._transactional.get(producer_id)
+        if pending is not None and partition in pending:
+            if pending[partition].committed == committed:
+                del pending[partition]
+            if not pending:
+                del self._transactional[producer_id]
+
+    def has_pending_of(self, producer_id: int) -> bool:
+        """Return whether commits of a producer's transaction are not decided."""
+        return producer_id in self._transactional
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Take the commits of a transaction that was committed, forget those of another."""
+        pending = self._transactional.pop(producer_id, {})
+        for partition, (committed, log_offset) in pending.items():
+            if is_commit and log_offset != _NOT_WRITTEN:
+                self.put(partition, committed, log_offset)
 
     def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
         """Take a commit from the log, unless a later one is known."""

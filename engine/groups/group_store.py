@@ -17,7 +17,6 @@ import logging
 from engine.groups.group import Group
 from engine.groups.ports import GroupLog, Written
 from engine.groups.records import group_record
-from engine.groups.registry import coordinator_partition
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
@@ -34,6 +33,7 @@ from engine.kafka_errors import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.naming import coordinator_partition
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 

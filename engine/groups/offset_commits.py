@@ -9,20 +9,23 @@
 
 A commit counts as contact with its member. It is answered once the in-sync replicas have it.
 
+A commit in a transaction is written in any state but Dead, if its member and generation are those
+of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
+
 Source: GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.storeOffsets,
 getOffsets of 3.9.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from engine.groups.group import Group
 from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
 from engine.groups.group_store import LOG_ERRORS, TOO_LARGE
 from engine.groups.member import UNKNOWN_MEMBER
-from engine.groups.ports import GroupLog, GroupSettings, Written
+from engine.groups.ports import GroupLog, GroupSettings, TransactionalProducer, Written
 from engine.groups.rebalances import Rebalances
 from engine.groups.records import group_tombstone, offset_record
 from engine.groups.registry import GroupRegistry
@@ -129,6 +132,72 @@ class OffsetCommits:
         )
         return written.then(lambda result: codes | _stored(group, valid, result))
 
+    def commit_in_transaction(
+        self,
+        request: MemberRequest,
+        producer: TransactionalProducer,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+    ) -> Promise[Codes]:
+        """Write offsets as part of a transaction; promises an error code for each partition."""
+        code = self._registry.refusal(request.group_id)
+        if code:
+            return Promise.of(dict.fromkeys(offsets, code))
+        group = self._registry.groups.get(request.group_id)
+        if group is None:
+            group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
+        code = _refusal_in_transaction(group, request)
+        if code:
+            return Promise.of(dict.fromkeys(offsets, code))
+        return self._store_in_transaction(group, producer, offsets)
+
+    def _store_in_transaction(
+        self,
+        group: Group,
+        producer: TransactionalProducer,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+    ) -> Promise[Codes]:
+        max_length = self._settings.offset_metadata_max_bytes
+        valid = {key: row for key, row in offsets.items() if len(row.metadata) <= max_length}
+        codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
+        if not valid:
+            return Promise.of(codes)
+        producer_id, group_id = producer.producer_id, group.group_id
+        group.offsets.prepare_in_transaction(producer_id, valid)
+        self._registry.note_open(producer_id, group_id)
+        written = self._log.append(
+            self._registry.partition_of(group_id),
+            [offset_record(group_id, key, committed) for key, committed in valid.items()],
+            base_sequence=_COMMIT_SEQUENCE,
+            producer=producer,
+        )
+
+        def stored(result: Written) -> Codes:
+            code = _commit_code(result.error_code)
+            for position, (key, committed) in enumerate(valid.items()):
+                if code:
+                    group.offsets.failed_in_transaction(producer_id, key, committed)
+                else:
+                    at = result.base_offset + position
+                    group.offsets.appended_in_transaction(producer_id, key, committed, at)
+            if not group.offsets.has_pending_of(producer_id):
+                self._registry.note_ended(producer_id, group_id)
+            return codes | dict.fromkeys(valid, code)
+
+        return written.then(stored)
+
+    def complete_transaction(
+        self, producer_id: int, partitions: Collection[int], *, is_commit: bool
+    ) -> None:
+        """Decide the commits of a transaction whose marker is in some partitions of the log."""
+        self._registry.end_transaction(producer_id, partitions, is_commit=is_commit)
+
+    def unstable(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Return those of some partitions that have a commit which is not decided yet."""
+        group = self._registry.groups.get(group_id)
+        if group is None:
+            return set()
+        return {partition for partition in partitions if group.offsets.is_unstable(partition)}
+
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None
     ) -> tuple[int, dict[TopicPartition, CommittedOffset]]:
@@ -201,10 +270,7 @@ def _stored(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
     """Take what was written, or forget it; returns the error code for each partition."""
-    code = result.error_code
-    if code in TOO_LARGE:
-        code = INVALID_COMMIT_OFFSET_SIZE
-    code = LOG_ERRORS.get(code, code)
+    code = _commit_code(result.error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
         if group.is_in(GroupState.DEAD):
             continue
@@ -213,3 +279,30 @@ def _stored(
         else:
             group.offsets.completed(partition, committed, result.base_offset + position)
     return dict.fromkeys(offsets, code)
+
+
+def _commit_code(code: int) -> int:
+    """Return what a client is told of a commit whose append failed with some error, 0 if none."""
+    return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
+
+
+def _refusal_in_transaction(group: Group, request: MemberRequest) -> int:
+    """Return why a transaction may not commit offsets of a group, 0 if it may.
+
+    Source: GroupCoordinator.validateOffsetCommit of 3.9.1.
+    """
+    if group.is_in(GroupState.DEAD):
+        return COORDINATOR_NOT_AVAILABLE
+    if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
+        return 0
+    names_member = (
+        request.generation_id >= 0
+        or request.member_id != UNKNOWN_MEMBER
+        or request.group_instance_id is not None
+    )
+    if not names_member:
+        return 0
+    code = group.error_of_member(request.member_id, request.group_instance_id)
+    if code:
+        return code
+    return 0 if request.generation_id == group.generation_id else ILLEGAL_GENERATION

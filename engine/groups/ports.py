@@ -23,6 +23,21 @@ class GroupRecord(NamedTuple):
     value: bytes | None
 
 
+class LoadedRecord(NamedTuple):
+    """A record as it is read; of an open transaction, with the id of its producer."""
+
+    log_offset: int
+    record: GroupRecord
+    open_producer_id: int = -1
+
+
+class TransactionalProducer(NamedTuple):
+    """A producer whose transaction has committed offsets among its records."""
+
+    producer_id: int
+    epoch: int
+
+
 class Written(NamedTuple):
     """What became of an append: Kafka's code, and the offset of its first record."""
 
@@ -34,13 +49,23 @@ class GroupLog(Protocol):
     """The partitions of `__consumer_offsets` on this broker."""
 
     def append(
-        self, partition: int, records: Sequence[GroupRecord], *, base_sequence: int = NO_SEQUENCE
+        self,
+        partition: int,
+        records: Sequence[GroupRecord],
+        *,
+        base_sequence: int = NO_SEQUENCE,
+        producer: TransactionalProducer | None = None,
     ) -> Promise[Written]:
-        """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
+        """Append records as one batch; kept once the in-sync replicas have it, or with an error.
+
+        With a `producer` they are part of its transaction, and count once that is committed.
+        """
         ...
 
-    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
-        """Read all records with their offsets, in order; committed transactions among them.
+    def read(self, partition: int) -> Iterator[LoadedRecord]:
+        """Read all records in order, those of a committed transaction in place of its marker.
+
+        Those of open transactions come last, each with its producer.
 
         Raises ApiError or StorageError if the log cannot be read.
         """

@@ -17,13 +17,13 @@ Differs: a partition that cannot be read is never served; Kafka serves it as far
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.ports import GroupLog, GroupRecord
+from engine.groups.ports import GroupLog, LoadedRecord
 from engine.groups.records import (
     UnknownGroupRecord,
     committed_of,
@@ -34,7 +34,6 @@ from engine.groups.records import (
 )
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
-from engine.java_text import java_string_hash
 from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
@@ -42,26 +41,21 @@ from engine.kafka_errors import (
     NOT_COORDINATOR,
 )
 from engine.model import TopicPartition
+from engine.naming import coordinator_partition
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
-_INT32_MIN = -(1 << 31)
-
-
-def coordinator_partition(key: str, partition_count: int) -> int:
-    """Return the partition of a coordinator's topic that has a group or a transactional id.
-
-    Source: Utils.abs of String.hashCode; `formats.md` §7.
-    """
-    number = java_string_hash(key)
-    return 0 if number == _INT32_MIN else abs(number) % partition_count
 
 
 class _Loaded(NamedTuple):
-    """What a log says: groups, and the last commit of each of their partitions."""
+    """What a log says: groups, and the last commit of each of their partitions.
+
+    `pending` has the commits of open transactions, in order: producer, group, partition.
+    """
 
     groups: dict[str, Group]
     offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]]
+    pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]]
 
 
 class GroupRegistry:
@@ -84,6 +78,8 @@ class GroupRegistry:
         self._owned: set[int] = set()
         #: The leader epoch in which each partition is loaded.
         self._loading: dict[int, int] = {}
+        #: The groups with undecided commits of each producer whose transaction is open.
+        self._open: dict[int, set[str]] = {}
         self._is_stopped = False
 
     def partition_of(self, group_id: str) -> int:
@@ -124,6 +120,32 @@ class GroupRegistry:
             # Elsewhere if the topic has grown meanwhile: what is listed there in vain does no harm.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
 
+    # Transactions
+
+    def note_open(self, producer_id: int, group_id: str) -> None:
+        """Take note that a producer's transaction has commits of a group."""
+        self._open.setdefault(producer_id, set()).add(group_id)
+
+    def note_ended(self, producer_id: int, group_id: str) -> None:
+        """Forget that a producer's transaction has commits of a group."""
+        group_ids = self._open.get(producer_id)
+        if group_ids is not None:
+            group_ids.discard(group_id)
+            if not group_ids:
+                del self._open[producer_id]
+
+    def end_transaction(
+        self, producer_id: int, partitions: Collection[int], *, is_commit: bool
+    ) -> None:
+        """Decide what a transaction has committed in groups of some partitions."""
+        for group_id in tuple(self._open.get(producer_id, ())):
+            group = self.groups.get(group_id)
+            if group is None:
+                self.note_ended(producer_id, group_id)
+            elif self.partition_of(group_id) in partitions:
+                group.offsets.end_transaction(producer_id, is_commit=is_commit)
+                self.note_ended(producer_id, group_id)
+
     # Partitions
 
     def elected(self, partition: int, leader_epoch: int) -> None:
@@ -149,13 +171,14 @@ class GroupRegistry:
         self._owned.clear()
         self.groups.clear()
         self._ids_of.clear()
+        self._open.clear()
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
         # 1
-        loaded = _Loaded({}, {})
+        loaded = _Loaded({}, {}, [])
         try:
             await self._turns.each(
-                self._records(partition, leader_epoch), lambda entry: _take(loaded, *entry)
+                self._records(partition, leader_epoch), lambda entry: _take(loaded, entry)
             )
         except EngineError as error:
             # Served as it is, it would send consumers to their reset positions.
@@ -169,17 +192,23 @@ class GroupRegistry:
         # 2
         for group in _groups(loaded):
             self._on_loaded(self.add(group))
+        for producer_id, group_id, key, committed, log_offset in loaded.pending:
+            offsets = self.groups[group_id].offsets
+            offsets.prepare_in_transaction(producer_id, {key: committed})
+            offsets.appended_in_transaction(producer_id, key, committed, log_offset)
+            self.note_open(producer_id, group_id)
 
-    def _records(self, partition: int, leader_epoch: int) -> Iterator[tuple[int, GroupRecord]]:
+    def _records(self, partition: int, leader_epoch: int) -> Iterator[LoadedRecord]:
         for entry in self._log.read(partition):
             if self._loading.get(partition) != leader_epoch:
                 return
             yield entry
 
 
-def _take(loaded: _Loaded, log_offset: int, record: GroupRecord) -> None:
+def _take(loaded: _Loaded, entry: LoadedRecord) -> None:
+    log_offset = entry.log_offset
     try:
-        decoded = decode_group_record(record)
+        decoded = decode_group_record(entry.record)
     except UnknownGroupRecord as error:
         _log.warning("offset %d of __consumer_offsets is passed over: %s", log_offset, error.reason)
         return
@@ -187,9 +216,21 @@ def _take(loaded: _Loaded, log_offset: int, record: GroupRecord) -> None:
     if is_offset(decoded):
         offsets = loaded.offsets.setdefault(key.group, {})
         partition = TopicPartition(key.topic, key.partition)
-        if decoded.value is None:
+        if entry.open_producer_id >= 0:
+            if decoded.value is not None:
+                loaded.pending.append(
+                    (
+                        entry.open_producer_id,
+                        key.group,
+                        partition,
+                        committed_of(decoded),
+                        log_offset,
+                    )
+                )
+        elif decoded.value is None:
             offsets.pop(partition, None)
-        else:
+        elif partition not in offsets or offsets[partition][1] < log_offset:
+            # A transaction that is committed late does not undo what was committed meanwhile.
             offsets[partition] = (committed_of(decoded), log_offset)
     elif is_group(decoded):
         if decoded.value is None:
@@ -201,8 +242,9 @@ def _take(loaded: _Loaded, log_offset: int, record: GroupRecord) -> None:
 
 
 def _groups(loaded: _Loaded) -> Iterable[Group]:
+    pending = {group_id for _, group_id, _, _, _ in loaded.pending}
     for group_id, offsets in loaded.offsets.items():
-        if offsets and group_id not in loaded.groups:
+        if (offsets or group_id in pending) and group_id not in loaded.groups:
             loaded.groups[group_id] = Group(group_id, None)
     for group_id, group in loaded.groups.items():
         for partition, (committed, log_offset) in loaded.offsets.get(group_id, {}).items():

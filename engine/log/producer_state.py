@@ -40,6 +40,7 @@ from engine.kafka_errors import (
 )
 from engine.limits import PRODUCER_BATCHES_KEPT
 from engine.log.producer_snapshot import ProducerEntry
+from engine.log.transaction_verifications import TransactionVerifications, Verification
 from engine.log.txn_index import AbortedTransaction
 from engine.records.batch import BatchView
 from engine.records.control import ControlType, EndTransactionMarker, end_transaction_marker
@@ -98,6 +99,15 @@ class InvalidTxnState(ApiError):
         )
         self.producer_id = producer_id
         self.first_offset = first_offset
+
+
+class TransactionNotVerified(ApiError):
+    """A batch would begin a transaction in a partition that nobody added to it."""
+
+    def __init__(self, producer_id: int, epoch: int) -> None:
+        super().__init__(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+        self.producer_id = producer_id
+        self.epoch = epoch
 
 
 class TransactionCoordinatorFenced(ApiError):
@@ -196,6 +206,8 @@ class ProducerState:
         # First offsets rise as they are added, so the first one is the lowest.
         self._ongoing: dict[int, int] = {}
         self._completed: dict[int, int] = {}
+        #: What a coordinator is asked about transactions that would begin here.
+        self.verifications = TransactionVerifications()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -206,6 +218,29 @@ class ProducerState:
         return self._producers
 
     # What a leader asks before it writes
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Return whether a producer has a transaction open in this epoch."""
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.epoch == epoch
+            and producer.txn_first_offset != NO_OFFSET
+        )
+
+    def check_verified(
+        self, producer_id: int, verification: Verification, base_sequence: int
+    ) -> None:
+        """Raise TransactionNotVerified or OutOfOrderSequence for a batch that may not begin one.
+
+        `verification` is what the coordinator has confirmed. Source: TXN-8.
+        """
+        if self.has_open_transaction(producer_id, verification.epoch):
+            return
+        if not self.verifications.is_open(producer_id, verification):
+            raise TransactionNotVerified(producer_id, verification.epoch)
+        if base_sequence > verification.lowest_sequence:
+            raise OutOfOrderSequence(producer_id, base_sequence, verification.lowest_sequence)
 
     def check_data(
         self,
@@ -273,6 +308,7 @@ class ProducerState:
         producer.last_timestamp_ms = written.timestamp_ms
         if is_transactional and producer.txn_first_offset == NO_OFFSET:
             producer.txn_first_offset = written.first_offset
+            self.verifications.end(producer_id)
             self._ongoing[written.first_offset] = producer_id
 
     def append_marker(
@@ -288,6 +324,7 @@ class ProducerState:
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()
+        self.verifications.end(producer_id)
         producer.enter_epoch(epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp_ms = timestamp_ms
@@ -401,6 +438,7 @@ class ProducerState:
         self._producers.clear()
         self._ongoing.clear()
         self._completed.clear()
+        self.verifications.clear()
 
     def take_over(self, replaced: ProducerState) -> None:
         """Know what is known of a log that ends at the same offset, and is written no more."""
@@ -417,6 +455,7 @@ class ProducerState:
         ]
         for producer_id in expired:
             del self._producers[producer_id]
+            self.verifications.end(producer_id)
         return len(expired)
 
 

@@ -27,6 +27,7 @@ from engine.log.log_messages import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import AppendInfo, FetchSlice, OffsetAndTimestamp, OffsetOutOfRange
 from engine.log.producer_state import AppendOrigin
+from engine.log.transaction_verifications import Verification
 from engine.model import new_tuple
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
@@ -284,6 +285,20 @@ class Partition:
                 LogEndMoved(self.topic_partition, log.log_end_offset),
             )
         return new_tuple(LeaderAppend, (info, end, effects))
+
+    def begin_verification(
+        self, producer_id: int, epoch: int, base_sequence: int
+    ) -> Verification | None:
+        """Return what a coordinator is asked before a batch of a transaction is written.
+
+        None if the transaction is open here, so that nobody is asked. Errors:
+        NotLeaderOrFollower. Source: TXN-8; Partition.maybeStartTransactionVerification.
+        """
+        self.require(None, is_leader_required=True)
+        producers = self.log.producers
+        if producers.has_open_transaction(producer_id, epoch):
+            return None
+        return producers.verifications.begin(producer_id, epoch, base_sequence)
 
     def append_fast(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller completes delayed operations.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from typing import Any
 
 from engine.api.admission import Admission, allow_all
@@ -16,10 +17,13 @@ from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.transaction_verifier import TransactionVerifier
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
+from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
+from engine.kafka_errors import INVALID_PRODUCER_ID_MAPPING
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadRequest, load_log
 from engine.model import TopicPartition
@@ -87,14 +91,33 @@ class DataStage:
         self.faults: list[str] = []
         self.closed: list[str] = []
         self.frames: list[bytes] = []
+        #: What a coordinator of transactions was asked, and what it says; held up in a list.
+        self.questions: list[tuple[str, int, int]] = []
+        self.coordinator_code = INVALID_PRODUCER_ID_MAPPING
+        self.answers: list[Promise[dict[TopicPartition, int]]] | None = None
         self.table = DispatchTable(admission or allow_all())
         self._serve_data(is_fast_path=is_fast_path)
         self.connect()
         self.add("t", 0)
         self.add("t", 1)
 
+    def _coordinator(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Collection[TopicPartition],
+    ) -> Promise[dict[TopicPartition, int]]:
+        """Answer what `coordinator_code` says of every partition."""
+        self.questions.append((transactional_id, producer_id, epoch))
+        if self.answers is not None:
+            self.answers.append(Promise())
+            return self.answers[-1]
+        return Promise.of(dict.fromkeys(partitions, self.coordinator_code))
+
     def _serve_data(self, *, is_fast_path: bool) -> None:
-        produce = Produce(self.manager, self.metadata, self.turns)
+        verifier = TransactionVerifier(self.manager.find, self._coordinator, lambda: True)
+        produce = Produce(self.manager, self.metadata, self.turns, verifier)
         self.followers = FastFollowerFetch(self.metadata, self.sessions, self.clock)
         fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)
         fetch = Fetch(fetch_deps, self.turns, self.followers if is_fast_path else None)

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from engine.groups.coordinator import GroupCoordinator
 from engine.groups.group import Group
 from engine.groups.member import ClientOfMember, JoinResult, Protocol, SyncResult, Timeouts
-from engine.groups.ports import GroupPorts, GroupRecord, GroupSettings, Written
+from engine.groups.ports import (
+    GroupPorts,
+    GroupRecord,
+    GroupSettings,
+    LoadedRecord,
+    TransactionalProducer,
+    Written,
+)
 from engine.groups.requests import JoinRequest, MemberRequest, SyncRequest
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
@@ -42,7 +49,12 @@ class MemoryLog:
         self._held: list[tuple[Promise[Written], Written]] = []
 
     def append(
-        self, partition: int, records: Sequence[GroupRecord], *, base_sequence: int = NO_SEQUENCE
+        self,
+        partition: int,
+        records: Sequence[GroupRecord],
+        *,
+        base_sequence: int = NO_SEQUENCE,
+        producer: TransactionalProducer | None = None,
     ) -> Promise[Written]:
         """Append, unless the log fails."""
         if self.error_code:
@@ -63,9 +75,10 @@ class MemoryLog:
         for promise, written in held:
             promise.keep(Written(error_code) if error_code else written)
 
-    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
+    def read(self, partition: int) -> Iterator[LoadedRecord]:
         """Yield what was appended."""
-        yield from enumerate(self.partitions.get(partition, []))
+        for offset, record in enumerate(self.partitions.get(partition, [])):
+            yield LoadedRecord(offset, record)
 
     def partition_count(self) -> int:
         """Return a few."""

@@ -8,11 +8,11 @@ import pytest
 
 from engine.errors import api_error
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.ports import GroupRecord
-from engine.groups.registry import coordinator_partition
+from engine.groups.ports import GroupRecord, LoadedRecord
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.model import TopicPartition
+from engine.naming import coordinator_partition
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
 
 T0 = TopicPartition("t", 0)
@@ -136,7 +136,7 @@ class ReadLater(MemoryLog):
 
     stage: Stage
 
-    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
+    def read(self, partition: int) -> Iterator[LoadedRecord]:
         for entry in super().read(partition):
             self.stage.clock.advance(100)
             yield entry
@@ -188,9 +188,9 @@ def test_a_load_ends_as_the_partition_is_lost() -> None:
 class Unreadable(MemoryLog):
     """A log that cannot be read."""
 
-    def read(self, partition: int) -> Iterator[tuple[int, GroupRecord]]:
-        raise api_error(NOT_LEADER_OR_FOLLOWER)
+    def read(self, partition: int) -> Iterator[LoadedRecord]:
         yield from super().read(partition)
+        raise api_error(NOT_LEADER_OR_FOLLOWER)
 
 
 def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:

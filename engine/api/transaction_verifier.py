@@ -1,0 +1,162 @@
+"""First batches of transactions are written once their coordinator knows the partition (KIP-890).
+
+1. A partition whose log has the transaction open needs no question.
+2. For all others the coordinator is asked, in one request.
+3. When it has answered, and nothing has ended the transaction meanwhile, the batch may be written.
+
+| the coordinator's answer | produce |
+|---|---|
+| in no such transaction | INVALID_TXN_STATE; TRANSACTION_ABORTABLE for clients that know it |
+| PRODUCER_FENCED | INVALID_PRODUCER_EPOCH |
+| not there, loading, busy, lost | NOT_ENOUGH_REPLICAS, which clients of any age try again |
+| another error | the same |
+
+Source: ReplicaManager.maybeStartTransactionVerificationForPartitions, handleProduceAppend,
+AddPartitionsToTxnManager of 3.9.1; TXN-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple, TypeAlias
+
+from engine.errors import ApiError, api_error
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_TXN_STATE,
+    NETWORK_EXCEPTION,
+    NOT_COORDINATOR,
+    NOT_ENOUGH_REPLICAS,
+    PRODUCER_FENCED,
+    TRANSACTION_ABORTABLE,
+    kafka_error,
+)
+from engine.log.transaction_verifications import Verification
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+
+_RETRIED = frozenset(
+    (
+        CONCURRENT_TRANSACTIONS,
+        NETWORK_EXCEPTION,
+        COORDINATOR_LOAD_IN_PROGRESS,
+        COORDINATOR_NOT_AVAILABLE,
+        NOT_COORDINATOR,
+    )
+)
+
+
+class TransactionalBatch(NamedTuple):
+    """What of a batch says whose transaction it is part of."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+#: Asks the coordinator of a transactional id whether partitions are in the transaction of a
+#: producer and its epoch; promises an error code for each, none where it cannot answer such.
+AskCoordinator: TypeAlias = Callable[
+    [str, int, int, Collection[TopicPartition]], Promise[dict[TopicPartition, int]]
+]
+
+
+class NotVerified(ApiError):
+    """A transactional batch may not be written, with the words that its client is told."""
+
+
+class Verified(NamedTuple):
+    """What was found out of some batches: those that may not be written, and the others."""
+
+    errors: dict[TopicPartition, ApiError]
+    verifications: dict[TopicPartition, Verification]
+
+
+class TransactionVerifier:
+    """Finds out which transactional batches may be written."""
+
+    def __init__(
+        self,
+        find: Callable[[TopicPartition], Partition],
+        ask: AskCoordinator,
+        is_enabled: Callable[[], bool],
+    ) -> None:
+        """`find` returns a partition of this broker or raises an ApiError."""
+        self._find = find
+        self._ask = ask
+        self._is_enabled = is_enabled
+
+    def verify(
+        self,
+        transactional_id: str,
+        batches: Mapping[TopicPartition, TransactionalBatch],
+        *,
+        knows_abortable: bool,
+    ) -> Promise[Verified]:
+        """Promise which batches may be written; kept at once where nobody has to be asked.
+
+        All are of one producer. `knows_abortable` says that the client knows
+        TRANSACTION_ABORTABLE.
+        """
+        if not self._is_enabled():
+            return Promise.of(Verified({}, {}))
+        errors: dict[TopicPartition, ApiError] = {}
+        verifications: dict[TopicPartition, Verification] = {}
+        # 1
+        for key, batch in batches.items():
+            try:
+                begun = self._find(key).begin_verification(*batch)
+            except ApiError as error:
+                errors[key] = error
+                continue
+            if begun is not None:
+                verifications[key] = begun
+        if not verifications:
+            return Promise.of(Verified(errors, {}))
+        # 2
+        producer_id, epoch, _ = next(iter(batches.values()))
+        answer = self._ask(transactional_id, producer_id, epoch, verifications)
+
+        def taken(codes: dict[TopicPartition, int]) -> Verified:
+            for key, code in codes.items():
+                if code:
+                    errors[key] = _error(code, knows_abortable=knows_abortable)
+                    del verifications[key]
+            return Verified(errors, verifications)
+
+        return answer.then(taken)
+
+    def check(
+        self, verified: Verified, batches: Mapping[TopicPartition, TransactionalBatch]
+    ) -> dict[TopicPartition, ApiError]:
+        """Return why batches may not be written now: right before they are."""
+        # 3
+        errors = dict(verified.errors)
+        for key, verification in verified.verifications.items():
+            batch = batches[key]
+            try:
+                producers = self._find(key).log.producers
+                producers.check_verified(batch.producer_id, verification, batch.base_sequence)
+            except ApiError as error:
+                errors[key] = error
+        return errors
+
+
+def _error(code: int, *, knows_abortable: bool) -> ApiError:
+    if code == PRODUCER_FENCED:
+        code = INVALID_PRODUCER_EPOCH
+    elif code == TRANSACTION_ABORTABLE and not knows_abortable:
+        code = INVALID_TXN_STATE
+    if code == INVALID_TXN_STATE:
+        return NotVerified(code, "Partition was not added to the transaction")
+    if code in _RETRIED:
+        return NotVerified(
+            NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {kafka_error(code).name}",
+        )
+    return api_error(code)

@@ -1,0 +1,209 @@
+"""AddPartitionsToTxn (24), AddOffsetsToTxn (25), EndTxn (26): a producer and its transaction.
+
+| API | versions | difference |
+|---|---|---|
+| AddPartitionsToTxn | 0 … 3 | one transaction, from its producer |
+| | 4 on | several, from brokers: add, or only verify |
+| all | below 2 | INVALID_PRODUCER_EPOCH in place of PRODUCER_FENCED |
+
+A partition that may not be written, or is not known, fails the whole of its transaction's request:
+the others are answered OPERATION_NOT_ATTEMPTED.
+
+Source: KafkaApis.handleAddPartitionsToTxnRequest, handleAddOffsetsToTxnRequest,
+handleEndTxnRequest of 3.9.1; KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.exchange import Exchange
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_TXN_STATE,
+    OPERATION_NOT_ATTEMPTED,
+    PRODUCER_FENCED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTION_ABORTABLE,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
+from engine.replication.metadata_cache import MetadataCache
+from engine.transactions.coordinator import TransactionCoordinator
+from engine.wire import messages
+
+_FIRST_WITH_FENCED = 2
+_FIRST_OF_BROKERS = 4
+_FIRST_WITH_ABORTABLE = 5
+
+_Codes = dict[TopicPartition, int]
+_Request = messages.AddPartitionsToTxnRequest
+_Response = messages.AddPartitionsToTxnResponse
+
+
+class Transactions:
+    """Answers all three."""
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        metadata_cache: MetadataCache,
+        partition_of_group: Callable[[str], int],
+    ) -> None:
+        """`partition_of_group` returns the partition of `__consumer_offsets` that has a group."""
+        self._coordinator = coordinator
+        self._metadata_cache = metadata_cache
+        self._partition_of_group = partition_of_group
+
+    def add_partitions(
+        self, request: _Request, exchange: Exchange
+    ) -> _Response | Promise[_Response]:
+        """Promise an error code for each partition of each transaction."""
+        version, session = exchange.api_version, exchange.session
+        if version < _FIRST_OF_BROKERS:
+            asked = _Request.AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+            return self._added(asked, exchange).then(
+                lambda codes: _Response(results_by_topic_v3_and_below=_topics(codes))
+            )
+        if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
+            return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
+        results = [self._added(asked, exchange) for asked in request.transactions]
+        response: Promise[_Response] = Promise()
+
+        def settle() -> None:
+            if not response.is_kept and all(result.is_kept for result in results):
+                rows = zip(request.transactions, results, strict=True)
+                response.keep(
+                    _Response(
+                        results_by_transaction=[
+                            _Response.AddPartitionsToTxnResult(
+                                transactional_id=asked.transactional_id,
+                                topic_results=_topics(result.result()),
+                            )
+                            for asked, result in rows
+                        ]
+                    )
+                )
+
+        for result in results:
+            result.watch(settle)
+        settle()
+        return response
+
+    def _added(
+        self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
+    ) -> Promise[_Codes]:
+        """Promise the codes of one transaction; partitions of a request stay in their order."""
+        version, transactional_id = exchange.api_version, asked.transactional_id
+        partitions = [
+            TopicPartition(topic.name, index)
+            for topic in asked.topics
+            for index in topic.partitions
+        ]
+        codes = self._refused(transactional_id, partitions, exchange)
+        if codes:
+            return Promise.of(codes)
+        owner = (transactional_id, asked.producer_id, asked.producer_epoch)
+        if version >= _FIRST_OF_BROKERS and asked.verify_only:
+            verified = self._coordinator.partitions.verify(*owner, partitions)
+            return Promise.of(
+                {key: _code_by_version(code, version) for key, code in verified.items()}
+            )
+        added = self._coordinator.partitions.add(*owner, partitions)
+        return added.then(lambda code: dict.fromkeys(partitions, _code_by_version(code, version)))
+
+    def _refused(
+        self, transactional_id: str, partitions: list[TopicPartition], exchange: Exchange
+    ) -> _Codes:
+        """Return the codes of a transaction of which nothing is done; none if it may go on."""
+        session, is_client = exchange.session, exchange.api_version < _FIRST_OF_BROKERS
+        if is_client and not _may_write_as(session, transactional_id):
+            return dict.fromkeys(partitions, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        failed: _Codes = {}
+        for partition in partitions:
+            if is_client and not _may_write(session, partition.topic):
+                failed[partition] = TOPIC_AUTHORIZATION_FAILED
+            elif not self._metadata_cache.is_known(partition):
+                failed[partition] = UNKNOWN_TOPIC_OR_PARTITION
+        if not failed:
+            return {}
+        return {key: failed.get(key, OPERATION_NOT_ATTEMPTED) for key in partitions}
+
+    def add_offsets(
+        self, request: messages.AddOffsetsToTxnRequest, exchange: Exchange
+    ) -> messages.AddOffsetsToTxnResponse | Promise[messages.AddOffsetsToTxnResponse]:
+        """Add the partition that has a group's offsets to a transaction; promises a code."""
+        session, group_id = exchange.session, request.group_id
+        response = messages.AddOffsetsToTxnResponse
+        if not _may_write_as(session, request.transactional_id):
+            return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
+            return response(error_code=GROUP_AUTHORIZATION_FAILED)
+        partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of_group(group_id))
+        added = self._coordinator.partitions.add(
+            request.transactional_id, request.producer_id, request.producer_epoch, [partition]
+        )
+        return added.then(
+            lambda code: response(error_code=_code_by_version(code, exchange.api_version))
+        )
+
+    def end(
+        self, request: messages.EndTxnRequest, exchange: Exchange
+    ) -> messages.EndTxnResponse | Promise[messages.EndTxnResponse]:
+        """Commit or abort a transaction; promises a code."""
+        response = messages.EndTxnResponse
+        if not _may_write_as(exchange.session, request.transactional_id):
+            return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        ended = self._coordinator.ends.end(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            is_commit=request.committed,
+        )
+        return ended.then(
+            lambda code: response(error_code=_code_by_version(code, exchange.api_version))
+        )
+
+
+def _may_write_as(session: Session, transactional_id: str) -> bool:
+    return session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+
+
+def _may_write(session: Session, topic: str) -> bool:
+    # Only coordinators write to internal topics.
+    return topic not in INTERNAL_TOPICS and session.may(
+        AclOperation.WRITE, AclResource.TOPIC, topic
+    )
+
+
+def _code_by_version(code: int, version: int) -> int:
+    if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
+        return INVALID_PRODUCER_EPOCH
+    if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
+        return INVALID_TXN_STATE
+    return code
+
+
+def _topics(codes: _Codes) -> list[_Response.AddPartitionsToTxnTopicResult]:
+    topics: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
+    for key, code in codes.items():
+        row = _Response.AddPartitionsToTxnPartitionResult(
+            partition_index=key.partition, partition_error_code=code
+        )
+        topics.setdefault(key.topic, []).append(row)
+    return [
+        _Response.AddPartitionsToTxnTopicResult(name=name, results_by_partition=rows)
+        for name, rows in topics.items()
+    ]

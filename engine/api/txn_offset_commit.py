@@ -1,0 +1,170 @@
+"""TxnOffsetCommit (28): the positions of a group's consumers as part of a transaction.
+
+| versions | difference |
+|---|---|
+| 2 | leader epochs; COORDINATOR_LOAD_IN_PROGRESS, before COORDINATOR_NOT_AVAILABLE |
+| 3 | member, generation and instance (KIP-447) |
+| 4 | TRANSACTION_ABORTABLE |
+
+The coordinator of the transaction is asked whether the group's partition is in it, as for records.
+
+Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommitOffsets of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.api.admission import AclOperation, AclResource
+from engine.api.exchange import Exchange
+from engine.api.promised import in_order, promised
+from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.group_store import LOG_ERRORS
+from engine.groups.offset_commits import Codes, OffsetCommits
+from engine.groups.ports import TransactionalProducer
+from engine.groups.requests import MemberRequest
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.model import TopicPartition
+from engine.records.record import NO_SEQUENCE
+from engine.replication.metadata_cache import MetadataCache
+from engine.wire import messages
+
+_FIRST_WITH_LOADING = 2
+_FIRST_WITH_ABORTABLE = 4
+
+_Request = messages.TxnOffsetCommitRequest
+_Response = messages.TxnOffsetCommitResponse
+
+
+class TxnOffsetCommit:
+    """Answers TxnOffsetCommit."""
+
+    def __init__(
+        self,
+        commits: OffsetCommits,
+        refusal_of: Callable[[str], int],
+        partition_of: Callable[[str], int],
+        metadata_cache: MetadataCache,
+        clock: Clock,
+        verifier: TransactionVerifier,
+    ) -> None:
+        """`refusal_of` returns why a group is not served here, 0 if it is.
+
+        `partition_of` returns the partition of `__consumer_offsets` that has a group.
+        """
+        self._commits = commits
+        self._refusal_of = refusal_of
+        self._partition_of = partition_of
+        self._metadata_cache = metadata_cache
+        self._clock = clock
+        self._verifier = verifier
+
+    def handle(self, request: _Request, exchange: Exchange) -> _Response | Promise[_Response]:
+        """Promise an error code for each partition."""
+        session, group_id = exchange.session, request.group_id
+        id_ = request.transactional_id
+        if not session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_):
+            return _refused(request, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
+            return _refused(request, GROUP_AUTHORIZATION_FAILED)
+        codes: Codes = {}
+        offsets: dict[TopicPartition, CommittedOffset] = {}
+        now_ms = self._clock.wall_ms()
+        for topic in request.topics:
+            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            for row in topic.partitions:
+                partition = TopicPartition(topic.name, row.partition_index)
+                if not may_read:
+                    codes[partition] = TOPIC_AUTHORIZATION_FAILED
+                elif not self._metadata_cache.is_known(partition):
+                    codes[partition] = UNKNOWN_TOPIC_OR_PARTITION
+                else:
+                    offsets[partition] = CommittedOffset(
+                        row.committed_offset,
+                        row.committed_leader_epoch,
+                        row.committed_metadata or "",
+                        now_ms,
+                    )
+        if not offsets:
+            return _response(request, codes)
+        return in_order(promised(self._commit(request, exchange.api_version, offsets, codes)))
+
+    async def _commit(
+        self,
+        request: _Request,
+        version: int,
+        offsets: dict[TopicPartition, CommittedOffset],
+        codes: Codes,
+    ) -> _Response:
+        code = self._refusal_of(request.group_id)
+        if not code:
+            code = await self._verified(request, version)
+        if code:
+            written = dict.fromkeys(offsets, code)
+        else:
+            member = MemberRequest(
+                request.group_id,
+                request.generation_id,
+                request.member_id,
+                request.group_instance_id,
+            )
+            producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+            written = await self._commits.commit_in_transaction(member, producer, offsets)
+        if version < _FIRST_WITH_LOADING:
+            written = {key: _before_loading(code) for key, code in written.items()}
+        return _response(request, codes | written)
+
+    async def _verified(self, request: _Request, version: int) -> int:
+        """Return why the group's partition may not be written, 0 if it may."""
+        partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of(request.group_id))
+        batch = TransactionalBatch(request.producer_id, request.producer_epoch, NO_SEQUENCE)
+        verified = await self._verifier.verify(
+            request.transactional_id,
+            {partition: batch},
+            knows_abortable=version >= _FIRST_WITH_ABORTABLE,
+        )
+        error = self._verifier.check(verified, {partition: batch}).get(partition)
+        return 0 if error is None else LOG_ERRORS.get(error.code, error.code)
+
+
+def _before_loading(code: int) -> int:
+    return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
+
+
+def _refused(request: _Request, code: int) -> _Response:
+    keys = (
+        TopicPartition(topic.name, row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
+    )
+    return _response(request, dict.fromkeys(keys, code))
+
+
+def _response(request: _Request, codes: Codes) -> _Response:
+    """Return the codes in the order of the request."""
+    return _Response(
+        topics=[
+            _Response.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    _Response.TxnOffsetCommitResponsePartition(
+                        partition_index=row.partition_index,
+                        error_code=codes[TopicPartition(topic.name, row.partition_index)],
+                    )
+                    for row in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,131 @@
+"""WriteTxnMarkers (27): a coordinator ends transactions in the partitions that this broker leads.
+
+1. Each marker is one control record for each of its partitions, appended with acks=-1.
+2. Markers in `__consumer_offsets` decide what their transaction has committed in groups.
+3. The response has a code for each partition, once all are kept.
+
+Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.
+"""
+
+from __future__ import annotations
+
+from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.api.exchange import Exchange
+from engine.groups.offset_commits import OffsetCommits
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.log.producer_state import AppendOrigin
+from engine.model import TopicPartition
+from engine.records.control import ControlType, EndTransactionMarker, build_marker
+from engine.replication.delayed_produce import ProduceResults
+from engine.replication.partition import ACKS_ALL
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire import messages
+
+_Request = messages.WriteTxnMarkersRequest
+_Response = messages.WriteTxnMarkersResponse
+_Codes = dict[TopicPartition, int]
+
+
+class WriteTxnMarkers:
+    """Answers WriteTxnMarkers."""
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        commits: OffsetCommits,
+        clock: Clock,
+        timeout_ms: int,
+    ) -> None:
+        """`timeout_ms` is how long in-sync replicas are waited for."""
+        self._replica_manager = replica_manager
+        self._commits = commits
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+
+    def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
+        """Append the markers; promises an error code for each partition."""
+        written = [self._write(marker) for marker in request.markers]
+        response: Promise[_Response] = Promise()
+
+        # 3
+        def settle() -> None:
+            if not response.is_kept and all(codes.is_kept for codes in written):
+                response.keep(_response(request, [codes.result() for codes in written]))
+
+        for codes in written:
+            codes.watch(settle)
+        settle()
+        return response
+
+    def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
+        # 1
+        partitions = [
+            TopicPartition(topic.name, index)
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        ]
+        known = [key for key in partitions if key in self._replica_manager.partitions]
+        codes: _Codes = {key: UNKNOWN_TOPIC_OR_PARTITION for key in partitions if key not in known}
+        if not known:
+            return Promise.of(codes)
+        kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT
+        batch = build_marker(
+            EndTransactionMarker(kind, marker.coordinator_epoch),
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            timestamp_ms=self._clock.wall_ms(),
+        )
+        appended = self._replica_manager.append_records(
+            {key: memoryview(bytearray(batch)) for key in known},
+            ACKS_ALL,
+            self._timeout_ms,
+            origin=AppendOrigin.COORDINATOR,
+        )
+
+        def taken(results: ProduceResults) -> _Codes:
+            for key, result in results.items():
+                codes[key] = 0 if result.error is None else result.error.code
+            self._decide_commits(marker, codes)
+            return codes
+
+        if isinstance(appended, Promise):
+            return appended.then(taken)
+        return Promise.of(taken(appended))
+
+    # 2
+    def _decide_commits(self, marker: _Request.WritableTxnMarker, codes: _Codes) -> None:
+        ended = {
+            key.partition
+            for key, code in codes.items()
+            if key.topic == CONSUMER_OFFSETS and not code
+        }
+        if ended:
+            self._commits.complete_transaction(
+                marker.producer_id, ended, is_commit=marker.transaction_result
+            )
+
+
+def _response(request: _Request, written: list[_Codes]) -> _Response:
+    return _Response(
+        markers=[
+            _Response.WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    _Response.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            _Response.WritableTxnMarkerPartitionResult(
+                                partition_index=index,
+                                error_code=codes[TopicPartition(topic.name, index)],
+                            )
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker, codes in zip(request.markers, written, strict=True)
+        ]
+    )

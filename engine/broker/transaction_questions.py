@@ -1,0 +1,167 @@
+"""Asks coordinators whether partitions are in the transaction of a producer (KIP-890, part 1).
+
+```
+ question ─> queue of the coordinator's broker ─ one request under way ─> answers, by id
+```
+
+| | error code |
+|---|---|
+| the topic of coordinators, or its leader, is not there | COORDINATOR_NOT_AVAILABLE |
+| the coordinator was not reached, or lost | NETWORK_EXCEPTION |
+| the coordinator's broker is too old to be asked | none: the batch is written as it always was |
+| the broker may not ask | INVALID_TXN_STATE |
+
+Source: AddPartitionsToTxnManager of 3.9.1; TXN-8.
+Differs: a question that comes while the same one waits is asked with it; Kafka answers it at once
+with NETWORK_EXCEPTION, and clients try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from engine.admin.auto_creation import TRANSACTION_STATE
+from engine.broker.coordinator_links import CoordinatorLinks, by_topic
+from engine.client.connection import Call
+from engine.client.errors import NoCommonVersion
+from engine.errors import ApiError
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_TXN_STATE,
+    NETWORK_EXCEPTION,
+)
+from engine.model import TopicPartition
+from engine.naming import coordinator_partition
+from engine.replication.metadata_cache import MetadataCache
+from engine.wire import messages
+from engine.wire.structs import Message
+
+#: The first version that only asks.
+_FIRST_VERSION = 4
+_Codes = dict[TopicPartition, int]
+
+
+class _Question(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[TopicPartition, ...]
+    answer: Promise[_Codes]
+
+
+class TransactionQuestions:
+    """The questions of one broker to all coordinators."""
+
+    def __init__(self, metadata_cache: MetadataCache, links: CoordinatorLinks) -> None:
+        self._metadata_cache = metadata_cache
+        self._links = links
+        self._queues: dict[int, list[_Question]] = {}
+        self._busy: set[int] = set()
+
+    def ask(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+    ) -> Promise[_Codes]:
+        """Promise an error code for each partition, 0 for those in the transaction."""
+        broker_id = self._coordinator_of(transactional_id)
+        if broker_id is None:
+            return Promise.of(dict.fromkeys(partitions, COORDINATOR_NOT_AVAILABLE))
+        answer: Promise[_Codes] = Promise()
+        self._queues.setdefault(broker_id, []).append(
+            _Question(transactional_id, producer_id, producer_epoch, tuple(partitions), answer)
+        )
+        self._send_next(broker_id)
+        return answer
+
+    def _coordinator_of(self, transactional_id: str) -> int | None:
+        count = len(self._metadata_cache.topics.get(TRANSACTION_STATE, ()))
+        if not count:
+            return None
+        index = coordinator_partition(transactional_id, count)
+        leader_id = self._links.leader_of(TopicPartition(TRANSACTION_STATE, index))
+        return None if leader_id is None or leader_id < 0 else leader_id
+
+    def _send_next(self, broker_id: int) -> None:
+        if broker_id in self._busy:
+            return
+        # An id has one row in a request.
+        asked: dict[str, _Question] = {}
+        left: list[_Question] = []
+        for question in self._queues.pop(broker_id, ()):
+            if question.transactional_id in asked:
+                left.append(question)
+            else:
+                asked[question.transactional_id] = question
+        if left:
+            self._queues[broker_id] = left
+        if not asked:
+            return
+        self._busy.add(broker_id)
+        request = _request(asked.values())
+        response = self._links.ask(
+            broker_id, Call("AddPartitionsToTxn", request, lowest=_FIRST_VERSION)
+        )
+        response.watch(lambda: self._answered(broker_id, asked, response))
+
+    def _answered(
+        self, broker_id: int, asked: dict[str, _Question], response: Promise[Message]
+    ) -> None:
+        self._busy.discard(broker_id)
+        answers = _answers(asked, response)
+        for transactional_id, question in asked.items():
+            question.answer.keep(answers[transactional_id])
+        self._send_next(broker_id)
+
+
+def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnRequest:
+    request = messages.AddPartitionsToTxnRequest
+    return request(
+        transactions=[
+            request.AddPartitionsToTxnTransaction(
+                transactional_id=question.transactional_id,
+                producer_id=question.producer_id,
+                producer_epoch=question.producer_epoch,
+                verify_only=True,
+                topics=[
+                    request.AddPartitionsToTxnTopic(name=name, partitions=indexes)
+                    for name, indexes in by_topic(question.partitions).items()
+                ],
+            )
+            for question in questions
+        ]
+    )
+
+
+def _answers(asked: dict[str, _Question], response: Promise[Message]) -> dict[str, _Codes]:
+    error = response.error
+    if isinstance(error, NoCommonVersion):
+        return _all(asked, 0)
+    if error is not None:
+        return _all(asked, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
+    answered = response.result()
+    assert isinstance(answered, messages.AddPartitionsToTxnResponse)
+    code = answered.error_code
+    if code:
+        return _all(asked, INVALID_TXN_STATE if code == CLUSTER_AUTHORIZATION_FAILED else code)
+    answers = _all(asked, NETWORK_EXCEPTION)
+    for row in answered.results_by_transaction:
+        codes = answers.get(row.transactional_id)
+        if codes is not None:
+            for topic in row.topic_results:
+                for partition in topic.results_by_partition:
+                    key = TopicPartition(topic.name, partition.partition_index)
+                    codes[key] = partition.partition_error_code
+    return answers
+
+
+def _all(asked: dict[str, _Question], code: int) -> dict[str, _Codes]:
+    return {
+        transactional_id: dict.fromkeys(question.partitions, code)
+        for transactional_id, question in asked.items()
+    }

@@ -1,0 +1,50 @@
+"""The partitions of `__transaction_state` on this broker, as their coordinator uses them.
+
+Source: TransactionStateManager.appendTransactionToLog, loadTransactionMetadata of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
+from engine.config.broker_config import BrokerConfig
+from engine.host.promise import Promise
+from engine.records.builder import BatchSettings
+from engine.replication.delayed_produce import ProduceResult
+from engine.replication.partition import ACKS_ALL
+from engine.transactions.records import TransactionRecord
+
+
+class TransactionTopic:
+    """Appends to `__transaction_state`, and reads it; see `TransactionLog`."""
+
+    def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
+        self._topic = topic
+        self._config = config
+
+    def partition_count(self) -> int:
+        """Return the number of partitions that the topic has, or will have."""
+        return self._topic.partition_count() or self._config.transaction_state_log_num_partitions
+
+    def append(
+        self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
+    ) -> Promise[int]:
+        """Append records as one batch; promises 0 once the in-sync replicas have it, or a code."""
+        waiting = Waiting(ACKS_ALL, timeout_ms)
+        return self._topic.append(partition, records, BatchSettings(), waiting).then(_code)
+
+    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        """Read all records with their offsets, in order.
+
+        Raises ApiError or StorageError if the log cannot be read.
+        """
+        buffer_bytes = self._config.transaction_state_log_load_buffer_size
+        for batch in self._topic.batches(partition, buffer_bytes):
+            for record in batch.records():
+                if record.key is not None:
+                    yield record.offset, TransactionRecord(record.key, record.value)
+
+
+def _code(result: ProduceResult) -> int:
+    return 0 if result.error is None else result.error.code

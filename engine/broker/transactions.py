@@ -1,0 +1,143 @@
+"""The coordinator of transactions as a broker runs it: leadership, links to leaders, periodic work.
+
+Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange,
+TransactionCoordinator.startup.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.admin.auto_creation import TRANSACTION_STATE
+from engine.api.transaction_verifier import TransactionVerifier
+from engine.broker.coordinator_links import CoordinatorLinks
+from engine.broker.coordinator_topic import CoordinatorTopic
+from engine.broker.host import BrokerHost
+from engine.broker.isr_proposals import AskController
+from engine.broker.peers import Peers
+from engine.broker.storage import Storage
+from engine.broker.tasks import LoopTasks
+from engine.broker.transaction_questions import TransactionQuestions
+from engine.broker.transaction_topic import TransactionTopic
+from engine.config.broker_config import BrokerConfig
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import Partition
+from engine.transactions.coordinator import TransactionCoordinator
+from engine.transactions.ports import TransactionPorts, TransactionSettings
+from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
+from engine.wire import messages
+
+_log = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
+
+
+class BrokerTransactions(NamedTuple):
+    """What a broker has of transactions: the coordinator, and its questions to others."""
+
+    coordinator: TransactionCoordinator
+    producer_ids: ProducerIds
+    verifier: TransactionVerifier
+    links: CoordinatorLinks
+
+    def stop(self) -> None:
+        """Coordinate nothing any more, and ask nobody."""
+        self.coordinator.stop()
+        self.links.close()
+
+
+class TransactionDeps(NamedTuple):
+    """What transactions of one broker need of its other parts."""
+
+    host: BrokerHost
+    settings: Callable[[], BrokerConfig]
+    metadata_cache: MetadataCache
+    storage: Storage
+    tasks: LoopTasks
+    peers: Peers
+    ask_controller: AskController
+    #: The broker's id and its epoch.
+    identity: Callable[[], tuple[int, int]]
+
+
+def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
+    """Return the transactions of a broker; they follow the leadership of their topic."""
+    host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
+    replica_manager = deps.storage.replica_manager
+    links = CoordinatorLinks(metadata_cache, deps.peers)
+    producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
+    topic = CoordinatorTopic(TRANSACTION_STATE, replica_manager, metadata_cache, host.clock)
+    coordinator = TransactionCoordinator(
+        TransactionSettings(
+            config.transaction_max_timeout_ms,
+            config.transactional_id_expiration_ms,
+            config.request_timeout_ms,
+        ),
+        TransactionPorts(
+            host.clock,
+            host.timers,
+            TransactionTopic(topic, config),
+            links,
+            producer_ids.generate,
+        ),
+        LoopTurns(host.timers, host.clock, host.ends_early),
+    )
+    verifier = TransactionVerifier(
+        replica_manager.find,
+        TransactionQuestions(metadata_cache, links).ask,
+        lambda: deps.settings().transaction_partition_verification_enable,
+    )
+    _follow_leadership(coordinator, deps.storage)
+    _begin_tasks(coordinator, config, deps.tasks)
+    return BrokerTransactions(coordinator, producer_ids, verifier, links)
+
+
+def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
+    registry = coordinator.registry
+
+    def took_role(partition: Partition) -> None:
+        if partition.topic_partition.topic != TRANSACTION_STATE:
+            return
+        index = partition.topic_partition.partition
+        if partition.is_leader:
+            registry.elected(index, partition.leader_epoch)
+        else:
+            registry.resigned(index)
+
+    def stopped(key: TopicPartition) -> None:
+        if key.topic == TRANSACTION_STATE:
+            registry.resigned(key.partition)
+
+    storage.leadership.on_role(took_role, stopped)
+
+
+def _begin_tasks(
+    coordinator: TransactionCoordinator, config: BrokerConfig, tasks: LoopTasks
+) -> None:
+    period_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+    tasks.every_in_steps(
+        "transaction-abort", period_ms, coordinator.ends.abort_timed_out, first_after_ms=period_ms
+    )
+    period_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
+    tasks.every_in_steps(
+        "transactionalId-expiration", period_ms, coordinator.admin.expire, first_after_ms=period_ms
+    )
+
+
+def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
+    """Ask the controller for ids of which this broker gives out each once."""
+
+    def request(_version: int) -> messages.AllocateProducerIdsRequest:
+        broker_id, broker_epoch = deps.identity()
+        return messages.AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+
+    def block(response: messages.AllocateProducerIdsResponse) -> ProducerIdBlock | None:
+        if response.error_code:
+            _log.warning("no producer ids: error %d", response.error_code)
+            return None
+        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
+
+    return deps.ask_controller("AllocateProducerIds", request).then(block)

@@ -1,0 +1,57 @@
+"""First batches of transactions that a leader asks about before it writes them. Pure.
+
+```
+ first batch of a transaction ── begin ──> asked: is the partition in the transaction?
+     │                                        │ yes, and nothing ended meanwhile ──> written
+     │ marker, or a later epoch               └ else ──> refused
+     └──────────────────────────────> ended: the answer does not count any more
+```
+
+Without it a batch that comes after the marker of its own transaction would begin one that nobody
+ends: readers of committed records would wait for ever.
+
+Source: VerificationStateEntry, ProducerStateManager.maybeCreateVerificationStateEntry of 3.9.1;
+TXN-8; KIP-890.
+"""
+
+from __future__ import annotations
+
+
+class Verification:
+    """One question to a coordinator; all first batches of a producer's epoch share it."""
+
+    __slots__ = ("epoch", "lowest_sequence")
+
+    def __init__(self, epoch: int, lowest_sequence: int) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = lowest_sequence
+
+
+class TransactionVerifications:
+    """The questions of one log that are not settled, by producer id."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[int, Verification] = {}
+
+    def begin(self, producer_id: int, epoch: int, base_sequence: int) -> Verification:
+        """Return the question about a producer's first batch."""
+        known = self._open.get(producer_id)
+        if known is None or known.epoch < epoch:
+            known = self._open[producer_id] = Verification(epoch, base_sequence)
+        elif known.epoch == epoch:
+            known.lowest_sequence = min(known.lowest_sequence, base_sequence)
+        return known
+
+    def is_open(self, producer_id: int, verification: Verification) -> bool:
+        """Return whether nothing has ended a question since it was begun."""
+        return self._open.get(producer_id) is verification
+
+    def end(self, producer_id: int) -> None:
+        """Settle a producer's question: its transaction has begun, or ended."""
+        self._open.pop(producer_id, None)
+
+    def clear(self) -> None:
+        """Settle all."""
+        self._open.clear()

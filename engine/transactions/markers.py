@@ -1,0 +1,248 @@
+"""Markers: the end of a transaction goes to the leaders of all its partitions, then it is complete.
+
+```
+ decided ── markers of a leader ──> queue ── one request under way ──> leader
+                                      ^                                 │ written, partition gone
+              after a pause, to the   │                                 v
+              leader of that time     └─── failed, lost, no leader     none left: completion
+```
+
+1. Partitions are grouped by their leaders; one that is gone needs no marker.
+2. A leader is sent all that waits for it in one request, and nothing more until that is answered.
+3. A partition whose marker is written is taken out of its transaction. A marker that failed for now
+   is sent again after a pause, to whoever leads then. One that is refused because producer or
+   coordinator have a later epoch ends the sending: somebody else has gone on.
+4. When no partition is left, the completion is written, again and again while too few replicas of
+   the log are there.
+
+Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_PRODUCER_EPOCH,
+    KAFKA_STORAGE_ERROR,
+    NOT_ENOUGH_REPLICAS,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    NOT_LEADER_OR_FOLLOWER,
+    REQUEST_TIMED_OUT,
+    TRANSACTION_COORDINATOR_FENCED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    UNSUPPORTED_VERSION,
+)
+from engine.limits import MARKER_RETRY_MS
+from engine.model import TopicPartition
+from engine.transactions.ports import Marker, MarkerCodes, MarkerLinks, TransactionPorts
+from engine.transactions.registry import TransactionRegistry
+from engine.transactions.transaction import Transaction, Transition
+from engine.transactions.transaction_store import TransactionStore
+
+_log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
+
+_NO_LEADER = -1
+#: The leader may write the marker yet, or another one.
+_RETRIED = frozenset(
+    (
+        UNKNOWN_TOPIC_OR_PARTITION,
+        NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS,
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        REQUEST_TIMED_OUT,
+        KAFKA_STORAGE_ERROR,
+    )
+)
+_FENCED = frozenset((INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED))
+#: The producer's records were refused there as well.
+_NOT_NEEDED = frozenset((UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION))
+
+
+class _Ending(NamedTuple):
+    """A transaction whose end is decided; `completion` is what is written in the end."""
+
+    coordinator_epoch: int
+    is_commit: bool
+    transaction: Transaction
+    completion: Transition
+
+    def marker(self, partitions: Iterable[TopicPartition]) -> Marker:
+        """Return the marker for some partitions."""
+        return Marker(
+            self.completion.producer_id,
+            self.completion.producer_epoch,
+            self.is_commit,
+            self.coordinator_epoch,
+            tuple(partitions),
+        )
+
+
+class _Entry(NamedTuple):
+    ending: _Ending
+    marker: Marker
+
+
+class TransactionMarkers:
+    """Sends markers, and completes the transactions that have all of theirs."""
+
+    def __init__(
+        self, registry: TransactionRegistry, store: TransactionStore, ports: TransactionPorts
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._links: MarkerLinks = ports.links
+        self._clock, self._timers = ports.clock, ports.timers
+        self._endings: dict[str, _Ending] = {}
+        self._queues: dict[int, list[_Entry]] = {}
+        self._busy: set[int] = set()
+        self._cancels: dict[int, Callable[[], None]] = {}
+        self._timer_number = 0
+        self._is_stopped = False
+
+    @property
+    def pending_ids(self) -> tuple[str, ...]:
+        """Return the transactional ids whose markers are not all written."""
+        return tuple(self._endings)
+
+    def send(
+        self,
+        coordinator_epoch: int,
+        transaction: Transaction,
+        completion: Transition,
+        *,
+        is_commit: bool,
+    ) -> None:
+        """Send the markers of a transaction whose end is written, and complete it then."""
+        ending = _Ending(coordinator_epoch, is_commit, transaction, completion)
+        self._endings[transaction.transactional_id] = ending
+        self._enqueue(ending, tuple(transaction.partitions))
+        self._complete_if_done(ending)
+
+    def forget(self, partition: int) -> None:
+        """Send no markers any more of ids in a partition that another broker coordinates."""
+        for transactional_id in tuple(self._endings):
+            if self._registry.partition_of(transactional_id) == partition:
+                del self._endings[transactional_id]
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        self._is_stopped = True
+        self._endings.clear()
+        self._queues.clear()
+        for cancel in self._cancels.values():
+            cancel()
+        self._cancels.clear()
+
+    def _is_current(self, ending: _Ending) -> bool:
+        return self._endings.get(ending.transaction.transactional_id) is ending
+
+    # 1
+    def _enqueue(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            leader_id = self._links.leader_of(partition)
+            if leader_id is None:
+                _log.info("%s is gone and gets no marker", partition)
+                ending.transaction.partitions.pop(partition, None)
+            else:
+                by_leader.setdefault(leader_id, []).append(partition)
+        for leader_id, led in by_leader.items():
+            if leader_id == _NO_LEADER:
+                self._later(partial(self._again, ending, tuple(led)))
+            else:
+                entry = _Entry(ending, ending.marker(led))
+                self._queues.setdefault(leader_id, []).append(entry)
+        for leader_id in by_leader:
+            self._send_next(leader_id)
+
+    # 2
+    def _send_next(self, broker_id: int) -> None:
+        if broker_id in self._busy or self._is_stopped:
+            return
+        entries = [e for e in self._queues.pop(broker_id, ()) if self._is_current(e.ending)]
+        if not entries:
+            return
+        self._busy.add(broker_id)
+        answered = self._links.write(broker_id, [entry.marker for entry in entries])
+        answered.watch(lambda: self._answered(broker_id, entries, answered))
+
+    def _answered(
+        self, broker_id: int, entries: list[_Entry], answered: Promise[list[MarkerCodes]]
+    ) -> None:
+        self._busy.discard(broker_id)
+        if self._is_stopped:
+            return
+        if answered.error is not None:
+            _log.info("markers for broker %d are sent again: %s", broker_id, answered.error)
+            for ending, marker in entries:
+                self._later(partial(self._again, ending, marker.partitions))
+        else:
+            for (ending, marker), codes in zip(entries, answered.result(), strict=True):
+                self._take(ending, marker, codes)
+        self._send_next(broker_id)
+
+    # 3
+    def _take(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
+        if not self._is_current(ending):
+            return
+        failed = []
+        for partition in marker.partitions:
+            code = codes.get(partition, UNKNOWN_TOPIC_OR_PARTITION)
+            if code in _FENCED:
+                _log.info("%s: another epoch has gone on", ending.transaction.transactional_id)
+                del self._endings[ending.transaction.transactional_id]
+                return
+            if code in _RETRIED:
+                failed.append(partition)
+                continue
+            if code and code not in _NOT_NEEDED:
+                _log.error("the marker for %s failed with error %d", partition, code)
+                failed.append(partition)
+                continue
+            ending.transaction.partitions.pop(partition, None)
+        if failed:
+            self._later(partial(self._again, ending, tuple(failed)))
+        self._complete_if_done(ending)
+
+    def _again(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        if self._is_current(ending):
+            self._enqueue(ending, partitions)
+            self._complete_if_done(ending)
+
+    def _later(self, action: Callable[[], None]) -> None:
+        self._timer_number += 1
+        number = self._timer_number
+
+        def run() -> None:
+            del self._cancels[number]
+            action()
+
+        due_ms = self._clock.monotonic_ms() + MARKER_RETRY_MS
+        self._cancels[number] = self._timers.call_at(due_ms, run)
+
+    # 4
+    def _complete_if_done(self, ending: _Ending) -> None:
+        if self._is_current(ending) and not ending.transaction.partitions:
+            del self._endings[ending.transaction.transactional_id]
+            drive(self._complete(ending))
+
+    async def _complete(self, ending: _Ending) -> None:
+        transactional_id = ending.transaction.transactional_id
+        while True:
+            code = await self._store.write(
+                transactional_id, ending.coordinator_epoch, ending.completion, is_retried=True
+            )
+            if code != COORDINATOR_NOT_AVAILABLE or self._is_stopped:
+                return
+            _log.info("the completion of %s is written again", transactional_id)
+            waited: Promise[None] = Promise()
+            self._later(partial(waited.keep, None))
+            await waited

@@ -1,0 +1,80 @@
+"""What the coordinator of transactions needs from outside.
+
+Source: D22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.transactions.records import TransactionRecord
+
+
+class TransactionLog(Protocol):
+    """The partitions of `__transaction_state` on this broker."""
+
+    def append(
+        self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
+    ) -> Promise[int]:
+        """Append records as one batch; promises 0 once the in-sync replicas have it, or a code."""
+        ...
+
+    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        """Read all records with their offsets, in order.
+
+        Raises ApiError or StorageError if the log cannot be read.
+        """
+        ...
+
+    def partition_count(self) -> int:
+        """Return the number of partitions that the topic has, or will have."""
+        ...
+
+
+class Marker(NamedTuple):
+    """The end of one producer's transaction, for some partitions of one leader."""
+
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+    coordinator_epoch: int
+    partitions: tuple[TopicPartition, ...]
+
+
+#: Error codes of a marker by partition; of a request, one for each marker in order.
+MarkerCodes: TypeAlias = dict[TopicPartition, int]
+
+
+class MarkerLinks(Protocol):
+    """The way to the leaders of partitions."""
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """Return the broker that leads, −1 if no broker does now; None if the partition is gone."""
+        ...
+
+    def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
+        """Have a leader append markers; fails with an EngineError if it was not reached or lost."""
+        ...
+
+
+class TransactionSettings(NamedTuple):
+    """The broker's settings of transactions, by Kafka's names."""
+
+    transaction_max_timeout_ms: int
+    transactional_id_expiration_ms: int
+    request_timeout_ms: int
+
+
+class TransactionPorts(NamedTuple):
+    """Everything that the coordinator needs from outside."""
+
+    clock: Clock
+    timers: Timers
+    log: TransactionLog
+    links: MarkerLinks
+    #: Returns a producer id that nobody has; raises ApiError while there is none.
+    new_producer_id: Callable[[], int]

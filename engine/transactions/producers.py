@@ -1,0 +1,156 @@
+"""InitProducerId of a transactional id: a producer begins, and all earlier ones are fenced.
+
+| state | what happens |
+|---|---|
+| nobody has used the id | a new producer id, epoch 0 |
+| Empty, CompleteCommit, CompleteAbort | the epoch rises; used up, a new producer id with epoch 0 |
+| Ongoing | the epoch rises, the transaction is aborted; CONCURRENT_TRANSACTIONS: ask again |
+| PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS |
+
+A producer that names its own id and epoch (KIP-360) is fenced unless they are the latest ones, or
+those of a request that it repeats.
+
+Source: TransactionCoordinator.handleInitProducerId of 3.9.1; TXN-6; KIP-360.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from engine.errors import ApiError
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    INVALID_REQUEST,
+    INVALID_TRANSACTION_TIMEOUT,
+    PRODUCER_FENCED,
+)
+from engine.transactions.ports import TransactionPorts, TransactionSettings
+from engine.transactions.registry import TransactionRegistry
+from engine.transactions.states import PREPARED, TransactionState
+from engine.transactions.transaction import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Transaction,
+    Transition,
+    is_epoch_exhausted,
+)
+from engine.transactions.transaction_ends import TransactionEnds
+from engine.transactions.transaction_store import TransactionStore
+
+_log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
+
+
+class ProducerOfEpoch(NamedTuple):
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+class InitResult(NamedTuple):
+    """An error code, or the producer's id and epoch."""
+
+    error_code: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_EPOCH
+
+
+class Producers:
+    """Serves producers that begin."""
+
+    def __init__(
+        self,
+        registry: TransactionRegistry,
+        store: TransactionStore,
+        ends: TransactionEnds,
+        settings: TransactionSettings,
+        ports: TransactionPorts,
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._ends = ends
+        self._settings = settings
+        self._clock = ports.clock
+        self._new_producer_id = ports.new_producer_id
+
+    def init(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
+    ) -> Promise[InitResult]:
+        """Begin a producer; `expected` is what the client says that it is."""
+        if not transactional_id:
+            return Promise.of(InitResult(INVALID_REQUEST))
+        if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
+            return Promise.of(InitResult(INVALID_TRANSACTION_TIMEOUT))
+        return drive(self._init(transactional_id, timeout_ms, expected))
+
+    async def _init(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
+    ) -> InitResult:
+        code, coordinator_epoch, transaction = self._registry.find(transactional_id)
+        if code:
+            return InitResult(code)
+        try:
+            if transaction is None:
+                transaction = self._begin(transactional_id, timeout_ms)
+            transition = self._transition(transaction, timeout_ms, expected)
+        except ApiError as error:
+            return InitResult(error.code)
+        if isinstance(transition, int):
+            return InitResult(transition)
+        if transition.state is TransactionState.PREPARE_EPOCH_FENCE:
+            code = await self._ends.abort_fenced(transaction, transition)
+            return InitResult(code or CONCURRENT_TRANSACTIONS)
+        code = await self._store.write(transactional_id, coordinator_epoch, transition)
+        if code:
+            return InitResult(code)
+        _log.info(
+            "Initialized transactionalId %s with producerId %d and producer epoch %d on partition "
+            "__transaction_state-%d",
+            transactional_id,
+            transition.producer_id,
+            transition.producer_epoch,
+            self._registry.partition_of(transactional_id),
+        )
+        return InitResult(0, transition.producer_id, transition.producer_epoch)
+
+    def _begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
+        now_ms = self._clock.wall_ms()
+        transaction = Transaction(transactional_id, self._new_producer_id(), timeout_ms, now_ms)
+        self._registry.add(transaction)
+        return transaction
+
+    def _transition(
+        self, transaction: Transaction, timeout_ms: int, expected: ProducerOfEpoch | None
+    ) -> Transition | int:
+        """Return what the id is going to be, or an error code."""
+        if transaction.pending_state is not None:
+            return CONCURRENT_TRANSACTIONS
+        if expected is not None and not _is_known(transaction, expected):
+            return PRODUCER_FENCED
+        if transaction.state in PREPARED:
+            return CONCURRENT_TRANSACTIONS
+        if transaction.state is TransactionState.ONGOING:
+            return transaction.fence()
+        now_ms = self._clock.wall_ms()
+        if transaction.is_epoch_exhausted and (
+            expected is None or expected.epoch == transaction.producer_epoch
+        ):
+            return transaction.next_producer_id(
+                self._new_producer_id(), timeout_ms, now_ms, keeps_last_epoch=expected is not None
+            )
+        epoch = None if expected is None else expected.epoch
+        return transaction.next_epoch(timeout_ms, epoch, now_ms) or PRODUCER_FENCED
+
+
+def _is_known(transaction: Transaction, expected: ProducerOfEpoch) -> bool:
+    return (
+        transaction.producer_epoch == NO_EPOCH
+        or expected.producer_id == transaction.producer_id
+        or (
+            expected.producer_id == transaction.previous_producer_id
+            and is_epoch_exhausted(expected.epoch)
+        )
+    )

@@ -1,0 +1,189 @@
+"""The transactional ids of the partitions that this broker leads, loaded from their logs.
+
+```
+ leader of a partition ── loading: read it to its end ── owned: its ids are served
+                              │ 14 LOAD_IN_PROGRESS         │
+ leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘
+```
+
+1. Read the log from its start: of each id the last record counts, a tombstone ends it.
+2. Own the partition in its leader epoch, unless it was lost or is read for a later epoch meanwhile.
+3. Markers of ends that were decided are sent again.
+
+The leader epoch of the partition is the coordinator epoch of what is written from now on; a
+partition that is led on in a later epoch is loaded again, as in Kafka.
+
+Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14.
+Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.turns import LoopTurns
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_COORDINATOR,
+)
+from engine.naming import coordinator_partition
+from engine.transactions.ports import TransactionLog
+from engine.transactions.records import (
+    TransactionRecord,
+    UnknownTransactionRecord,
+    decode_transaction_record,
+)
+from engine.transactions.states import PREPARED
+from engine.transactions.transaction import Transaction
+
+_log = logging.getLogger("kafka.coordinator.transaction.TransactionStateManager")
+
+
+class Found(NamedTuple):
+    """What is known of a transactional id: an error code, or the epoch of its coordinator."""
+
+    error_code: int
+    coordinator_epoch: int = -1
+    transaction: Transaction | None = None
+
+
+class _Owned(NamedTuple):
+    coordinator_epoch: int
+    transactions: dict[str, Transaction]
+
+
+class TransactionRegistry:
+    """The transactional ids that this broker coordinates."""
+
+    def __init__(
+        self,
+        log: TransactionLog,
+        turns: LoopTurns,
+        *,
+        on_prepared: Callable[[int, Transaction], None],
+        on_unloaded: Callable[[int], None],
+    ) -> None:
+        """`on_prepared` gets the coordinator epoch and an id whose decided end has no markers yet.
+
+        `on_unloaded` gets a partition whose ids are not served here any more.
+        """
+        self._log = log
+        self._turns = turns
+        self._on_prepared, self._on_unloaded = on_prepared, on_unloaded
+        self._owned: dict[int, _Owned] = {}
+        #: The leader epoch in which each partition is loaded.
+        self._loading: dict[int, int] = {}
+        self._is_stopped = False
+
+    def partition_of(self, transactional_id: str) -> int:
+        """Return the partition of `__transaction_state` that has a transactional id."""
+        return coordinator_partition(transactional_id, self._log.partition_count())
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether ids of some partition are being loaded."""
+        return bool(self._loading)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether the broker has stopped coordinating."""
+        return self._is_stopped
+
+    def find(self, transactional_id: str) -> Found:
+        """Return what is known of an id; its transaction is None if nobody used it yet."""
+        if self._is_stopped:
+            return Found(COORDINATOR_NOT_AVAILABLE)
+        partition = self.partition_of(transactional_id)
+        if partition in self._loading:
+            return Found(COORDINATOR_LOAD_IN_PROGRESS)
+        owned = self._owned.get(partition)
+        if owned is None:
+            return Found(NOT_COORDINATOR)
+        return Found(0, owned.coordinator_epoch, owned.transactions.get(transactional_id))
+
+    def add(self, transaction: Transaction) -> None:
+        """Take an id that begins; its partition must be owned."""
+        partition = self.partition_of(transaction.transactional_id)
+        self._owned[partition].transactions[transaction.transactional_id] = transaction
+
+    def remove(self, transaction: Transaction) -> None:
+        """Forget an id that has expired."""
+        owned = self._owned.get(self.partition_of(transaction.transactional_id))
+        known = None if owned is None else owned.transactions.get(transaction.transactional_id)
+        if owned is not None and known is transaction:
+            del owned.transactions[transaction.transactional_id]
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Return all ids as they are now."""
+        for owned in tuple(self._owned.values()):
+            yield from tuple(owned.transactions.values())
+
+    # Partitions
+
+    def elected(self, partition: int, leader_epoch: int) -> None:
+        """Load the ids of a partition that this broker leads now."""
+        owned = self._owned.get(partition)
+        if self._is_stopped or (owned is not None and owned.coordinator_epoch >= leader_epoch):
+            return
+        if self._loading.get(partition, -1) >= leader_epoch:
+            return
+        self.resigned(partition)
+        self._loading[partition] = leader_epoch
+        drive(self._load(partition, leader_epoch))
+
+    def resigned(self, partition: int) -> None:
+        """Let go of the ids of a partition that this broker leads no more."""
+        self._loading.pop(partition, None)
+        if self._owned.pop(partition, None) is not None:
+            self._on_unloaded(partition)
+
+    def stop(self) -> None:
+        """Coordinate nothing any more."""
+        self._is_stopped = True
+        self._loading.clear()
+        self._owned.clear()
+
+    async def _load(self, partition: int, leader_epoch: int) -> None:
+        loaded: dict[str, Transaction] = {}
+        # 1
+        try:
+            await self._turns.each(
+                self._records(partition, leader_epoch), lambda entry: _take(loaded, *entry)
+            )
+        except EngineError as error:
+            _log.error("partition %d of __transaction_state was not loaded: %s", partition, error)
+            return
+        # 2
+        if self._loading.get(partition) != leader_epoch:
+            return
+        del self._loading[partition]
+        self._owned[partition] = _Owned(leader_epoch, loaded)
+        # 3
+        for transaction in loaded.values():
+            if transaction.state in PREPARED:
+                self._on_prepared(leader_epoch, transaction)
+
+    def _records(
+        self, partition: int, leader_epoch: int
+    ) -> Iterator[tuple[int, TransactionRecord]]:
+        for entry in self._log.read(partition):
+            if self._loading.get(partition) != leader_epoch:
+                return
+            yield entry
+
+
+def _take(loaded: dict[str, Transaction], log_offset: int, record: TransactionRecord) -> None:
+    try:
+        transactional_id, transaction = decode_transaction_record(record)
+    except UnknownTransactionRecord as error:
+        _log.warning("offset %d of __transaction_state is passed over: %s", log_offset, error)
+        return
+    if transaction is None:
+        loaded.pop(transactional_id, None)
+    else:
+        loaded[transactional_id] = transaction

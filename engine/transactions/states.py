@@ -1,0 +1,56 @@
+"""The states of a transactional id, their numbers in the log, and which one may follow which.
+
+```
+ Empty ── first partition ──> Ongoing ── EndTxn ──> PrepareCommit ── markers ──> CompleteCommit ─┐
+   ^ ^                          │ ^ └────────────── PrepareAbort ── markers ──> CompleteAbort ───┤
+   │ │                          v │                      ^                                       │
+   │ │                   PrepareEpochFence ──────────────┘                                       │
+   │ └──────────── InitProducerId ───────────────────────────────────────────────────────────────┤
+   │                              └──────────── first partition of the next transaction ─────────┤
+   └                                                     Dead <── expired ── (also from Empty) ──┘
+```
+
+PrepareEpochFence is never written: an abort follows in the same step.
+
+Source: TransactionState of 3.9.1; TXN-5.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class TransactionState(Enum):
+    """A state by Kafka's name for it."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+
+
+_S = TransactionState
+
+#: The number of each state in `__transaction_state`.
+STATUSES = {state: number for number, state in enumerate(TransactionState)}
+STATE_OF = {number: state for state, number in STATUSES.items()}
+
+#: Between two transactions: an id may begin one, be given a new epoch, or expire.
+AT_REST = frozenset((_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT))
+#: The end is decided and written; markers are on their way.
+PREPARED = frozenset((_S.PREPARE_COMMIT, _S.PREPARE_ABORT))
+
+VALID_PREVIOUS_STATES = {
+    _S.EMPTY: AT_REST,
+    _S.ONGOING: AT_REST | {_S.ONGOING},
+    _S.PREPARE_COMMIT: frozenset((_S.ONGOING,)),
+    _S.PREPARE_ABORT: frozenset((_S.ONGOING, _S.PREPARE_EPOCH_FENCE)),
+    _S.COMPLETE_COMMIT: frozenset((_S.PREPARE_COMMIT,)),
+    _S.COMPLETE_ABORT: frozenset((_S.PREPARE_ABORT,)),
+    _S.DEAD: AT_REST,
+    _S.PREPARE_EPOCH_FENCE: frozenset((_S.ONGOING,)),
+}

@@ -1,0 +1,222 @@
+"""A transactional id: its producer, its state, the partitions of its transaction. Pure.
+
+```
+ prepare_x ─> Transition, and `pending_state` ─ written to the log ─> complete ─> the state itself
+                                              └ not written ────────> pending_state is taken back
+```
+
+While a transition is pending nothing else may begin: clients are answered CONCURRENT_TRANSACTIONS.
+
+Source: TransactionMetadata of 3.9.1; TXN-5, TXN-6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.transactions.states import AT_REST, VALID_PREVIOUS_STATES, TransactionState
+
+NO_PRODUCER_ID = -1
+NO_EPOCH = -1
+NO_TIME = -1
+#: The last epoch that a client may get is one below: the coordinator keeps it to fence with.
+_EPOCH_MAX = (1 << 15) - 1
+
+
+class Transition(NamedTuple):
+    """What a transactional id is going to be, and what of it is written."""
+
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int
+    timeout_ms: int
+    partitions: tuple[TopicPartition, ...]
+    start_ms: int
+    last_update_ms: int
+
+
+def is_epoch_exhausted(epoch: int) -> bool:
+    """Return whether a producer with this epoch needs another id to go on."""
+    return epoch >= _EPOCH_MAX - 1
+
+
+class Transaction:
+    """One transactional id, as its coordinator knows it."""
+
+    __slots__ = (
+        "has_failed_epoch_fence",
+        "last_producer_epoch",
+        "last_update_ms",
+        "partitions",
+        "pending_state",
+        "previous_producer_id",
+        "producer_epoch",
+        "producer_id",
+        "start_ms",
+        "state",
+        "timeout_ms",
+        "transactional_id",
+    )
+
+    def __init__(
+        self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int
+    ) -> None:
+        """A new id, Empty, whose producer has no epoch yet; `now_ms` is wall time."""
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.previous_producer_id = NO_PRODUCER_ID
+        self.producer_epoch = NO_EPOCH
+        #: The epoch before this one, if its producer itself asked for the new one.
+        self.last_producer_epoch = NO_EPOCH
+        self.timeout_ms = timeout_ms
+        self.state = TransactionState.EMPTY
+        #: In the order in which they were added; of an end that is decided, those without a marker.
+        self.partitions: dict[TopicPartition, None] = {}
+        self.start_ms = NO_TIME
+        self.last_update_ms = now_ms
+        self.pending_state: TransactionState | None = None
+        #: Whether an epoch that fences was taken, and could not be written: it is taken again.
+        self.has_failed_epoch_fence = False
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        """Return whether the producer needs another id to go on."""
+        return is_epoch_exhausted(self.producer_epoch)
+
+    def is_timed_out(self, now_ms: int) -> bool:
+        """Return whether a transaction is open for longer than its timeout."""
+        return (
+            self.pending_state is None
+            and self.state is TransactionState.ONGOING
+            and self.start_ms + self.timeout_ms < now_ms
+        )
+
+    def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
+        """Return whether the id was not used for so long that it is forgotten."""
+        return (
+            self.pending_state is None
+            and self.state in AT_REST
+            and self.last_update_ms <= now_ms - expiration_ms
+        )
+
+    def next_epoch(
+        self, timeout_ms: int, expected_epoch: int | None, now_ms: int
+    ) -> Transition | None:
+        """Prepare a higher epoch for a producer that begins; None if the producer is fenced.
+
+        `expected_epoch` is the epoch that the producer itself names (KIP-360): one that repeats its
+        request gets the epoch of the first time.
+        """
+        if expected_epoch is None:
+            epoch, last_epoch = self._raised_epoch(), NO_EPOCH
+        elif self.producer_epoch in (NO_EPOCH, expected_epoch):
+            epoch, last_epoch = self._raised_epoch(), self.producer_epoch
+        elif expected_epoch == self.last_producer_epoch:
+            epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+        else:
+            return None
+        return self._prepare(
+            self._like(TransactionState.EMPTY, now_ms)._replace(
+                producer_epoch=epoch,
+                last_producer_epoch=last_epoch,
+                timeout_ms=timeout_ms,
+                partitions=(),
+                start_ms=NO_TIME,
+            )
+        )
+
+    def next_producer_id(
+        self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
+    ) -> Transition:
+        """Prepare another producer id with epoch 0: the epochs of the old one are used up."""
+        last_epoch = self.producer_epoch if keeps_last_epoch else NO_EPOCH
+        return self._prepare(
+            Transition(
+                TransactionState.EMPTY, producer_id, 0, last_epoch, timeout_ms, (), NO_TIME, now_ms
+            )
+        )
+
+    def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
+        """Prepare a transaction with more partitions; the first ones begin it."""
+        begins = self.state in AT_REST
+        return self._prepare(
+            self._like(TransactionState.ONGOING, now_ms)._replace(
+                partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
+                start_ms=now_ms if begins else self.start_ms,
+            )
+        )
+
+    def end(self, *, is_commit: bool, now_ms: int) -> Transition:
+        """Prepare the decision how the transaction ends."""
+        state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+        return self._prepare(self._like(state, now_ms))
+
+    def fence(self) -> Transition:
+        """Prepare an epoch that no producer has, for an abort that no producer asked for."""
+        return self._prepare(
+            self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
+                producer_epoch=self._raised_epoch(), last_producer_epoch=NO_EPOCH
+            )
+        )
+
+    def take_fencing_epoch(self, epoch: int) -> None:
+        """Have the epoch of `fence` at once, and go on to the abort."""
+        assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
+        self.pending_state = None
+        self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH
+
+    def finish(self, now_ms: int) -> Transition:
+        """Prepare the end: all markers are going to be there."""
+        is_commit = self.state is TransactionState.PREPARE_COMMIT
+        state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+        self.has_failed_epoch_fence = False
+        return self._prepare(self._like(state, now_ms)._replace(partitions=()))
+
+    def expire(self) -> Transition:
+        """Prepare that the id is forgotten."""
+        dead = self._like(TransactionState.DEAD, self.last_update_ms)
+        return self._prepare(dead._replace(partitions=()))
+
+    def complete(self, transition: Transition) -> None:
+        """Be what was written; a transition that was not prepared is a broken invariant."""
+        assert self.pending_state is transition.state, f"{self.transactional_id}: {transition}"
+        assert transition.producer_epoch >= self.producer_epoch or (
+            transition.state is TransactionState.EMPTY
+        ), f"{self.transactional_id}: {transition}"
+        if transition.state is TransactionState.EMPTY:
+            self.previous_producer_id = self.producer_id
+        self.pending_state = None
+        self.state = transition.state
+        self.producer_id = transition.producer_id
+        self.producer_epoch = transition.producer_epoch
+        self.last_producer_epoch = transition.last_producer_epoch
+        self.timeout_ms = transition.timeout_ms
+        self.partitions = dict.fromkeys(transition.partitions)
+        self.start_ms = transition.start_ms
+        self.last_update_ms = transition.last_update_ms
+
+    def _raised_epoch(self) -> int:
+        assert self.producer_epoch < _EPOCH_MAX, self.transactional_id
+        return self.producer_epoch + (not self.has_failed_epoch_fence)
+
+    def _like(self, state: TransactionState, now_ms: int) -> Transition:
+        return Transition(
+            state,
+            self.producer_id,
+            self.producer_epoch,
+            self.last_producer_epoch,
+            self.timeout_ms,
+            tuple(self.partitions),
+            self.start_ms,
+            now_ms,
+        )
+
+    def _prepare(self, transition: Transition) -> Transition:
+        assert self.pending_state is None, f"{self.transactional_id}: {self.pending_state} pends"
+        valid = VALID_PREVIOUS_STATES[transition.state]
+        assert self.state in valid, f"{self.transactional_id}: {self.state}, {transition.state}"
+        self.pending_state = transition.state
+        return transition

@@ -1,0 +1,153 @@
+"""Transactional ids for those who look after them: listed, described, forgotten in time.
+
+Source: TransactionStateManager.listTransactionStates, removeExpiredTransactionalIds,
+TransactionCoordinator.handleDescribeTransactions of 3.9.1; KIP-664.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_NOT_FOUND,
+)
+from engine.model import TopicPartition
+from engine.transactions.ports import TransactionLog, TransactionSettings
+from engine.transactions.records import transaction_tombstone
+from engine.transactions.registry import TransactionRegistry
+from engine.transactions.states import TransactionState
+from engine.transactions.transaction import Transaction
+
+_STATE_NAMES = {state.value: state for state in TransactionState}
+
+
+class ListedTransaction(NamedTuple):
+    """A transactional id in a list."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+class TransactionFilter(NamedTuple):
+    """Which ids are listed: all that an empty part says nothing against.
+
+    `longer_than_ms` is the least time since the transaction began, exclusive; −1 for any.
+    """
+
+    states: Collection[str] = ()
+    producer_ids: Collection[int] = ()
+    longer_than_ms: int = -1
+
+
+class TransactionList(NamedTuple):
+    """An error code, the names in the filter that are no states, and the ids."""
+
+    error_code: int
+    unknown_states: tuple[str, ...] = ()
+    transactions: tuple[ListedTransaction, ...] = ()
+
+
+class DescribedTransaction(NamedTuple):
+    """A transactional id, or an error code."""
+
+    error_code: int
+    state: str = ""
+    producer_id: int = -1
+    producer_epoch: int = -1
+    timeout_ms: int = 0
+    start_ms: int = -1
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+class TransactionAdmin:
+    """Lists, describes and forgets transactional ids."""
+
+    def __init__(
+        self,
+        registry: TransactionRegistry,
+        log: TransactionLog,
+        settings: TransactionSettings,
+        clock: Clock,
+    ) -> None:
+        self._registry = registry
+        self._log = log
+        self._settings = settings
+        self._clock = clock
+
+    def list(self, wanted: TransactionFilter) -> TransactionList:
+        """Return the ids that this broker coordinates."""
+        if self._registry.is_stopped:
+            return TransactionList(COORDINATOR_NOT_AVAILABLE)
+        if self._registry.is_loading:
+            return TransactionList(COORDINATOR_LOAD_IN_PROGRESS)
+        unknown = tuple(name for name in wanted.states if name not in _STATE_NAMES)
+        now_ms = self._clock.wall_ms()
+        return TransactionList(
+            0,
+            unknown,
+            tuple(
+                ListedTransaction(found.transactional_id, found.producer_id, found.state.value)
+                for found in self._registry.transactions()
+                if _is_wanted(found, wanted, now_ms)
+            ),
+        )
+
+    def describe(self, transactional_id: str) -> DescribedTransaction:
+        """Return what is known of an id."""
+        if self._registry.is_stopped:
+            return DescribedTransaction(COORDINATOR_NOT_AVAILABLE)
+        if not transactional_id:
+            return DescribedTransaction(INVALID_REQUEST)
+        code, _, transaction = self._registry.find(transactional_id)
+        if code:
+            return DescribedTransaction(code)
+        if transaction is None:
+            return DescribedTransaction(TRANSACTIONAL_ID_NOT_FOUND)
+        return DescribedTransaction(
+            0,
+            transaction.state.value,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            transaction.timeout_ms,
+            transaction.start_ms,
+            tuple(transaction.partitions),
+        )
+
+    def expire(self) -> Iterator[None]:
+        """Forget the ids that were not used for long. Work in steps, one for each id."""
+        for transaction in self._registry.transactions():
+            now_ms = self._clock.wall_ms()
+            if transaction.is_expired(now_ms, self._settings.transactional_id_expiration_ms):
+                self._expire_one(transaction)
+            yield
+
+    def _expire_one(self, transaction: Transaction) -> None:
+        transaction.expire()
+        written = self._log.append(
+            self._registry.partition_of(transaction.transactional_id),
+            (transaction_tombstone(transaction.transactional_id),),
+            timeout_ms=self._settings.request_timeout_ms,
+        )
+        written.watch(lambda: self._expired(transaction, written))
+
+    def _expired(self, transaction: Transaction, written: Promise[int]) -> None:
+        if written.error is None and written.result() == 0:
+            self._registry.remove(transaction)
+        else:
+            # It stays, and expires at another time.
+            transaction.pending_state = None
+
+
+def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int) -> bool:
+    return (
+        (not wanted.producer_ids or transaction.producer_id in wanted.producer_ids)
+        and (not wanted.states or transaction.state.value in wanted.states)
+        and (wanted.longer_than_ms < 0 or now_ms - transaction.start_ms > wanted.longer_than_ms)
+    )

@@ -1,0 +1,141 @@
+"""Transactions end: as their producer says, by their timeout, or as another producer begins.
+
+| state | EndTxn as the state has it | the other way round |
+|---|---|---|
+| Ongoing | decided, written | decided, written |
+| PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS | INVALID_TXN_STATE |
+| CompleteCommit, CompleteAbort | answered again | INVALID_TXN_STATE |
+| Empty | INVALID_TXN_STATE | INVALID_TXN_STATE |
+
+1. The decision is written: PrepareCommit or PrepareAbort. From here on it cannot change.
+2. The client is answered, and markers go to all partitions.
+3. The completion is written (`TransactionMarkers`).
+
+An end that no producer asked for takes an epoch first that no producer has.
+
+Source: TransactionCoordinator.endTransaction, abortTimedOutTransactions of 3.9.1; TXN-5, TXN-7.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from engine.host.coroutine import drive
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_REQUEST,
+    INVALID_TXN_STATE,
+    NOT_COORDINATOR,
+    PRODUCER_FENCED,
+)
+from engine.transactions.markers import TransactionMarkers
+from engine.transactions.registry import TransactionRegistry
+from engine.transactions.states import PREPARED, TransactionState
+from engine.transactions.transaction import Transaction, Transition
+from engine.transactions.transaction_store import TransactionStore
+
+_log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
+
+_COMMITTED = frozenset((TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT))
+
+
+class TransactionEnds:
+    """Commits and aborts transactions."""
+
+    def __init__(
+        self,
+        registry: TransactionRegistry,
+        store: TransactionStore,
+        markers: TransactionMarkers,
+        clock: Clock,
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._markers = markers
+        self._clock = clock
+
+    def end(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
+    ) -> Promise[int]:
+        """End a transaction for its producer; promises an error code, 0 once it is decided."""
+        if not transactional_id:
+            return Promise.of(INVALID_REQUEST)
+        code, coordinator_epoch, transaction = self._registry.find(transactional_id)
+        if code:
+            return Promise.of(code)
+        if transaction is None or transaction.producer_id != producer_id:
+            return Promise.of(INVALID_PRODUCER_ID_MAPPING)
+        if transaction.producer_epoch != producer_epoch:
+            return Promise.of(PRODUCER_FENCED)
+        if transaction.pending_state is not None:
+            return Promise.of(CONCURRENT_TRANSACTIONS)
+        if transaction.state is not TransactionState.ONGOING:
+            return Promise.of(_code_without_transaction(transaction, is_commit=is_commit))
+        decision = transaction.end(is_commit=is_commit, now_ms=self._clock.wall_ms())
+        return drive(self._decide(coordinator_epoch, transaction, decision))
+
+    async def abort_fenced(self, transaction: Transaction, fence: Transition) -> int:
+        """Abort a transaction behind its producer's back; returns an error code.
+
+        `fence` is the transition that `Transaction.fence` prepared.
+        """
+        code, coordinator_epoch, known = self._registry.find(transaction.transactional_id)
+        if code or known is not transaction:
+            return code or NOT_COORDINATOR
+        transaction.take_fencing_epoch(fence.producer_epoch)
+        decision = transaction.end(is_commit=False, now_ms=self._clock.wall_ms())
+        code = await self._decide(coordinator_epoch, transaction, decision)
+        if code and self._registry.find(transaction.transactional_id) == (
+            0,
+            coordinator_epoch,
+            transaction,
+        ):
+            transaction.has_failed_epoch_fence = True
+        return code
+
+    def abort_timed_out(self) -> Iterator[None]:
+        """Abort the transactions that are open for too long. Work in steps, one for each id."""
+        for transaction in self._registry.transactions():
+            if transaction.is_timed_out(self._clock.wall_ms()):
+                fence = transaction.fence()
+                _log.info(
+                    "Completing rollback of ongoing transaction for transactionalId %s due to "
+                    "timeout",
+                    transaction.transactional_id,
+                )
+                drive(self.abort_fenced(transaction, fence))
+            yield
+
+    def resume(self, coordinator_epoch: int, transaction: Transaction) -> None:
+        """Go on with an end that was decided before this broker coordinated the id."""
+        assert transaction.state in PREPARED, transaction.state
+        self._send_markers(coordinator_epoch, transaction)
+
+    async def _decide(
+        self, coordinator_epoch: int, transaction: Transaction, decision: Transition
+    ) -> int:
+        # 1
+        transactional_id = transaction.transactional_id
+        code = await self._store.write(transactional_id, coordinator_epoch, decision)
+        if code:
+            return code
+        # 2
+        self._send_markers(coordinator_epoch, transaction)
+        return 0
+
+    def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
+        is_commit = transaction.state is TransactionState.PREPARE_COMMIT
+        completion = transaction.finish(self._clock.wall_ms())
+        self._markers.send(coordinator_epoch, transaction, completion, is_commit=is_commit)
+
+
+def _code_without_transaction(transaction: Transaction, *, is_commit: bool) -> int:
+    if transaction.state is TransactionState.EMPTY:
+        return INVALID_TXN_STATE
+    if (transaction.state in _COMMITTED) is not is_commit:
+        return INVALID_TXN_STATE
+    return CONCURRENT_TRANSACTIONS if transaction.state in PREPARED else 0

@@ -1,0 +1,91 @@
+"""Partitions are added to a transaction, and leaders ask whether one is in it.
+
+| state | AddPartitionsToTxn |
+|---|---|
+| Empty, CompleteCommit, CompleteAbort | the transaction begins |
+| Ongoing | more partitions; nothing is written if all are there |
+| PrepareCommit, PrepareAbort, anything pending | CONCURRENT_TRANSACTIONS |
+
+Source: TransactionCoordinator.handleAddPartitionsToTransaction, handleVerifyPartitionsInTransaction
+of 3.9.1; TXN-8; KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_REQUEST,
+    PRODUCER_FENCED,
+    TRANSACTION_ABORTABLE,
+)
+from engine.model import TopicPartition
+from engine.transactions.registry import Found, TransactionRegistry
+from engine.transactions.states import PREPARED, TransactionState
+from engine.transactions.transaction_store import TransactionStore
+
+
+class TransactionPartitions:
+    """The partitions of transactions."""
+
+    def __init__(
+        self, registry: TransactionRegistry, store: TransactionStore, clock: Clock
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._clock = clock
+
+    def add(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+    ) -> Promise[int]:
+        """Add partitions; promises an error code, 0 once they are written."""
+        found = self._found(transactional_id, producer_id, producer_epoch)
+        code, coordinator_epoch, transaction = found
+        if code or transaction is None:
+            return Promise.of(code)
+        if transaction.pending_state is not None or transaction.state in PREPARED:
+            return Promise.of(CONCURRENT_TRANSACTIONS)
+        is_open = transaction.state is TransactionState.ONGOING
+        if is_open and all(partition in transaction.partitions for partition in partitions):
+            return Promise.of(0)
+        transition = transaction.add_partitions(partitions, self._clock.wall_ms())
+        return self._store.write(transactional_id, coordinator_epoch, transition)
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+    ) -> dict[TopicPartition, int]:
+        """Return 0 for each partition that is in the open transaction, an error code for others."""
+        code, _, transaction = self._found(transactional_id, producer_id, producer_epoch)
+        if code or transaction is None:
+            return dict.fromkeys(partitions, code)
+        if transaction.state in PREPARED:
+            return dict.fromkeys(partitions, CONCURRENT_TRANSACTIONS)
+        return {
+            partition: 0 if partition in transaction.partitions else TRANSACTION_ABORTABLE
+            for partition in partitions
+        }
+
+    def _found(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
+        if not transactional_id:
+            return Found(INVALID_REQUEST)
+        found = self._registry.find(transactional_id)
+        if found.error_code:
+            return found
+        transaction = found.transaction
+        if transaction is None or transaction.producer_id != producer_id:
+            return Found(INVALID_PRODUCER_ID_MAPPING)
+        if transaction.producer_epoch != producer_epoch:
+            return Found(PRODUCER_FENCED)
+        return found
