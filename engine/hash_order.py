@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from engine.java_text import java_string_hash
+from engine.model import TopicPartition
 
 _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
@@ -54,6 +55,28 @@ def in_java_hash_order(names: Iterable[str]) -> list[str]:
     listed = list(names)
     mask = java_chains(len(listed)) - 1
     return sorted(listed, key=lambda name: _improved_hash(name) & mask)
+
+
+def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
+    """Return int64 numbers that are all different in the order of a Java hash map of `Long`s."""
+    listed = list(numbers)
+    mask = java_chains(len(listed)) - 1
+    return sorted(listed, key=lambda number: spread_hash(number ^ number >> 32) & mask)
+
+
+def partitions_in_java_hash_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of a Java hash map of them.
+
+    Source: TopicPartition.hashCode.
+    """
+    listed = list(partitions)
+    mask = java_chains(len(listed)) - 1
+
+    def place(partition: TopicPartition) -> int:
+        hashed = 31 * (31 + partition.partition) + java_string_hash(partition.topic)
+        return spread_hash(hashed) & mask
+
+    return sorted(listed, key=place)
 
 
 def java_chains(size: int) -> int:

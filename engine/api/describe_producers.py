@@ -9,6 +9,7 @@ from __future__ import annotations
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
+from engine.hash_order import numbers_in_java_hash_order
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.naming import InvalidTopicName, validate_topic
@@ -68,6 +69,7 @@ class DescribeProducers:
     def _producers_of(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
+        producers = log.producers.producers
         return [
             messages.DescribeProducersResponse.ProducerState(
                 producer_id=producer_id,
@@ -77,5 +79,6 @@ class DescribeProducers:
                 coordinator_epoch=producer.coordinator_epoch,
                 current_txn_start_offset=producer.txn_first_offset,
             )
-            for producer_id, producer in log.producers.producers.items()
+            for producer_id in numbers_in_java_hash_order(producers)
+            for producer in (producers[producer_id],)
         ]

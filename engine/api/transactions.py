@@ -20,6 +20,7 @@ from collections.abc import Callable
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
+from engine.hash_order import in_java_hash_order
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -38,6 +39,7 @@ from engine.naming import INTERNAL_TOPICS
 from engine.replication.metadata_cache import MetadataCache
 from engine.transactions.coordinator import TransactionCoordinator
 from engine.wire import messages
+from engine.wire.scala_set import scala_order
 
 _FIRST_WITH_FENCED = 2
 _FIRST_OF_BROKERS = 4
@@ -105,7 +107,11 @@ class Transactions:
     def _added(
         self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
     ) -> Promise[_Codes]:
-        """Promise the codes of one transaction; partitions of a request stay in their order."""
+        """Promise the codes of one transaction.
+
+        Partitions stay in the order of the request, but for what is refused or only verified: Kafka
+        puts the topics of those into a hash map.
+        """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [
             TopicPartition(topic.name, index)
@@ -114,13 +120,14 @@ class Transactions:
         ]
         codes = self._refused(transactional_id, partitions, exchange)
         if codes:
-            return Promise.of(codes)
+            return Promise.of(
+                _in_kafkas_order({key: codes[key] for key in scala_order([list(codes)])})
+            )
         owner = (transactional_id, asked.producer_id, asked.producer_epoch)
         if version >= _FIRST_OF_BROKERS and asked.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
-            return Promise.of(
-                {key: _code_by_version(code, version) for key, code in verified.items()}
-            )
+            codes = {key: _code_by_version(code, version) for key, code in verified.items()}
+            return Promise.of(_in_kafkas_order(codes))
         added = self._coordinator.partitions.add(*owner, partitions)
         return added.then(lambda code: dict.fromkeys(partitions, _code_by_version(code, version)))
 
@@ -194,6 +201,11 @@ def _code_by_version(code: int, version: int) -> int:
     if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
         return INVALID_TXN_STATE
     return code
+
+
+def _in_kafkas_order(codes: _Codes) -> _Codes:
+    ranks = {topic: n for n, topic in enumerate(in_java_hash_order({key.topic for key in codes}))}
+    return {key: codes[key] for key in sorted(codes, key=lambda key: ranks[key.topic])}
 
 
 def _topics(codes: _Codes) -> list[_Response.AddPartitionsToTxnTopicResult]:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.exchange import Exchange
 from engine.groups.offset_commits import OffsetCommits
+from engine.hash_order import in_java_hash_order, partitions_in_java_hash_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
-from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
+from engine.records.builder import BatchRefused
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
 from engine.replication.delayed_produce import ProduceResults
 from engine.replication.partition import ACKS_ALL
@@ -46,7 +48,14 @@ class WriteTxnMarkers:
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
         """Append the markers; promises an error code for each partition."""
-        written = [self._write(marker) for marker in request.markers]
+        try:
+            written = [self._write(marker) for marker in request.markers]
+        except BatchRefused:
+            # No epoch, for one: nothing of the request is answered with success.
+            written = [
+                Promise.of(dict.fromkeys(_partitions(marker), UNKNOWN_SERVER_ERROR))
+                for marker in request.markers
+            ]
         response: Promise[_Response] = Promise()
 
         # 3
@@ -61,11 +70,7 @@ class WriteTxnMarkers:
 
     def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
         # 1
-        partitions = [
-            TopicPartition(topic.name, index)
-            for topic in marker.topics
-            for index in topic.partition_indexes
-        ]
+        partitions = _partitions(marker)
         known = [key for key in partitions if key in self._replica_manager.partitions]
         codes: _Codes = {key: UNKNOWN_TOPIC_OR_PARTITION for key in partitions if key not in known}
         if not known:
@@ -107,25 +112,32 @@ class WriteTxnMarkers:
             )
 
 
+def _partitions(marker: _Request.WritableTxnMarker) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic.name, index)
+        for topic in marker.topics
+        for index in topic.partition_indexes
+    ]
+
+
 def _response(request: _Request, written: list[_Codes]) -> _Response:
     return _Response(
         markers=[
-            _Response.WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    _Response.WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            _Response.WritableTxnMarkerPartitionResult(
-                                partition_index=index,
-                                error_code=codes[TopicPartition(topic.name, index)],
-                            )
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
+            _Response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=_topics(codes))
             for marker, codes in zip(request.markers, written, strict=True)
         ]
     )
+
+
+def _topics(codes: _Codes) -> list[_Response.WritableTxnMarkerTopicResult]:
+    """Return the codes by topic; Kafka keeps topics and partitions in hash maps."""
+    topics: dict[str, list[_Response.WritableTxnMarkerPartitionResult]] = {}
+    for key in partitions_in_java_hash_order(codes):
+        row = _Response.WritableTxnMarkerPartitionResult(
+            partition_index=key.partition, error_code=codes[key]
+        )
+        topics.setdefault(key.topic, []).append(row)
+    return [
+        _Response.WritableTxnMarkerTopicResult(name=name, partitions=topics[name])
+        for name in in_java_hash_order(topics)
+    ]

@@ -23,6 +23,7 @@ from engine.transactions.records import transaction_tombstone
 from engine.transactions.registry import TransactionRegistry
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
+from engine.wire.scala_set import scala_order
 
 _STATE_NAMES = {state.value: state for state in TransactionState}
 
@@ -55,7 +56,7 @@ class TransactionList(NamedTuple):
 
 
 class DescribedTransaction(NamedTuple):
-    """A transactional id, or an error code."""
+    """A transactional id, or an error code; partitions in the order of Kafka's hash set."""
 
     error_code: int
     state: str = ""
@@ -117,7 +118,7 @@ class TransactionAdmin:
             transaction.producer_epoch,
             transaction.timeout_ms,
             transaction.start_ms,
-            tuple(transaction.partitions),
+            tuple(scala_order([list(transaction.partitions)])),
         )
 
     def expire(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from tests.compat.wire import (
     produce_cases,
     record_cases,
     topic_cases,
+    transaction_cases,
 )
 
 CASES = (
@@ -21,6 +22,7 @@ CASES = (
     | lookup_cases.CASES
     | config_cases.CASES
     | group_cases.CASES
+    | transaction_cases.CASES
     | frame_cases.CASES
     | topic_cases.LAST
 )

@@ -25,7 +25,7 @@ def _join(group: str, **more: Any) -> Body:
     } | more
 
 
-def _found(pair: Pair, group: str) -> None:
+def found(pair: Pair, group: str) -> None:
     """Wait until both brokers coordinate a group."""
     before = list(pair.differences)
     for _ in range(50):
@@ -58,7 +58,7 @@ def _as(name: str, body: Body) -> Any:
 
 def strangers(pair: Pair) -> None:
     """Requests about groups and members that nobody knows."""
-    _found(pair, "g")
+    found(pair, "g")
     for version in versions("JoinGroup"):
         for label, more in (
             ("unknown member", {"member_id": "nobody"}),
@@ -91,7 +91,7 @@ def strangers(pair: Pair) -> None:
 def offsets(pair: Pair) -> None:
     """Offsets of no members: committed, fetched, deleted."""
     topic = pair.topic("committed", partitions=3)
-    _found(pair, "g")
+    found(pair, "g")
     for version in versions("OffsetCommit")[1:]:
         group = pair.name(f"offsets-{version}")
         for label, more, one in (
@@ -141,7 +141,7 @@ def _fetch(pair: Pair, group: str, topic: str) -> None:
 def lives(pair: Pair) -> None:
     """A group of one: it joins, syncs, commits, is described, leaves, is deleted."""
     topic = pair.topic("t")
-    _found(pair, "g")
+    found(pair, "g")
     for version in versions("JoinGroup"):
         _life(pair, topic, version)
 
@@ -229,7 +229,7 @@ def _commit(pair: Pair, group: str, topic: str, label: str) -> None:
 
 def static_members(pair: Pair) -> None:
     """A static member returns, is fenced, and is removed by its instance id."""
-    _found(pair, "g")
+    found(pair, "g")
     for version in versions("JoinGroup")[5:]:
         group = pair.name(f"static-{version}")
         body = _join(group, group_instance_id="i")

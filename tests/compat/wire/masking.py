@@ -6,7 +6,7 @@
 | the broker's own port | `<port>` |
 | cluster ids, broker epochs, sizes of the disk | a word that says whether there is one |
 | session ids | 0, or the order of first appearance |
-| producer ids that a broker gave out | a word |
+| producer ids that a broker gave out | a word, or that of the case |
 | member ids of groups | their random part a word |
 | settings of the place where a broker is | a word |
 | paths of log directories | `<directory>` |
@@ -36,6 +36,8 @@ _MEMBERS: Final = ("member_id", "leader")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _GOES_ON: Final = b"\xff" * 8
 _APPEND_TIME: Final = 8
+_TRANSACTIONAL: Final = 16
+_CONTROL: Final = 32
 _V2_HEADER_BYTES: Final = 61
 _ENTRY: Final = struct.Struct(">qi")
 
@@ -47,6 +49,8 @@ class Masks:
         self.port = port
         self.topic_ids: dict[bytes, str] = {NO_UUID: "<no id>"}
         self.sessions: dict[int, int] = {0: 0}
+        #: Producer ids that a case has asked for, with its word for each.
+        self.producer_ids: dict[int, str] = {}
 
     def value(self, attribute: str, value: Any) -> Any:
         """Return a scalar field's value, masked where it must be."""
@@ -56,8 +60,9 @@ class Masks:
             return f"<{attribute}>" if value not in (None, -1, 0) else value
         if attribute in _MEMBERS and value:
             return _UUID.sub("<uuid>", value)
-        if attribute == "port" and value == self.port:
-            return "<port>"
+        if attribute in ("producer_id", "port"):
+            known = self.producer_ids if attribute == "producer_id" else {self.port: "<port>"}
+            return known.get(value, value)
         if attribute in _DISK:
             return "<some>" if value > 0 else value
         if attribute == "session_id":
@@ -90,7 +95,7 @@ def plain(layout: StructLayout, value: Any, masks: Masks) -> dict[str, Any]:
         else:
             found = masks.value(field.attribute, found)
         out[field.attribute] = found
-    if layout.name == "InitProducerIdResponse" and out["producer_id"] >= 0:
+    if layout.name == "InitProducerIdResponse" and out["producer_id"] not in (-1, 0):
         out["producer_id"] = "<producer id>"
     if out.get("name") in _OWN_SETTINGS and "value" in out:
         out |= {"value": "<its own>", "config_source": None, "synonyms": None}
@@ -119,7 +124,15 @@ def _masked_entry(entry: bytearray) -> str:
         entry = _opened(entry)
     elif magic in (0, 1) and entry[17] & 7 and (entry[17] & 7 == Codec.SNAPPY or entry[17] & 8):
         return _opened_wrapper(entry, magic)
-    if magic == 2 and len(entry) >= _V2_HEADER_BYTES and entry[22] & _APPEND_TIME:
+    if magic == 2 and len(entry) >= _V2_HEADER_BYTES and entry[22] & _TRANSACTIONAL:
+        # Of a producer id that the broker gave out.
+        entry[17:21] = bytes(4)
+        entry[43:51] = bytes(8)
+    if magic == 2 and len(entry) >= _V2_HEADER_BYTES and entry[22] & _CONTROL:
+        # Brokers write markers, each at a time of its own.
+        entry[17:21] = bytes(4)
+        entry[27:43] = bytes(16)
+    elif magic == 2 and len(entry) >= _V2_HEADER_BYTES and entry[22] & _APPEND_TIME:
         entry[17:21] = bytes(4)
         entry[35:43] = bytes(8)
     elif magic == 1 and entry[17] & _APPEND_TIME:

@@ -361,7 +361,17 @@ def _identity(one: Any) -> str:
     names = [
         f"{key}={value!r}"
         for key, value in scalars.items()
-        if key in ("name", "topic", "topic_name", "topic_id", "index", "partition", "broker_id")
+        if key
+        in (
+            "name",
+            "topic",
+            "topic_name",
+            "topic_id",
+            "index",
+            "partition",
+            "broker_id",
+            "producer_id",
+        )
         or key.endswith(("_name", "_index", "_type", "node_id", "log_dir"))
     ]
     return " ".join(names) or repr(scalars)
