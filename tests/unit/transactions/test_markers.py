@@ -1,0 +1,191 @@
+"""Markers: to whom they go, what is sent again, and when a transaction is complete."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.errors import Unreachable
+from engine.limits import MARKER_RETRY_MS
+from tests.unit.transactions.stage import T0, T1, U0, Stage
+
+LOST = Unreachable("broker", 1, "it is gone")
+
+
+def later(stage: Stage, times: int = 1) -> None:
+    for _ in range(times):
+        stage.clock.advance(MARKER_RETRY_MS)
+        stage.timers.run_until_idle()
+
+
+def test_each_leader_gets_its_partitions_in_one_request() -> None:
+    stage = Stage().begun(T0, T1, U0)
+    stage.links.leaders = {T0: 1, T1: 2, U0: 1}
+    stage.end().result()
+    sent = [(broker, markers[0].partitions) for broker, markers in stage.links.written]
+    assert [(1, (T0, U0)), (2, (T1,))] == sent
+    assert "CompleteCommit" == stage.state
+
+
+def test_a_leader_is_sent_what_waits_in_one_request() -> None:
+    stage = Stage().begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    for id_ in ("y", "z"):
+        producer_id = stage.init(id_).producer_id
+        stage.coordinator.partitions.add(id_, producer_id, 0, [T0]).result()
+        stage.coordinator.ends.end(id_, producer_id, 0, is_commit=True).result()
+    assert 1 == len(stage.links.written)
+    stage.links.release()
+    assert [1, 2] == [len(markers) for _, markers in stage.links.written]
+    assert 3 == stage.log.states().count("CompleteCommit")
+
+
+@pytest.mark.parametrize("code", [3, 6, 7, 19, 20, 56])
+def test_a_marker_that_failed_for_now_is_sent_again(code: int) -> None:
+    stage = Stage().begun(T0, T1)
+    stage.links.codes = {T1: code}
+    stage.end().result()
+    assert ("PrepareCommit", [T1]) == (stage.state, list(stage.transaction().partitions))
+    later(stage)
+    assert [(T0, T1), (T1,)] == [markers[0].partitions for _, markers in stage.links.written]
+    stage.links.codes = {}
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_it_goes_to_whoever_leads_then() -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: 6}
+    stage.end().result()
+    stage.links.codes, stage.links.leaders = {}, {T0: 2}
+    later(stage)
+    assert [1, 2] == [broker for broker, _ in stage.links.written]
+
+
+def test_without_a_leader_it_waits() -> None:
+    stage = Stage().begun(T0)
+    stage.links.leaders = {T0: -1}
+    stage.end().result()
+    later(stage, 3)
+    assert ([], "PrepareCommit") == (stage.links.written, stage.state)
+    stage.links.leaders = {}
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_a_broker_that_is_lost_is_asked_again() -> None:
+    stage = Stage().begun(T0, T1)
+    stage.links.error = LOST
+    stage.end().result()
+    later(stage)
+    assert 2 == len(stage.links.written)
+    stage.links.error = None
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_a_partition_that_is_gone_needs_no_marker() -> None:
+    stage = Stage().begun(T0, T1)
+    stage.links.leaders = {T0: None, T1: None}
+    stage.end().result()
+    assert ([], "CompleteCommit") == (stage.links.written, stage.state)
+
+
+def test_a_partition_may_be_deleted_while_its_marker_waits() -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: 6}
+    stage.end().result()
+    stage.links.leaders = {T0: None}
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+@pytest.mark.parametrize("code", [43, 35])
+def test_a_log_that_cannot_have_markers_needs_none(code: int) -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: code}
+    stage.end().result()
+    assert "CompleteCommit" == stage.state
+
+
+@pytest.mark.parametrize("code", [47, 52])
+def test_a_later_epoch_ends_the_sending(code: int) -> None:
+    stage = Stage().begun(T0, T1)
+    stage.links.codes = {T0: code}
+    stage.end().result()
+    later(stage, 3)
+    assert 1 == len(stage.links.written)
+    assert ("PrepareCommit", ()) == (stage.state, stage.coordinator.markers.pending_ids)
+
+
+def test_an_unexpected_error_keeps_the_transaction_open() -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: -1}
+    stage.end().result()
+    assert "PrepareCommit" == stage.state
+    stage.links.codes = {}
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_an_answer_without_a_partition_is_no_success() -> None:
+    stage = Stage().begun(T0)
+    stage.links._codes = lambda markers: [{} for _ in markers]  # type: ignore[method-assign]
+    stage.end().result()
+    assert "PrepareCommit" == stage.state
+
+
+def test_the_completion_is_written_until_enough_replicas_are_there() -> None:
+    stage = Stage().begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    stage.log.error_code = 19
+    stage.links.release()
+    later(stage, 2)
+    assert "PrepareCommit" == stage.state
+    assert 51 == stage.end().result()
+    stage.log.error_code = 0
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_a_completion_that_another_coordinator_writes_is_not_tried_again() -> None:
+    stage = Stage().begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    stage.log.error_code = 6
+    stage.links.release()
+    appended = len(stage.log.timeouts_ms)
+    later(stage, 3)
+    assert appended == len(stage.log.timeouts_ms)
+
+
+def test_who_coordinates_no_more_sends_no_more() -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: 6}
+    stage.end().result()
+    registry = stage.coordinator.registry
+    registry.resigned(registry.partition_of("x"))
+    later(stage, 3)
+    assert 1 == len(stage.links.written)
+    assert () == stage.coordinator.markers.pending_ids
+
+
+def test_a_coordinator_that_stops_sends_no_more() -> None:
+    stage = Stage().begun(T0)
+    stage.links.codes = {T0: 6}
+    stage.end().result()
+    stage.coordinator.stop()
+    later(stage, 3)
+    assert 1 == len(stage.links.written)
+    assert 15 == stage.end().result()
+
+
+def test_an_answer_that_comes_after_the_stop_changes_nothing() -> None:
+    stage = Stage().begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    stage.coordinator.stop()
+    states = stage.log.states()
+    stage.links.release()
+    assert states == stage.log.states()

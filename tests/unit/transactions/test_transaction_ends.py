@@ -1,0 +1,149 @@
+"""Transactions end: committed, aborted, timed out; and what may not end."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.transactions.states import TransactionState
+from tests.unit.transactions.stage import T0, T1, Stage
+
+
+@pytest.mark.parametrize(("is_commit", "word"), [(True, "Commit"), (False, "Abort")])
+def test_an_end_is_decided_marked_and_completed(is_commit: bool, word: str) -> None:
+    stage = Stage().begun(T0, T1)
+    assert 0 == stage.end(is_commit=is_commit).result()
+    written = ["Empty", "Ongoing", f"Prepare{word}", f"Complete{word}"]
+    assert written == stage.log.states()
+    ((broker_id, (marker,)),) = stage.links.written
+    assert (1, (100, 0, is_commit, 1, (T0, T1))) == (broker_id, marker)
+    assert {} == stage.transaction().partitions
+
+
+def test_the_client_is_answered_before_the_markers_are_there() -> None:
+    stage = Stage().begun()
+    stage.links.is_held = True
+    assert 0 == stage.end().result()
+    assert "PrepareCommit" == stage.state
+    stage.links.release()
+    assert "CompleteCommit" == stage.state
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_an_end_that_is_asked_for_again_is_answered_again(is_commit: bool) -> None:
+    stage = Stage().begun()
+    stage.end(is_commit=is_commit).result()
+    assert 0 == stage.end(is_commit=is_commit).result()
+    assert 48 == stage.end(is_commit=not is_commit).result()
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_while_markers_are_on_their_way_the_client_asks_again(is_commit: bool) -> None:
+    stage = Stage().begun()
+    stage.links.is_held = True
+    stage.end(is_commit=is_commit).result()
+    # The completion is prepared, which is answered alike for both.
+    assert 51 == stage.end(is_commit=is_commit).result()
+    assert 51 == stage.end(is_commit=not is_commit).result()
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_what_was_not_begun_does_not_end(is_commit: bool) -> None:
+    stage = Stage()
+    stage.init()
+    assert 48 == stage.end(is_commit=is_commit).result()
+
+
+def test_only_the_current_producer_may_end() -> None:
+    stage = Stage().begun()
+    assert 90 == stage.end(epoch=1).result()
+    assert 49 == stage.end(producer_id=1).result()
+    ends = stage.coordinator.ends
+    assert 49 == ends.end("nobody", 1, 0, is_commit=True).result()
+    assert 42 == ends.end("", 1, 0, is_commit=True).result()
+    assert "Ongoing" == stage.state
+
+
+def test_a_decision_that_is_not_written_is_none() -> None:
+    stage = Stage().begun()
+    stage.log.error_code = 19
+    assert 15 == stage.end().result()
+    assert ("Ongoing", []) == (stage.state, stage.links.written)
+    stage.log.error_code = 0
+    assert 0 == stage.end(is_commit=False).result()
+    assert "CompleteAbort" == stage.state
+
+
+# Time
+
+
+def test_a_transaction_that_takes_too_long_is_aborted_and_fenced() -> None:
+    stage = Stage().begun()
+    stage.clock.advance(60_000)
+    stage.abort_timed_out()
+    assert "Ongoing" == stage.state
+    stage.clock.advance(1)
+    stage.abort_timed_out()
+    assert ("CompleteAbort", 1) == (stage.state, stage.transaction().producer_epoch)
+    ((_, (marker,)),) = stage.links.written
+    assert (100, 1, False) == marker[:3]
+    assert 90 == stage.end().result()
+
+
+def test_only_open_transactions_time_out() -> None:
+    stage = Stage()
+    stage.init()
+    stage.clock.advance(100_000)
+    stage.abort_timed_out()
+    assert "Empty" == stage.state
+    assert 0 == stage.add(T0).result()
+    stage.log.is_held = True
+    stage.add(T1)
+    stage.clock.advance(100_000)
+    stage.abort_timed_out()
+    assert TransactionState.ONGOING is stage.transaction().pending_state
+
+
+def test_an_abort_by_time_that_is_not_written_is_tried_again() -> None:
+    stage = Stage().begun()
+    stage.clock.advance(60_001)
+    stage.log.error_code = 19
+    stage.abort_timed_out()
+    assert "Ongoing" == stage.state
+    stage.log.error_code = 0
+    stage.abort_timed_out()
+    assert ("CompleteAbort", 1) == (stage.state, stage.transaction().producer_epoch)
+
+
+# Another coordinator
+
+
+@pytest.mark.parametrize(("is_commit", "word"), [(True, "Commit"), (False, "Abort")])
+def test_the_next_coordinator_ends_what_was_decided(is_commit: bool, word: str) -> None:
+    stage = Stage().begun(T0, T1)
+    stage.links.is_held = True
+    stage.end(is_commit=is_commit).result()
+    other = stage.again()
+    assert f"Complete{word}" == other.state
+    ((_, (marker,)),) = other.links.written
+    assert (100, 0, is_commit, 1, (T0, T1)) == marker
+
+
+def test_the_next_coordinator_lets_what_is_open_go_on() -> None:
+    stage = Stage().begun(T0, T1)
+    other = stage.again()
+    assert ("Ongoing", [T0, T1]) == (other.state, list(other.transaction().partitions))
+    assert 0 == other.end().result()
+
+
+def test_markers_of_a_later_epoch_say_so() -> None:
+    stage = Stage().begun()
+    stage.links.is_held = True
+    stage.end().result()
+    registry = stage.coordinator.registry
+    stage.links.is_held = False
+    registry.elected(registry.partition_of("x"), 5)
+    stage.timers.run_until_idle()
+    stage.links.release()
+    assert "CompleteCommit" == stage.state
+    assert [1, 5] == [markers[0].coordinator_epoch for _, markers in stage.links.written]
+    assert 1 == stage.log.states().count("CompleteCommit")

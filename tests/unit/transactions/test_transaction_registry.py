@@ -1,0 +1,148 @@
+"""Loading: what a log says, which partitions are served, and in which epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.errors import api_error
+from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.naming import coordinator_partition
+from engine.transactions.records import TransactionRecord
+from tests.unit.transactions.stage import COUNT, T0, MemoryLog, Stage
+
+
+def test_of_each_id_the_last_record_counts() -> None:
+    stage = Stage().begun(T0)
+    stage.end().result()
+    other = stage.again()
+    assert "CompleteCommit" == other.state
+    assert (100, 0, 60_000) == (
+        other.transaction().producer_id,
+        other.transaction().producer_epoch,
+        other.transaction().timeout_ms,
+    )
+    assert stage.transaction().start_ms == other.transaction().start_ms
+
+
+def test_a_tombstone_ends_an_id() -> None:
+    stage = Stage()
+    stage.init()
+    stage.clock.advance(604_800_000)
+    stage.expire()
+    assert None is stage.again().coordinator.registry.find("x").transaction
+
+
+def test_a_record_of_an_unknown_kind_is_passed_over() -> None:
+    stage = Stage()
+    stage.init()
+    partition = coordinator_partition("x", COUNT)
+    log = stage.log.partitions[partition]
+    log += [
+        TransactionRecord(b"\0\7junk", b"\0\0"),
+        TransactionRecord(b"", None),
+        TransactionRecord(log[0].key, b"\0\0short"),
+    ]
+    assert "Empty" == stage.again().state
+
+
+def test_each_partition_is_served_by_its_own_leader() -> None:
+    stage = Stage()
+    registry = stage.coordinator.registry
+    registry.resigned(coordinator_partition("x", COUNT))
+    assert 16 == registry.find("x").error_code
+    others = [name for name in map(str, range(20)) if registry.partition_of(name) != 2]
+    assert {0} == {
+        registry.find(name).error_code
+        for name in others
+        if registry.partition_of(name) != coordinator_partition("x", COUNT)
+    }
+
+
+def test_an_older_epoch_loads_nothing() -> None:
+    stage = Stage().begun(T0)
+    partition = coordinator_partition("x", COUNT)
+    before = stage.transaction()
+    for epoch in (0, 1):
+        stage.coordinator.registry.elected(partition, epoch)
+        assert before is stage.transaction()
+    stage.coordinator.registry.elected(partition, 2)
+    assert before is not stage.transaction()
+    assert 2 == stage.coordinator.registry.find("x").coordinator_epoch
+
+
+class Slow(MemoryLog):
+    """A log that is read in many turns of the loop."""
+
+    def __init__(self, stage: Stage | None = None) -> None:
+        super().__init__()
+        self.stage = stage
+
+    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        for entry in super().read(partition):
+            if self.stage is not None:
+                self.stage.clock.advance(1_000)
+            yield entry
+
+
+def test_while_a_partition_is_loaded_its_ids_are_not_served() -> None:
+    log = Slow()
+    stage = Stage(log)
+    for _ in range(5):
+        stage.init()
+    log.stage = stage
+    registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
+    registry.elected(partition, 2)
+    assert registry.is_loading
+    assert 14 == registry.find("x").error_code
+    assert 14 == stage.init().error_code
+    stage.timers.run_until_idle()
+    assert (0, 2) == registry.find("x")[:2]
+    assert not registry.is_loading
+
+
+def test_a_partition_that_is_lost_while_it_is_loaded_stays_lost() -> None:
+    log = Slow()
+    stage = Stage(log)
+    for _ in range(5):
+        stage.init()
+    log.stage = stage
+    registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
+    registry.elected(partition, 2)
+    registry.resigned(partition)
+    stage.timers.run_until_idle()
+    assert 16 == registry.find("x").error_code
+
+
+def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
+    log = Slow()
+    stage = Stage(log)
+    for _ in range(5):
+        stage.init()
+    log.stage = stage
+    registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
+    registry.elected(partition, 2)
+    registry.elected(partition, 3)
+    registry.elected(partition, 2)
+    stage.timers.run_until_idle()
+    assert (0, 3) == registry.find("x")[:2]
+
+
+class Unreadable(MemoryLog):
+    """A log that cannot be read."""
+
+    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        yield from super().read(partition)
+        raise api_error(NOT_LEADER_OR_FOLLOWER)
+
+
+def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:
+    assert 14 == Stage(Unreadable()).init().error_code
+
+
+def test_a_broker_that_stops_coordinates_nothing() -> None:
+    stage = Stage().begun(T0)
+    stage.coordinator.stop()
+    assert 15 == stage.init().error_code
+    assert stage.coordinator.registry.is_stopped
+    stage.coordinator.registry.elected(0, 9)
+    assert 15 == stage.coordinator.registry.find("x").error_code
