@@ -514,6 +514,8 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
 PRODUCER_ID_RETRY_MS = 50
+# Kafka's own pause (retry.backoff.ms) before a coordinator sends markers once more.
+MARKER_RETRY_MS = 100
 
 # -- admin -------------------------------------------------------------------------------------
 
@@ -569,8 +571,6 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 CONTROLLER_CHANNEL_RETRY_MS = 100
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
 CONTROLLER_LINK_RETRY_MS = 100
-# The same pause before a coordinator sends markers of transactions once more.
-MARKER_RETRY_MS = 100
 
 # A broker that stops waits this long for the orders that take its leaders: they are on their way.
 MOVED_LEADERS_HEARD_MS = 1000

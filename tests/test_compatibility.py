@@ -12,7 +12,7 @@ import pytest
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     INVALID_CONFIG,
-    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_RECORD,
     SECURITY_DISABLED,
     UNSUPPORTED_VERSION,
     kafka_error,
@@ -22,7 +22,6 @@ from engine.wire.structs import message_class
 from tests.unit.api.test_admission import codes_in, fields_of
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
-from tests.unit.log.writing import sent_by
 
 _PAGE = Path(__file__).parent.parent / "docs" / "compatibility.md"
 _API = re.compile(
@@ -98,6 +97,9 @@ def test_an_api_refuses_exactly_if_each_version_answers_that_nothing_is_there(
             if row.name.endswith("Acls"):
                 fields = _known_kinds(row.name, fields)
             codes = set(codes_in(stage.connect().ask(row.name, version, **fields)))
+            if row.name == "TxnOffsetCommit":
+                # Nobody has asked for the topic of groups yet, and its coordinator is there.
+                codes -= {COORDINATOR_NOT_AVAILABLE}
             if codes & _NOT_THERE:
                 refused.setdefault(row.name, set()).update(codes & _NOT_THERE)
     reasons = {row.name: row.reason for row in _apis().values()}
@@ -120,17 +122,12 @@ def _known_kinds(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {"filters": [wanted]}
 
 
-def _transactional_produce(stage: MemoryBroker) -> Any:
+def _null_records(stage: MemoryBroker) -> Any:
     of = message_class("ProduceRequest")
-    data = of.PartitionProduceData(index=0, records=sent_by(5, 0, is_transactional=True))
-    topic = of.TopicProduceData(name="t", partition_data=[data])
-    return stage.connect().ask(
-        "Produce", 9, transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[topic]
+    topic = of.TopicProduceData(
+        name="t", partition_data=[of.PartitionProduceData(index=0, records=None)]
     )
-
-
-def _transactional_id(stage: MemoryBroker) -> Any:
-    return stage.connect().ask("InitProducerId", 5, transactional_id="x")
+    return stage.connect().ask("Produce", 9, acks=-1, timeout_ms=1000, topic_data=[topic])
 
 
 def _password(name: str) -> Callable[[MemoryBroker], Any]:
@@ -153,10 +150,6 @@ def _password(name: str) -> Callable[[MemoryBroker], Any]:
     return ask
 
 
-def _transaction_coordinator(stage: MemoryBroker) -> Any:
-    return stage.connect().ask("FindCoordinator", 4, key_type=1, coordinator_keys=["x"])
-
-
 def _offset_in_znodes(stage: MemoryBroker) -> Any:
     of = message_class("OffsetCommitRequest")
     topic = of.OffsetCommitRequestTopic(
@@ -174,9 +167,7 @@ def _offset_from_znodes(stage: MemoryBroker) -> Any:
 
 #: For each API that is served in part: a request for the part that is missing, and its code.
 MISSING: dict[str, tuple[Callable[[MemoryBroker], Any], int]] = {
-    "Produce": (_transactional_produce, INVALID_PRODUCER_ID_MAPPING),
-    "InitProducerId": (_transactional_id, COORDINATOR_NOT_AVAILABLE),
-    "FindCoordinator": (_transaction_coordinator, COORDINATOR_NOT_AVAILABLE),
+    "Produce": (_null_records, INVALID_RECORD),
     "OffsetCommit": (_offset_in_znodes, UNSUPPORTED_VERSION),
     "OffsetFetch": (_offset_from_znodes, UNSUPPORTED_VERSION),
     "AlterConfigs": (_password("AlterConfigs"), INVALID_CONFIG),
@@ -214,7 +205,7 @@ def test_an_api_that_is_not_served_is_not_offered_and_ends_the_connection(
     offered = {key.api_key for key in stage.connect().ask("ApiVersions", 3).api_keys}
     missing = {key for key, row in _apis().items() if row.state == "no"}
     assert not offered & missing
-    for name in ("AddPartitionsToTxn", "EndTxn", "SaslHandshake"):
+    for name in ("SaslHandshake", "CreateDelegationToken", "AlterClientQuotas"):
         client = stage.connect()
         assert client.ask(name, 0) is None
         assert client.is_closed

@@ -4,6 +4,7 @@
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
 | CreateAcls, DeleteAcls | the error for each thing that was asked for |
+| WriteTxnMarkers | the error for each partition of each marker |
 | DescribeLogDirs below version 3 | no directories: there is no place for the error |
 | others | the error |
 
@@ -163,6 +164,31 @@ def _alter_log_dirs(
     )
 
 
+def _write_txn_markers(
+    request: messages.WriteTxnMarkersRequest, _version: int, code: int
+) -> Struct:
+    response = messages.WriteTxnMarkersResponse
+    row = response.WritableTxnMarkerPartitionResult
+    return response(
+        markers=[
+            response.WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    response.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            row(partition_index=index, error_code=code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
+
+
 #: Each takes the request of its API.
 _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
@@ -172,4 +198,5 @@ _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "AlterPartitionReassignments": _alter_reassignments,
     "CreateAcls": _create_acls,
     "DeleteAcls": _delete_acls,
+    "WriteTxnMarkers": _write_txn_markers,
 }

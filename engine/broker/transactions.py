@@ -1,7 +1,7 @@
 """The coordinator of transactions as a broker runs it: leadership, links to leaders, periodic work.
 
 Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange,
-TransactionCoordinator.startup.
+TransactionCoordinator.startup; SCH-12.
 """
 
 from __future__ import annotations

@@ -274,7 +274,10 @@ class ProducerState:
         return None
 
     def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
-        """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for a late marker."""
+        """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for a late marker.
+
+        Source: T3.
+        """
         producer = self._producers.get(producer_id)
         if producer is None:
             return

@@ -11,7 +11,7 @@ Without it a batch that comes after the marker of its own transaction would begi
 ends: readers of committed records would wait for ever.
 
 Source: VerificationStateEntry, ProducerStateManager.maybeCreateVerificationStateEntry of 3.9.1;
-TXN-8; KIP-890.
+TXN-8, T7; KIP-890.
 """
 
 from __future__ import annotations

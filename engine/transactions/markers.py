@@ -15,7 +15,8 @@
 4. When no partition is left, the completion is written, again and again while too few replicas of
    the log are there.
 
-Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler of 3.9.1.
+Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler of 3.9.1;
+TXN-5, T3.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@
 
 PrepareEpochFence is never written: an abort follows in the same step.
 
-Source: TransactionState of 3.9.1; TXN-5.
+Source: TransactionState of 3.9.1; TXN-5, T2.
 """
 
 from __future__ import annotations

@@ -98,7 +98,10 @@ class TransactionEnds:
         return code
 
     def abort_timed_out(self) -> Iterator[None]:
-        """Abort the transactions that are open for too long. Work in steps, one for each id."""
+        """Abort the transactions that are open for too long (TXN-7).
+
+        Work in steps, one for each id.
+        """
         for transaction in self._registry.transactions():
             if transaction.is_timed_out(self._clock.wall_ms()):
                 fence = transaction.fence()

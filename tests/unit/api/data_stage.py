@@ -93,6 +93,7 @@ class DataStage:
         self.frames: list[bytes] = []
         #: What a coordinator of transactions was asked, and what it says; held up in a list.
         self.questions: list[tuple[str, int, int]] = []
+        self.verifies = True
         self.coordinator_code = INVALID_PRODUCER_ID_MAPPING
         self.answers: list[Promise[dict[TopicPartition, int]]] | None = None
         self.table = DispatchTable(admission or allow_all())
@@ -116,7 +117,7 @@ class DataStage:
         return Promise.of(dict.fromkeys(partitions, self.coordinator_code))
 
     def _serve_data(self, *, is_fast_path: bool) -> None:
-        verifier = TransactionVerifier(self.manager.find, self._coordinator, lambda: True)
+        verifier = TransactionVerifier(self.manager.find, self._coordinator, lambda: self.verifies)
         produce = Produce(self.manager, self.metadata, self.turns, verifier)
         self.followers = FastFollowerFetch(self.metadata, self.sessions, self.clock)
         fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
+from engine.admin.auto_creation import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.api.find_coordinator import FindCoordinator
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import PartitionMetadata
@@ -20,7 +20,9 @@ class Stage:
     def __init__(self, partition: int = 0) -> None:
         self.cache = cluster()
         self.created: list[str] = []
-        self.handler = FindCoordinator(self.cache, lambda _group: partition, self._create)
+        self.handler = FindCoordinator(
+            self.cache, lambda _group: partition, lambda _id: 1, self._create
+        )
 
     async def _create(self, topics: Iterable[str]) -> dict[str, int]:
         self.created += topics
@@ -48,9 +50,7 @@ def test_keys_are_answered_in_a_list_without_messages(version: int) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("version", "key_type", "code"), [(5, 1, 15), (5, 2, 42), (6, 2, 15), (6, 3, 42)]
-)
+@pytest.mark.parametrize(("version", "key_type", "code"), [(5, 2, 42), (6, 2, 15), (6, 3, 42)])
 def test_types_of_coordinators_belong_to_versions(version: int, key_type: int, code: int) -> None:
     response = Stage().ask(version, key_type=key_type, coordinator_keys=["a"])
     assert [(code, -1)] == [(row.error_code, row.node_id) for row in response.coordinators]
@@ -62,6 +62,20 @@ def test_the_topic_is_created_when_it_is_first_needed() -> None:
     stage.cache.update(1, [], {TopicPartition(CONSUMER_OFFSETS, 0): None}, {})
     assert stage.ask(3, key="g").error_code == 15
     assert [CONSUMER_OFFSETS] == stage.created
+
+
+def test_a_transactional_id_has_the_leader_of_its_own_topic() -> None:
+    stage = Stage()
+    assert stage.ask(3, key="x", key_type=1).error_code == 15
+    assert [TRANSACTION_STATE] == stage.created
+    partition = PartitionMetadata(2, 3, (2,), 1, (2,))
+    brokers = list(stage.cache.brokers.values())
+    stage.cache.update(1, brokers, {TopicPartition(TRANSACTION_STATE, 1): partition}, {})
+    for version in range(1, 7):
+        named = {"coordinator_keys": ["x"]} if version >= 4 else {"key": "x"}
+        found = stage.ask(version, key_type=1, **named)
+        row = found.coordinators[0] if version >= 4 else found
+        assert (0, 2) == (row.error_code, row.node_id)
 
 
 @pytest.mark.parametrize(

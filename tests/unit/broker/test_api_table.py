@@ -13,6 +13,7 @@ from tests.unit.broker.memory_broker import MemoryBroker
 
 AREAS = (
     api_table.data_rows,
+    api_table.transaction_rows,
     api_table.cluster_rows,
     api_table.topic_rows,
     api_table.group_rows,

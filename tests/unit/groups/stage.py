@@ -46,6 +46,8 @@ class MemoryLog:
         self.count = COUNT
         #: Of each record that was appended.
         self.base_sequences: list[int] = []
+        #: Of each batch that is part of a transaction.
+        self.producers: list[TransactionalProducer] = []
         self._held: list[tuple[Promise[Written], Written]] = []
 
     def append(
@@ -63,6 +65,8 @@ class MemoryLog:
         written = Written(0, len(log))
         log += records
         self.base_sequences += [base_sequence] * len(records)
+        if producer is not None:
+            self.producers.append(producer)
         if not self.is_held:
             return Promise.of(written)
         promise: Promise[Written] = Promise()

@@ -1,0 +1,261 @@
+"""Offsets that are committed in a transaction: pending until its marker, on every coordinator."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.ports import LoadedRecord, TransactionalProducer
+from engine.groups.requests import MemberRequest
+from engine.model import TopicPartition
+from engine.naming import coordinator_partition
+from tests.unit.groups.stage import COUNT, MemoryLog, Stage
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+P = TransactionalProducer(7, 0)
+PARTITION = coordinator_partition("g", COUNT)
+NOBODY = MemberRequest("g", -1, "", None)
+
+
+def commit(
+    stage: Stage,
+    offsets: dict[TopicPartition, int],
+    *,
+    producer: TransactionalProducer = P,
+    member: MemberRequest = NOBODY,
+) -> list[int]:
+    rows = {key: CommittedOffset(offset, commit_ms=1) for key, offset in offsets.items()}
+    commits = stage.coordinator.commits
+    return list(commits.commit_in_transaction(member, producer, rows).result().values())
+
+
+def end(stage: Stage, *, is_commit: bool, producer_id: int = 7, partition: int = PARTITION) -> None:
+    commits = stage.coordinator.commits
+    commits.complete_transaction(producer_id, {partition}, is_commit=is_commit)
+
+
+def seen(stage: Stage, *keys: TopicPartition) -> list[tuple[int, bool]]:
+    """Return each offset, and whether it is undecided."""
+    commits = stage.coordinator.commits
+    _, found = commits.fetch("g", keys)
+    unstable = commits.unstable("g", keys)
+    return [(found[key].offset, key in unstable) for key in keys]
+
+
+def test_a_commit_counts_once_its_transaction_is_committed() -> None:
+    stage = Stage()
+    assert [0, 0] == commit(stage, {T0: 5, T1: 6})
+    assert [(-1, True), (-1, True)] == seen(stage, T0, T1)
+    end(stage, is_commit=True)
+    assert [(5, False), (6, False)] == seen(stage, T0, T1)
+
+
+def test_an_aborted_commit_is_forgotten() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    end(stage, is_commit=True)
+    commit(stage, {T0: 9})
+    assert [(5, True)] == seen(stage, T0)
+    end(stage, is_commit=False)
+    assert [(5, False)] == seen(stage, T0)
+
+
+def test_only_the_marker_of_its_producer_and_partition_decides() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    end(stage, is_commit=True, producer_id=8)
+    end(stage, is_commit=True, partition=(PARTITION + 1) % COUNT)
+    assert [(-1, True)] == seen(stage, T0)
+
+
+def test_two_transactions_are_decided_apart() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    commit(stage, {T0: 8, T1: 8}, producer=TransactionalProducer(9, 0))
+    end(stage, is_commit=True)
+    assert [(5, True), (-1, True)] == seen(stage, T0, T1)
+    end(stage, is_commit=True, producer_id=9)
+    assert [(8, False), (8, False)] == seen(stage, T0, T1)
+
+
+def test_a_transaction_that_is_committed_late_does_not_undo_a_later_commit() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    rows = {T0: CommittedOffset(9, commit_ms=1)}
+    assert {T0: 0} == stage.coordinator.commits.commit(NOBODY, rows).result()
+    end(stage, is_commit=True)
+    assert [(9, False)] == seen(stage, T0)
+
+
+def test_of_one_transaction_the_last_commit_counts() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    commit(stage, {T0: 6})
+    end(stage, is_commit=True)
+    assert [(6, False)] == seen(stage, T0)
+
+
+def test_a_commit_that_is_on_its_way_is_undecided_too() -> None:
+    stage = Stage()
+    stage.log.is_held = True
+    written = stage.coordinator.commits.commit(NOBODY, {T0: CommittedOffset(9, commit_ms=1)})
+    assert [(-1, True)] == seen(stage, T0)
+    stage.log.release()
+    assert {T0: 0} == written.result()
+    assert [(9, False)] == seen(stage, T0)
+
+
+def test_a_commit_that_was_not_written_is_not_pending() -> None:
+    stage = Stage()
+    stage.log.error_code = 6
+    assert [16] == commit(stage, {T0: 5})
+    assert [(-1, False)] == seen(stage, T0)
+    end(stage, is_commit=True)
+    assert [(-1, False)] == seen(stage, T0)
+
+
+def test_a_failure_leaves_an_earlier_commit_of_the_transaction() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    stage.log.is_held = True
+    rows = {T1: CommittedOffset(9, commit_ms=1)}
+    failed = stage.coordinator.commits.commit_in_transaction(NOBODY, P, rows)
+    stage.log.release(6)
+    assert {T1: 16} == failed.result()
+    assert [(-1, True), (-1, False)] == seen(stage, T0, T1)
+    end(stage, is_commit=True)
+    assert [(5, False)] == seen(stage, T0)
+
+
+def test_a_marker_that_overtakes_the_answer_leaves_the_commit_out() -> None:
+    stage = Stage()
+    stage.log.is_held = True
+    rows = {T0: CommittedOffset(9, commit_ms=1)}
+    stage.coordinator.commits.commit_in_transaction(NOBODY, P, rows)
+    end(stage, is_commit=False)
+    stage.log.release()
+    assert [(-1, False)] == seen(stage, T0)
+
+
+def test_records_are_those_of_the_producer() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5}, producer=TransactionalProducer(3, 4))
+    assert [TransactionalProducer(3, 4)] == stage.log.producers
+    assert [0] == stage.log.base_sequences
+
+
+def test_a_long_note_is_refused_alone() -> None:
+    stage = Stage()
+    rows = {T0: CommittedOffset(5, metadata="x" * 4097), T1: CommittedOffset(6)}
+    commits = stage.coordinator.commits
+    assert {T0: 12, T1: 0} == commits.commit_in_transaction(NOBODY, P, rows).result()
+    rows = {T0: CommittedOffset(5, metadata="x" * 4097)}
+    assert {T0: 12} == commits.commit_in_transaction(NOBODY, P, rows).result()
+
+
+# Members
+
+
+def test_without_member_and_generation_any_state_will_do() -> None:
+    stage = Stage()
+    (leader,) = stage.stable()
+    assert [0] == commit(stage, {T0: 1})
+    generation = leader.generation_id
+    good = MemberRequest("g", generation, leader.member_id, None)
+    assert [0] == commit(stage, {T0: 1}, member=good)
+    assert [22] == commit(stage, {T0: 1}, member=good._replace(generation_id=generation + 1))
+    assert [22] == commit(stage, {T0: 1}, member=good._replace(generation_id=-1))
+    assert [25] == commit(stage, {T0: 1}, member=good._replace(member_id="other"))
+    assert [25] == commit(stage, {T0: 1}, member=MemberRequest("g", -1, "", "static"))
+
+
+def test_a_group_without_members_takes_them_without_a_generation() -> None:
+    stage = Stage()
+    assert [0] == commit(stage, {T0: 1}, member=MemberRequest("g", -1, "m", None))
+    assert [25] == commit(stage, {T0: 1}, member=MemberRequest("g", 3, "m", None))
+
+
+def test_a_group_of_another_broker_is_refused() -> None:
+    stage = Stage()
+    stage.coordinator.registry.resigned(PARTITION)
+    assert [16] == commit(stage, {T0: 1})
+    assert [24] == commit(stage, {T0: 1}, member=MemberRequest("", -1, "", None))
+
+
+def test_a_commit_is_no_contact_with_the_member() -> None:
+    stage = Stage()
+    (leader,) = stage.stable()
+    good = MemberRequest("g", leader.generation_id, leader.member_id, None)
+    stage.pass_ms(9_000)
+    assert [0] == commit(stage, {T0: 1}, member=good)
+    stage.pass_ms(1_500)
+    assert "Empty" == stage.state
+
+
+# What becomes of groups
+
+
+def test_a_group_with_undecided_commits_alone_is_kept() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    for _ in stage.coordinator.admin.expire():
+        pass
+    assert "g" in stage.coordinator.registry.groups
+    end(stage, is_commit=False)
+    for _ in stage.coordinator.admin.expire():
+        pass
+    assert "g" not in stage.coordinator.registry.groups
+
+
+def test_a_marker_for_a_group_that_was_deleted_changes_nothing() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    assert {"g": 0} == stage.coordinator.admin.delete(["g"])
+    end(stage, is_commit=True)
+    assert {} == stage.coordinator.registry.groups
+
+
+# Loading
+
+
+def loaded(*entries: LoadedRecord) -> Stage:
+    class Log(MemoryLog):
+        def read(self, partition: int):  # type: ignore[no-untyped-def]
+            yield from entries if partition == PARTITION else ()
+
+    return Stage(log=Log())
+
+
+def records(stage: Stage) -> list[LoadedRecord]:
+    found = enumerate(stage.log.partitions[PARTITION])
+    return [LoadedRecord(offset, record) for offset, record in found]
+
+
+def test_an_open_transaction_is_pending_for_the_next_coordinator() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    (pending,) = records(stage)
+    other = loaded(pending._replace(open_producer_id=7))
+    assert [(-1, True)] == seen(other, T0)
+    end(other, is_commit=True)
+    assert [(5, False)] == seen(other, T0)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_beside_what_is_committed_already(is_commit: bool) -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    commit(stage, {T0: 6})
+    first, second = records(stage)
+    other = loaded(first, second._replace(open_producer_id=7))
+    assert [(5, True)] == seen(other, T0)
+    end(other, is_commit=is_commit)
+    assert [(6 if is_commit else 5, False)] == seen(other, T0)
+
+
+def test_of_records_that_come_by_their_markers_the_later_in_the_log_counts() -> None:
+    stage = Stage()
+    commit(stage, {T0: 5})
+    commit(stage, {T0: 6})
+    first, second = records(stage)
+    assert [(6, False)] == seen(loaded(second, first), T0)
