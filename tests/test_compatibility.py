@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from engine.broker.unserved import AUTHORIZER_CLASS
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     INVALID_CONFIG,
@@ -52,7 +53,9 @@ def _states() -> dict[str, str]:
 
 @pytest.fixture
 def stage() -> Iterator[MemoryBroker]:
-    stage = MemoryBroker().start()
+    # Access rules are refused where nobody goes by them.
+    rules = {"authorizer_class_name": AUTHORIZER_CLASS, "super_users": "User:ANONYMOUS"}
+    stage = MemoryBroker(**rules).start()
     for topic in ("t", "__consumer_offsets"):
         create_topic(stage.connect(), topic)
     yield stage

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from engine.admin.acl_admin import AclAdmin
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
@@ -111,6 +112,8 @@ class ApiDeps(NamedTuple):
     #: Coordinates groups.
     groups: GroupCoordinator
     turns: LoopTurns
+    #: The access rules; None where nobody goes by any.
+    acl_admin: AclAdmin | None
 
 
 class Row(NamedTuple):
@@ -327,9 +330,9 @@ def config_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
-def acl_rows(_deps: ApiDeps) -> list[Row]:
+def acl_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of ACLs."""
-    acls = Acls()
+    acls = Acls(deps.acl_admin)
     return [
         Row("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE),
         Row("CreateAcls", acls.create, Rule.CLUSTER_ALTER),

@@ -9,6 +9,7 @@ from tests.compat.wire import (
     lookup_cases,
     produce_cases,
     record_cases,
+    security_cases,
     topic_cases,
 )
 
@@ -21,6 +22,7 @@ CASES = (
     | lookup_cases.CASES
     | config_cases.CASES
     | group_cases.CASES
+    | security_cases.CASES
     | frame_cases.CASES
     | topic_cases.LAST
 )
