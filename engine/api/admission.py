@@ -57,6 +57,8 @@ class Rule(Enum):
     PER_RESOURCE = "the handler checks each topic, group or transaction"
     CLUSTER_DESCRIBE = "Describe on the cluster"
     CLUSTER_ALTER = "Alter on the cluster"
+    CLUSTER_DESCRIBE_CONFIGS = "DescribeConfigs on the cluster"
+    CLUSTER_ALTER_CONFIGS = "AlterConfigs on the cluster"
     CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
 
 
@@ -84,6 +86,8 @@ class NotAuthorized(ApiError):
 _CLUSTER_OPERATIONS = {
     Rule.CLUSTER_DESCRIBE: AclOperation.DESCRIBE,
     Rule.CLUSTER_ALTER: AclOperation.ALTER,
+    Rule.CLUSTER_DESCRIBE_CONFIGS: AclOperation.DESCRIBE_CONFIGS,
+    Rule.CLUSTER_ALTER_CONFIGS: AclOperation.ALTER_CONFIGS,
     Rule.CLUSTER_ACTION: AclOperation.CLUSTER_ACTION,
 }
 

@@ -15,12 +15,15 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.quota_admin import QuotaAdmin
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
+from engine.admin.user_credentials import CredentialAdmin
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
+from engine.api.client_quotas import ClientQuotas
 from engine.api.consumer_protocol import ConsumerProtocol
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
@@ -60,6 +63,7 @@ from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
 from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.user_credentials import UserScramCredentials
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
 from engine.config.broker_config import BrokerConfig
@@ -114,6 +118,8 @@ class ApiDeps(NamedTuple):
     turns: LoopTurns
     #: The access rules; None where nobody goes by any.
     acl_admin: AclAdmin | None
+    #: The address of a host, None if there is none.
+    address_of: Callable[[str], str | None]
 
 
 class Row(NamedTuple):
@@ -330,6 +336,26 @@ def config_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
+def quota_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of quotas of clients."""
+    admin = QuotaAdmin(deps.znodes, ConfigAdmin(deps.znodes), deps.address_of)
+    quotas = ClientQuotas(admin)
+    return [
+        Row("DescribeClientQuotas", quotas.describe, Rule.CLUSTER_DESCRIBE_CONFIGS),
+        Row("AlterClientQuotas", quotas.alter, Rule.CLUSTER_ALTER_CONFIGS),
+    ]
+
+
+def credential_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of users' credentials."""
+    admin = CredentialAdmin(deps.znodes, ConfigAdmin(deps.znodes))
+    credentials = UserScramCredentials(admin, deps.controller)
+    return [
+        Row("DescribeUserScramCredentials", credentials.describe, Rule.CLUSTER_DESCRIBE),
+        Row("AlterUserScramCredentials", credentials.alter, Rule.CLUSTER_ALTER),
+    ]
+
+
 def acl_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of ACLs."""
     acls = Acls(deps.acl_admin)
@@ -358,4 +384,14 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
-_AREAS = (data_rows, cluster_rows, topic_rows, group_rows, leader_rows, config_rows, acl_rows)
+_AREAS = (
+    data_rows,
+    cluster_rows,
+    topic_rows,
+    group_rows,
+    leader_rows,
+    config_rows,
+    acl_rows,
+    quota_rows,
+    credential_rows,
+)

@@ -362,6 +362,7 @@ class Broker:
             self.groups,
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
             None if self.rules is None else self.rules.admin,
+            self.host.network.address_of,
         )
 
     async def _register(self) -> None:

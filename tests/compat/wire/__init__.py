@@ -8,6 +8,7 @@ from tests.compat.wire import (
     group_cases,
     lookup_cases,
     produce_cases,
+    quota_cases,
     record_cases,
     security_cases,
     topic_cases,
@@ -23,6 +24,7 @@ CASES = (
     | config_cases.CASES
     | group_cases.CASES
     | security_cases.CASES
+    | quota_cases.CASES
     | frame_cases.CASES
     | topic_cases.LAST
 )

@@ -382,4 +382,6 @@ def _identity(one: Any) -> str:
         for key, value in scalars.items()
         if key in _NAMES or key.endswith(("_name", "_index", "_type", "node_id", "log_dir"))
     ]
+    if "entity" in one:
+        names.append(repr(one["entity"]))
     return " ".join(names) or repr(scalars)
