@@ -11,6 +11,8 @@ read /controller and the entity ── compute the new settings ──┐
 The entity is written before the change that tells of it: who sees the change reads the new
 settings. A crash between the two leaves settings that brokers take over when they start.
 
+Nodes of users, clients and addresses go with their last setting (`emptied_entities.py`).
+
 Source: ZN:config; KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig.
 Differs: settings that someone else changed meanwhile are read again; in Kafka the last one wins.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from engine.admin.emptied_entities import delete_emptied, goes_when_empty, has_children
 from engine.config.change import check_broker_change, is_encrypted
 from engine.config.value import HIDDEN
 from engine.errors import ApiError, ConfigError
@@ -72,10 +75,15 @@ class ConfigAdmin:
         path = config_path(entity_path)
         while True:
             current, version = await self._read(path)
-            data = encode_config(compute(current))
+            changed = compute(current)
             if validate_only:
                 return
-            if await self._write(path, data, version):
+            may_go = not changed and goes_when_empty(entity_path)
+            if may_go and not await has_children(self._znodes, path):
+                is_done = await delete_emptied(self._znodes, path, version)
+            else:
+                is_done = await self._write(path, encode_config(changed), version)
+            if is_done:
                 break
         change = encode_config_change(entity_path)
         await self._znodes.create(CONFIG_CHANGE_PREFIX, change, sequential=True)

@@ -1,22 +1,56 @@
-"""DescribeAcls, CreateAcls and DeleteAcls of a broker without an authorizer: SECURITY_DISABLED.
+"""DescribeAcls, CreateAcls and DeleteAcls.
 
-```
-DescribeAcls   at the top
-CreateAcls     for each creation that was asked for
-DeleteAcls     for each filter
-```
+| | without an authorizer | with one |
+|---|---|---|
+| DescribeAcls | SECURITY_DISABLED at the top | the rules that the filter means, by pattern |
+| CreateAcls | SECURITY_DISABLED for each creation | a code for each |
+| DeleteAcls | SECURITY_DISABLED for each filter | for each the rules that it removed |
 
 A type, pattern, operation or permission of 0 ends the connection: it is what clients make of one
-that they do not know. Other numbers are not looked at.
+that they do not know. Other numbers without a meaning match nothing.
+
+| creation | refused with |
+|---|---|
+| of ANY type, pattern, operation or permission, or a MATCH pattern | UNKNOWN_SERVER_ERROR for the whole request |
+| of the cluster by another name than kafka-cluster; without a name | INVALID_REQUEST |
+| of a number without a meaning; a name with a slash | INVALID_REQUEST: Failed to create ACL |
+| of a principal without a colon; a name that no znode can have | UNKNOWN_SERVER_ERROR for all of its pattern |
+
+| versions | difference |
+|---|---|
+| 0 | literal patterns alone |
 
 Kafka offers these APIs whether it has an authorizer or not, and tools show what they are told.
-Source: AclApis of 3.9.1, its branches without an authorizer.
-"""
+Source: AclApis, AclAuthorizer of 3.9.1; KIP-140, KIP-290; a real broker's answers.
+Differs: patterns come by kind, type and falling name; in Kafka by a hash that is another in each run.
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from engine.admin.acl_admin import AclAdmin, DeletedAcl
+from engine.admin.config_errors import InvalidRequest
 from engine.api.exchange import CloseConnection, Exchange
-from engine.kafka_errors import SECURITY_DISABLED
+from engine.api.promised import promised
+from engine.errors import ApiError, EngineError
+from engine.host.promise import Promise
+from engine.kafka_errors import SECURITY_DISABLED, UNKNOWN_SERVER_ERROR
+from engine.security.acls import (
+    CLUSTER_NAME,
+    AccessEntry,
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    EntryFilter,
+    PatternFilter,
+    PatternType,
+    from_number,
+)
 from engine.wire import messages
 
 _NO_AUTHORIZER = "No Authorizer is configured."
@@ -26,23 +60,46 @@ _NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker"
 #: The type, pattern, operation or permission that a client does not know.
 _UNKNOWN = 0
 
+_Creation: TypeAlias = messages.CreateAclsRequest.AclCreation
+_Filter: TypeAlias = messages.DescribeAclsRequest | messages.DeleteAclsRequest.DeleteAclsFilter
+
 
 class Acls:
-    """Answers all three."""
+    """Answers all three; `admin` is None where there is no authorizer."""
+
+    def __init__(self, admin: AclAdmin | None = None) -> None:
+        self._admin = admin
 
     def describe(
         self, request: messages.DescribeAclsRequest, _exchange: Exchange
     ) -> messages.DescribeAclsResponse:
-        """Return the refusal of a description."""
+        """Return the rules that a filter means."""
         _check_filter(request)
-        return messages.DescribeAclsResponse(
-            error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER_HERE
-        )
+        response = messages.DescribeAclsResponse
+        if self._admin is None:
+            return response(error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER_HERE)
+        resources: dict[AclPattern, messages.DescribeAclsResponse.DescribeAclsResource] = {}
+        for pattern, entry in self._admin.cache.matching(_filter_of(request)):
+            if pattern not in resources:
+                resources[pattern] = response.DescribeAclsResource(
+                    resource_type=pattern.kind,
+                    resource_name=pattern.name,
+                    pattern_type=pattern.pattern_type,
+                )
+            resources[pattern].acls.append(
+                response.AclDescription(
+                    principal=entry.principal,
+                    host=entry.host,
+                    operation=entry.operation,
+                    permission_type=entry.permission,
+                )
+            )
+        return response(resources=list(resources.values()))
 
     def create(
         self, request: messages.CreateAclsRequest, _exchange: Exchange
-    ) -> messages.CreateAclsResponse:
-        """Return the refusal of each creation."""
+    ) -> messages.CreateAclsResponse | Promise[messages.CreateAclsResponse]:
+        """Promise the result of each creation."""
         for creation in request.creations:
             _check(
                 creation.resource_type,
@@ -50,32 +107,143 @@ class Acls:
                 creation.operation,
                 creation.permission_type,
             )
-        response = messages.CreateAclsResponse
-        refused = [
-            response.AclCreationResult(error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER)
-            for _ in request.creations
-        ]
-        return response(results=refused)
+        bindings = [_binding_of(creation) for creation in request.creations]
+        if self._admin is None:
+            refusal = ApiError(SECURITY_DISABLED, _NO_AUTHORIZER)
+            return _created([refusal] * len(bindings))
+        if any(_is_no_binding(binding) for binding in bindings):
+            return _created([ApiError(UNKNOWN_SERVER_ERROR, "")] * len(bindings))
+        return promised(_create(self._admin, bindings))
 
     def delete(
         self, request: messages.DeleteAclsRequest, _exchange: Exchange
-    ) -> messages.DeleteAclsResponse:
-        """Return the refusal of each filter."""
+    ) -> messages.DeleteAclsResponse | Promise[messages.DeleteAclsResponse]:
+        """Promise what each filter removed."""
         for acl_filter in request.filters:
             _check_filter(acl_filter)
         response = messages.DeleteAclsResponse
-        refused = [
+        if self._admin is None:
+            refused = [
+                response.DeleteAclsFilterResult(
+                    error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER
+                )
+                for _ in request.filters
+            ]
+            return response(filter_results=refused)
+        filters = [_filter_of(acl_filter) for acl_filter in request.filters]
+        return promised(self._admin.delete(filters)).then(_deleted)
+
+
+async def _create(admin: AclAdmin, bindings: list[AclBinding]) -> messages.CreateAclsResponse:
+    errors = {binding: _refusal(binding) for binding in bindings}
+    valid = [binding for binding in bindings if errors[binding] is None]
+    errors.update(zip(valid, await admin.create(valid), strict=True))
+    return _created(errors[binding] for binding in bindings)
+
+
+def _is_no_binding(binding: AclBinding) -> bool:
+    """Return whether a part of it is of filters alone."""
+    pattern, entry = binding
+    return (
+        pattern.kind == AclResource.ANY
+        or pattern.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or entry.operation == AclOperation.ANY
+        or entry.permission == AclPermission.ANY
+    )
+
+
+def _refusal(binding: AclBinding) -> EngineError | None:
+    """Return why a rule cannot be, before it is looked at what there is."""
+    kind, name, _ = binding.pattern
+    if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
+        return InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not name:
+        return InvalidRequest("Invalid empty resource name")
+    if binding.is_unknown or "/" in name:
+        return InvalidRequest("Failed to create ACL")
+    return None
+
+
+def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsResponse:
+    result = messages.CreateAclsResponse.AclCreationResult
+    results = []
+    for error in errors:
+        if error is None:
+            results.append(result())
+        else:
+            code, message = _told(error)
+            results.append(result(error_code=code, error_message=message))
+    return messages.CreateAclsResponse(results=results)
+
+
+def _told(error: EngineError) -> tuple[int, str | None]:
+    """Return the code and the words for a client; there are none for what Kafka fails at."""
+    if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
+        return error.code, error.detail
+    return UNKNOWN_SERVER_ERROR, None
+
+
+def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
+    response = messages.DeleteAclsResponse
+    return response(
+        filter_results=[
             response.DeleteAclsFilterResult(
-                error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER
+                error_message=None, matching_acls=[_matching(deleted) for deleted in result]
             )
-            for _ in request.filters
+            for result in results
         ]
-        return response(filter_results=refused)
+    )
 
 
-def _check_filter(
-    acl_filter: messages.DescribeAclsRequest | messages.DeleteAclsRequest.DeleteAclsFilter,
-) -> None:
+def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
+    pattern, entry = deleted.binding
+    code, message = (0, None) if deleted.error is None else _told(deleted.error)
+    return messages.DeleteAclsResponse.DeleteAclsMatchingAcl(
+        error_code=code,
+        error_message=message,
+        resource_type=pattern.kind,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )
+
+
+def _binding_of(creation: _Creation) -> AclBinding:
+    return AclBinding(
+        AclPattern(
+            from_number(AclResource, creation.resource_type),
+            creation.resource_name,
+            from_number(PatternType, creation.resource_pattern_type),
+        ),
+        AccessEntry(
+            creation.principal,
+            creation.host,
+            from_number(AclOperation, creation.operation),
+            from_number(AclPermission, creation.permission_type),
+        ),
+    )
+
+
+def _filter_of(acl_filter: _Filter) -> AclFilter:
+    return AclFilter(
+        PatternFilter(
+            from_number(AclResource, acl_filter.resource_type_filter),
+            acl_filter.resource_name_filter,
+            from_number(PatternType, acl_filter.pattern_type_filter),
+        ),
+        EntryFilter(
+            acl_filter.principal_filter,
+            acl_filter.host_filter,
+            from_number(AclOperation, acl_filter.operation),
+            from_number(AclPermission, acl_filter.permission_type),
+        ),
+    )
+
+
+def _check_filter(acl_filter: _Filter) -> None:
     _check(
         acl_filter.resource_type_filter,
         acl_filter.pattern_type_filter,

@@ -17,10 +17,11 @@ Differs: Kafka knows a quota's delay only after the request, here it is asked fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from engine.api.client_host import host_of
 from engine.errors import ApiError
 from engine.kafka_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -28,8 +29,25 @@ from engine.kafka_errors import (
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
+from engine.security.acls import CLUSTER_NAME, AclOperation, AclResource
+from engine.security.principals import ANONYMOUS
 
-CLUSTER_NAME = "kafka-cluster"
+__all__ = [
+    "ADMITTED",
+    "CLUSTER_NAME",
+    "AclOperation",
+    "AclResource",
+    "Admission",
+    "AllowAll",
+    "Authorizer",
+    "NoQuotas",
+    "NotAuthorized",
+    "Quotas",
+    "Rule",
+    "Session",
+    "Verdict",
+    "allow_all",
+]
 
 
 class Rule(Enum):
@@ -39,31 +57,9 @@ class Rule(Enum):
     PER_RESOURCE = "the handler checks each topic, group or transaction"
     CLUSTER_DESCRIBE = "Describe on the cluster"
     CLUSTER_ALTER = "Alter on the cluster"
+    CLUSTER_DESCRIBE_CONFIGS = "DescribeConfigs on the cluster"
+    CLUSTER_ALTER_CONFIGS = "AlterConfigs on the cluster"
     CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
-
-
-class AclOperation(IntEnum):
-    """What is done to a resource, by Kafka's numbers."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
-
-class AclResource(IntEnum):
-    """What kind of thing it is done to, by Kafka's numbers."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
 
 
 #: What a client is told that may not, and Kafka's words for it.
@@ -90,6 +86,8 @@ class NotAuthorized(ApiError):
 _CLUSTER_OPERATIONS = {
     Rule.CLUSTER_DESCRIBE: AclOperation.DESCRIBE,
     Rule.CLUSTER_ALTER: AclOperation.ALTER,
+    Rule.CLUSTER_DESCRIBE_CONFIGS: AclOperation.DESCRIBE_CONFIGS,
+    Rule.CLUSTER_ALTER_CONFIGS: AclOperation.ALTER_CONFIGS,
     Rule.CLUSTER_ACTION: AclOperation.CLUSTER_ACTION,
 }
 
@@ -99,9 +97,11 @@ class Session:
 
     __slots__ = (
         "__weakref__",
+        "_host",
         "admission",
         "client_software_name",
         "client_software_version",
+        "is_own_broker",
         "listener",
         "may_take_fast_path",
         "parked",
@@ -109,11 +109,21 @@ class Session:
         "principal",
     )
 
-    def __init__(self, peer: str, admission: Admission, listener: str = "PLAINTEXT") -> None:
+    def __init__(
+        self,
+        peer: str,
+        admission: Admission,
+        listener: str = "PLAINTEXT",
+        *,
+        is_own_broker: bool = False,
+    ) -> None:
+        """`is_own_broker` says that a broker of this process asks, not by a connection."""
         self.peer = peer
+        self.is_own_broker = is_own_broker
+        self._host: str | None = None
         self.admission = admission
         self.listener = listener
-        self.principal = "User:ANONYMOUS"
+        self.principal = ANONYMOUS
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         #: What is kept between two of its requests, with what ends that.
@@ -121,6 +131,13 @@ class Session:
         #: Whether nothing can be denied or delayed to this client; set by its admission.
         self.may_take_fast_path = False
         admission.begin(self)
+
+    @property
+    def host(self) -> str:
+        """Return the client's address as access rules name it."""
+        if self._host is None:
+            self._host = host_of(self.peer)
+        return self._host
 
     def end(self) -> None:
         """Give up what is parked: the connection is gone."""
@@ -256,8 +273,17 @@ class Admission:
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask again who may take fast paths: what the rules know has changed."""
         for session in self._sessions:
             session.may_take_fast_path = self.is_open_to(session)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """Return the sessions there are."""
+        return list(self._sessions)
 
     def is_open_to(self, session: Session) -> bool:
         """Return whether nothing can be denied or delayed to a client."""

@@ -3,7 +3,7 @@
 | API | response |
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
-| CreateAcls, DeleteAcls | the error for each thing that was asked for |
+| CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each thing that was asked for |
 | WriteTxnMarkers | the error for each partition of each marker |
 | DescribeLogDirs below version 3 | no directories: there is no place for the error |
 | others | the error |
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.kafka_errors import kafka_error
 from engine.wire import messages
 from engine.wire.structs import Message, Struct, message_class
 
@@ -147,6 +148,42 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
     )
 
 
+def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, code: int) -> Struct:
+    response, message = messages.AlterClientQuotasResponse, kafka_error(code).meaning
+    return response(
+        entries=[
+            response.EntryData(
+                error_code=code,
+                error_message=message,
+                entity=[
+                    response.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                    for part in entry.entity
+                ],
+            )
+            for entry in request.entries
+        ]
+    )
+
+
+def _describe_quotas(
+    _request: messages.DescribeClientQuotasRequest, _version: int, code: int
+) -> Struct:
+    return messages.DescribeClientQuotasResponse(
+        error_code=code, error_message=kafka_error(code).meaning, entries=None
+    )
+
+
+def _alter_credentials(
+    request: messages.AlterUserScramCredentialsRequest, _version: int, code: int
+) -> Struct:
+    response, message = messages.AlterUserScramCredentialsResponse, kafka_error(code).meaning
+    result = response.AlterUserScramCredentialsResult
+    users = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
+    return response(
+        results=[result(user=user, error_code=code, error_message=message) for user in users]
+    )
+
+
 def _alter_log_dirs(
     request: messages.AlterReplicaLogDirsRequest, _version: int, code: int
 ) -> Struct:
@@ -199,4 +236,7 @@ _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "CreateAcls": _create_acls,
     "DeleteAcls": _delete_acls,
     "WriteTxnMarkers": _write_txn_markers,
+    "AlterClientQuotas": _alter_quotas,
+    "DescribeClientQuotas": _describe_quotas,
+    "AlterUserScramCredentials": _alter_credentials,
 }

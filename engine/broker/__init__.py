@@ -14,6 +14,8 @@
 | `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |
 | `isr_proposals` | proposals of in-sync sets on their way to the controller |
 | `unserved` | settings that ask for what is not there |
+| `access_rules` | rules of who may do what, as its authorizer knows them |
+| `change_watch` | directories of notes about what has changed |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |
 """

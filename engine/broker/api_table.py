@@ -10,16 +10,20 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from engine.admin.acl_admin import AclAdmin
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.quota_admin import QuotaAdmin
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
+from engine.admin.user_credentials import CredentialAdmin
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
+from engine.api.client_quotas import ClientQuotas
 from engine.api.consumer_protocol import ConsumerProtocol
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
@@ -62,6 +66,7 @@ from engine.api.transactions import Transactions
 from engine.api.txn_offset_commit import TxnOffsetCommit
 from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.user_credentials import UserScramCredentials
 from engine.api.write_txn_markers import WriteTxnMarkers
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
@@ -114,6 +119,10 @@ class ApiDeps(NamedTuple):
     groups: GroupCoordinator
     transactions: BrokerTransactions
     turns: LoopTurns
+    #: The access rules; None where nobody goes by any.
+    acl_admin: AclAdmin | None
+    #: The address of a host, None if there is none.
+    address_of: Callable[[str], str | None]
 
 
 class Row(NamedTuple):
@@ -341,9 +350,29 @@ def config_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
-def acl_rows(_deps: ApiDeps) -> list[Row]:
+def quota_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of quotas of clients."""
+    admin = QuotaAdmin(deps.znodes, ConfigAdmin(deps.znodes), deps.address_of)
+    quotas = ClientQuotas(admin)
+    return [
+        Row("DescribeClientQuotas", quotas.describe, Rule.CLUSTER_DESCRIBE_CONFIGS),
+        Row("AlterClientQuotas", quotas.alter, Rule.CLUSTER_ALTER_CONFIGS),
+    ]
+
+
+def credential_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of users' credentials."""
+    admin = CredentialAdmin(deps.znodes, ConfigAdmin(deps.znodes))
+    credentials = UserScramCredentials(admin, deps.controller)
+    return [
+        Row("DescribeUserScramCredentials", credentials.describe, Rule.CLUSTER_DESCRIBE),
+        Row("AlterUserScramCredentials", credentials.alter, Rule.CLUSTER_ALTER),
+    ]
+
+
+def acl_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of ACLs."""
-    acls = Acls()
+    acls = Acls(deps.acl_admin)
     return [
         Row("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE),
         Row("CreateAcls", acls.create, Rule.CLUSTER_ALTER),
@@ -382,4 +411,6 @@ _AREAS = (
     leader_rows,
     config_rows,
     acl_rows,
+    quota_rows,
+    credential_rows,
 )

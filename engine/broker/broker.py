@@ -30,10 +30,11 @@ import logging
 from collections.abc import Callable, Collection
 
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.admission import Session, allow_all
+from engine.api.admission import Admission, AllowAll, NoQuotas, Session
 from engine.api.dispatch import ApiRow, DispatchTable, serve
 from engine.api.exchange import Exchange
 from engine.api.promised import HandlerFailed
+from engine.broker.access_rules import AccessRules
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
@@ -64,7 +65,7 @@ from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage, StoragePorts
 from engine.broker.tasks import LoopTasks
 from engine.broker.transactions import TransactionDeps, open_transactions
-from engine.broker.unserved import check_no_acls, check_served, passed_over
+from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.cluster_reader import broker_node
@@ -175,7 +176,6 @@ class Broker:
     async def _open_settings(self) -> None:
         self.live = LiveConfig(await self._with_id(self._settings))
         check_served(self._settings, self.live.config)
-        await check_no_acls(self._settings, self.znodes)
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
         self.metadata_cache = MetadataCache(self.broker_id, self.cluster_id)
@@ -188,6 +188,17 @@ class Broker:
         )
         self._closing.add("the watch of settings", self.dynamic.stop)
         await self.dynamic.start()
+        self.rules = self._access_rules()
+        if self.rules is not None:
+            self._closing.add("the watch of access rules", self.rules.stop)
+            await self.rules.start()
+
+    def _access_rules(self) -> AccessRules | None:
+        if not self.live.config.authorizer_class_name:
+            return None
+        return AccessRules(
+            self._settings, self.znodes, clock=self.host.clock, timers=self.host.timers
+        )
 
     def _open_storage(self) -> None:
         self.tasks = LoopTasks(
@@ -314,7 +325,7 @@ class Broker:
         self.controller.stop()
 
     def _listen(self) -> None:
-        self.table = DispatchTable(allow_all())
+        self.table = DispatchTable(self._admission())
         self.server = RequestServer(
             self.host.network,
             self.host.clock,
@@ -329,6 +340,13 @@ class Broker:
         self.metadata_cache.own = broker_node(
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
+
+    def _admission(self) -> Admission:
+        if self.rules is None:
+            return Admission(AllowAll(), NoQuotas())
+        admission = Admission(self.rules.authorizer, NoQuotas())
+        self.rules.admin.on_change = admission.refresh
+        return admission
 
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_local
@@ -358,6 +376,8 @@ class Broker:
             self.groups,
             self.transactions,
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
+            None if self.rules is None else self.rules.admin,
+            self.host.network.address_of,
         )
 
     async def _register(self) -> None:
@@ -372,6 +392,8 @@ class Broker:
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
+        if self.rules is not None:
+            await self.rules.start()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
@@ -402,7 +424,9 @@ class Broker:
         assert row is not None, name
         now_ms = self.host.clock.monotonic_ms()
         listener = self.peers.listener
-        session = Session("broker of this process", self.table.admission, listener)
+        session = Session(
+            "broker of this process", self.table.admission, listener, is_own_broker=True
+        )
         exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)

@@ -15,6 +15,7 @@ Differs: not-a-number and infinity are no doubles; a class is not looked for, on
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -106,7 +107,9 @@ def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
 
 
 def java_double_text(value: float) -> str:
-    """Return what Java prints for a double: 0.5, 100.0, 2.147483647E9."""
+    """Return what Java prints for a double: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
+    if not math.isfinite(value):
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")

@@ -12,7 +12,7 @@ The broker of kctl does not start with it.
 The broker of kctl does not start when it is true.
     remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
     zookeeper.ssl.client.enable
-The broker of kctl starts only where its rules would let everyone do everything.
+The broker of kctl starts with kafka.security.authorizer.AclAuthorizer, and with no other.
     authorizer.class.name
 The broker of kctl takes PLAINTEXT only, and does not start with listeners of another protocol.
     listeners listener.security.protocol.map security.inter.broker.protocol

@@ -8,7 +8,9 @@ from tests.compat.wire import (
     group_cases,
     lookup_cases,
     produce_cases,
+    quota_cases,
     record_cases,
+    security_cases,
     topic_cases,
     transaction_cases,
 )
@@ -23,6 +25,8 @@ CASES = (
     | config_cases.CASES
     | group_cases.CASES
     | transaction_cases.CASES
+    | security_cases.CASES
+    | quota_cases.CASES
     | frame_cases.CASES
     | topic_cases.LAST
 )

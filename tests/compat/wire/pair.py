@@ -351,6 +351,26 @@ def _is_near(path: str, real: Any, ours: Any) -> bool:
     return min(real, ours) > 0 and abs(real - ours) <= _TIME_TOLERANCE_MS
 
 
+#: Fields that name an element; the last ones those of an access rule.
+_NAMES = frozenset(
+    [
+        "name",
+        "topic",
+        "topic_name",
+        "topic_id",
+        "index",
+        "partition",
+        "broker_id",
+        "user",
+        "key",
+        "principal",
+        "host",
+        "operation",
+        "producer_id",
+    ]
+)
+
+
 def _identity(one: Any) -> str:
     """Return what names an element of an array among its siblings."""
     if not isinstance(one, dict):
@@ -361,17 +381,8 @@ def _identity(one: Any) -> str:
     names = [
         f"{key}={value!r}"
         for key, value in scalars.items()
-        if key
-        in (
-            "name",
-            "topic",
-            "topic_name",
-            "topic_id",
-            "index",
-            "partition",
-            "broker_id",
-            "producer_id",
-        )
-        or key.endswith(("_name", "_index", "_type", "node_id", "log_dir"))
+        if key in _NAMES or key.endswith(("_name", "_index", "_type", "node_id", "log_dir"))
     ]
+    if "entity" in one:
+        names.append(repr(one["entity"]))
     return " ".join(names) or repr(scalars)

@@ -46,6 +46,8 @@ CODES: dict[str, set[int]] = {
     "JoinGroup": {GROUP}, "SyncGroup": {GROUP}, "Heartbeat": {GROUP}, "LeaveGroup": {GROUP},
     "OffsetCommit": {GROUP}, "OffsetFetch": {GROUP}, "OffsetDelete": {GROUP}, "ListGroups": set(),
     "DescribeGroups": {GROUP}, "DeleteGroups": {GROUP}, "UpdateFeatures": {CLUSTER},
+    "DescribeClientQuotas": {CLUSTER}, "AlterClientQuotas": {CLUSTER},
+    "DescribeUserScramCredentials": {CLUSTER}, "AlterUserScramCredentials": {CLUSTER},
     "ConsumerGroupHeartbeat": {UNSUPPORTED_VERSION}, "ConsumerGroupDescribe": set(),
     "AddPartitionsToTxn": {TRANSACTION}, "AddOffsetsToTxn": {TRANSACTION}, "EndTxn": {TRANSACTION},
     "TxnOffsetCommit": {TRANSACTION}, "DescribeTransactions": {TRANSACTION},
@@ -151,6 +153,15 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
                     of.DeleteAclsFilter(resource_type_filter=1, operation=1, permission_type=1)
                 ]
             }
+        case "AlterClientQuotas":
+            entity = of.EntityData(entity_type="user", entity_name="u")
+            op = of.OpData(key="producer_byte_rate", value=1e9)
+            return {"entries": [of.EntryData(entity=[entity], ops=[op])]}
+        case "AlterUserScramCredentials":
+            upsertion = of.ScramCredentialUpsertion(
+                name="u", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p"
+            )
+            return {"upsertions": [upsertion]}
         case "LeaderAndIsr":
             return leader_and_isr(of, version, topic_id)
         case "StopReplica":

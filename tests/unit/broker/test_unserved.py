@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ConfigError
-from engine.znode.model import Create
 from tests.unit.broker.memory_broker import MemoryBroker
 
 _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
@@ -20,7 +19,7 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
         ("create_topic_policy_class_name", "my.Policy"),
         ("alter_config_policy_class_name", "my.Policy"),
         ("remote_log_storage_system_enable", "true"),
-        ("authorizer_class_name", _AUTHORIZER),
+        ("authorizer_class_name", "my.Authorizer"),
         ("replica_selector_class", "my.Selector"),
     ],
 )
@@ -31,29 +30,15 @@ def test_what_would_have_to_be_ignored_stops_the_start(name: str, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    "more",
-    [
-        {"super_users": "User:admin;User:ANONYMOUS"},
-        {"allow_everyone_if_no_acl_found": "true"},
-    ],
+    ("name", "text"),
+    [("super_users", "User:a;b"), ("authorizer_zookeeper_url", "elsewhere:2181")],
 )
-def test_an_authorizer_that_lets_everyone_in_is_as_good_as_none(more: dict[str, str]) -> None:
-    stage = MemoryBroker(authorizer_class_name=_AUTHORIZER, **more).start()
-    assert stage.connect().ask("Metadata", 9, topics=None).brokers
-    stage.stop()
-
-
-def test_acls_that_nobody_would_check_stop_the_start() -> None:
-    first = MemoryBroker().start()
-    session = first.broker.znodes.session_id
-    for path in ("/kafka-acl", "/kafka-acl/Topic", "/kafka-acl/Topic/secret"):
-        first.store.apply(session, Create(path))
-    first.stop()
-    settings = {"allow_everyone_if_no_acl_found": "true", "authorizer_class_name": _AUTHORIZER}
-    with pytest.raises(ConfigError, match="/kafka-acl/Topic/secret"):
-        MemoryBroker(first.files, first.store, **settings).start()
-    users = MemoryBroker(first.files, first.store, super_users="User:ANONYMOUS", **settings)
-    users.start().stop()
+def test_settings_of_an_authorizer_are_checked(name: str, text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        MemoryBroker(authorizer_class_name=_AUTHORIZER, **{name: text}).start()
+    assert refused.value.key == name.replace("_", ".")
+    # Nobody reads them where there is no authorizer.
+    MemoryBroker(**{name: text}).start().stop()
 
 
 @pytest.mark.parametrize("text", ["", "false"])

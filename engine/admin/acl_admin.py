@@ -1,0 +1,280 @@
+"""Access rules in znodes: read into a cache, and changed as Kafka changes them.
+
+```
+read the node ── compute the entries ── same version? ── set · create · delete if none are left
+     ^                                        no │                     │ other entries than before
+     └────────────────────────────────────────────┘      create a note: …-changes/acl_changes_<S>
+```
+
+The broker that changes a rule goes by it at once, the others when they read the note. An entry that
+is there already is written again, without a note.
+
+Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
+Differs: the node is read before the first attempt too, where Kafka begins with what it knows; a
+node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from engine.errors import EngineError, ZnodeError
+from engine.security.acl_cache import AclCache
+from engine.security.acls import (
+    CONCRETE_RESOURCES,
+    AccessEntry,
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    PatternType,
+    from_name,
+    pascal_name,
+)
+from engine.security.principals import is_principal
+from engine.znode.acl_values import (
+    AclChange,
+    AclEntry,
+    decode_acls,
+    encode_acl_change,
+    encode_acls,
+)
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, NodeExists, NoNode
+from engine.znode.paths import (
+    ACL_CHANGE_PREFIX,
+    ACL_CHANGES,
+    ACLS,
+    EXTENDED_ACL_CHANGE_PREFIX,
+    EXTENDED_ACL_CHANGES,
+    EXTENDED_ACLS,
+    acl_path,
+)
+
+_ROOTS = {PatternType.LITERAL: ACLS, PatternType.PREFIXED: f"{EXTENDED_ACLS}/prefixed"}
+#: How often Kafka tries to write a node that others write too.
+_WRITES_MAX = 11
+
+Compute = Callable[[tuple[AccessEntry, ...]], Iterable[AccessEntry]]
+
+
+class AclWriteFailed(ZnodeError):
+    """The node of a pattern could not be written."""
+
+    def __init__(self, pattern: AclPattern, reason: str) -> None:
+        super().__init__(f"{pattern.kind.name} {pattern.name}: {reason}")
+        self.pattern = pattern
+
+
+class _Addition:
+    """What a pattern has with some entries more."""
+
+    def __init__(self, pattern: AclPattern, added: Sequence[AccessEntry]) -> None:
+        self._pattern = pattern
+        self._added = added
+
+    def entries(self, before: tuple[AccessEntry, ...]) -> tuple[AccessEntry, ...]:
+        """Return old and new entries; raises AclWriteFailed."""
+        for entry in self._added:
+            if not is_principal(entry.principal):
+                reason = f"{entry.principal!r} is no principal of a type and a name"
+                raise AclWriteFailed(self._pattern, reason)
+        return (*before, *self._added)
+
+
+class _Removal:
+    """What is left of a pattern, and which filter meant what is not."""
+
+    def __init__(self, pattern: AclPattern, filters: Sequence[AclFilter]) -> None:
+        self.removed: dict[AccessEntry, int] = {}
+        self._pattern = pattern
+        self._filters = filters
+
+    def entries(self, before: tuple[AccessEntry, ...]) -> list[AccessEntry]:
+        """Return the entries that no filter means."""
+        left = []
+        for entry in before:
+            indexes = (
+                i for i, one in enumerate(self._filters) if one.matches(self._pattern, entry)
+            )
+            index = next(indexes, None)
+            if index is None:
+                left.append(entry)
+            else:
+                self.removed.setdefault(entry, index)
+        return left
+
+
+class DeletedAcl(NamedTuple):
+    """A rule that a filter meant; `error` says why it is still there."""
+
+    binding: AclBinding
+    error: EngineError | None
+
+
+class AclAdmin:
+    """Keeps the cache of a broker equal to the znodes, and changes both."""
+
+    def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
+        self.cache = cache
+        #: Runs after each change of the cache.
+        self.on_change: Callable[[], None] = lambda: None
+        self._znodes = znodes
+
+    async def create_paths(self) -> None:
+        """Make the persistent nodes that rules lie below."""
+        kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
+        literal, prefixed = _ROOTS.values()
+        for path in (
+            literal,
+            *(f"{literal}/{kind}" for kind in kinds),
+            EXTENDED_ACLS,
+            prefixed,
+            *(f"{prefixed}/{kind}" for kind in kinds),
+            ACL_CHANGES,
+            EXTENDED_ACL_CHANGES,
+        ):
+            try:
+                await self._znodes.create(path)
+            except NodeExists:
+                continue
+
+    async def load(self, pattern_type: PatternType) -> None:
+        """Read all rules of patterns of a type."""
+        found = []
+        for kind_name in await self._znodes.children(_ROOTS[pattern_type]):
+            kind = from_name(AclResource, kind_name)
+            if kind not in CONCRETE_RESOURCES:
+                continue
+            for name in await self._znodes.children(f"{_ROOTS[pattern_type]}/{kind_name}"):
+                pattern = AclPattern(kind, name, pattern_type)
+                found.append(pattern)
+                await self.refresh(pattern)
+        others = [each for each in self.cache.patterns() if each.pattern_type != pattern_type]
+        self.cache.keep((*found, *others))
+        self.on_change()
+
+    async def refresh(self, pattern: AclPattern) -> None:
+        """Read the rules of one pattern."""
+        entries, _ = await self._read(pattern)
+        self._know(pattern, entries)
+
+    async def create(self, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
+        """Add rules; returns for each why it was not added, None for done.
+
+        One that cannot be added keeps those of the same pattern out.
+        """
+        errors: dict[AclPattern, EngineError | None] = {}
+        for pattern in dict.fromkeys(binding.pattern for binding in bindings):
+            added = [binding.entry for binding in bindings if binding.pattern == pattern]
+            errors[pattern] = await self._attempt(pattern, _Addition(pattern, added).entries)
+        return [errors[binding.pattern] for binding in bindings]
+
+    async def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
+        """Remove rules; returns those that each filter meant, each by the first that did."""
+        exact = [pattern for one in filters for pattern in one.patterns.exact_patterns()]
+        results: list[list[DeletedAcl]] = [[] for _ in filters]
+        for pattern in dict.fromkeys((*self.cache.patterns(), *exact)):
+            if not any(one.patterns.matches(pattern) for one in filters):
+                continue
+            removal = _Removal(pattern, filters)
+            error = await self._attempt(pattern, removal.entries)
+            for entry, index in removal.removed.items():
+                results[index].append(DeletedAcl(AclBinding(pattern, entry), error))
+        return results
+
+    async def _attempt(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
+        try:
+            await self._update(pattern, compute)
+        except EngineError as error:
+            return error
+        return None
+
+    async def _update(self, pattern: AclPattern, compute: Compute) -> None:
+        for _ in range(_WRITES_MAX):
+            before, version = await self._read(pattern)
+            after = tuple(dict.fromkeys(compute(before)))
+            if await self._write(pattern, after, version):
+                break
+        else:
+            raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
+        self._know(pattern, after)
+        if set(after) != set(before):
+            await self._tell(pattern)
+
+    async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
+        path = _path_of(pattern)
+        try:
+            data, stat = await self._znodes.get(path)
+        except NoNode:
+            return (), None
+        entries = (_entry_of(stored) for stored in decode_acls(data, path))
+        return tuple(dict.fromkeys(entries)), stat.version
+
+    async def _write(
+        self, pattern: AclPattern, entries: Sequence[AccessEntry], version: int | None
+    ) -> bool:
+        """Write the node of a pattern; returns whether it still was as it had been read."""
+        path = _path_of(pattern)
+        data = encode_acls(_stored(entry) for entry in entries)
+        try:
+            if version is None:
+                if entries:
+                    await self._znodes.create(path, data)
+            elif entries:
+                await self._znodes.set(path, data, version)
+            else:
+                await self._znodes.delete(path, version)
+        except (BadVersion, NodeExists):
+            return False
+        except NoNode:
+            if version is None:
+                raise
+            # Who else deletes all of them has done what was asked for.
+            return not entries
+        return True
+
+    async def _tell(self, pattern: AclPattern) -> None:
+        is_literal = pattern.pattern_type is PatternType.LITERAL
+        prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
+        change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
+        await self._znodes.create(prefix, encode_acl_change(change), sequential=True)
+
+    def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        self.cache.set(pattern, entries)
+        self.on_change()
+
+
+def pattern_of(change: AclChange) -> AclPattern:
+    """Return the pattern that a note names."""
+    return AclPattern(
+        from_name(AclResource, change.resource_type),
+        change.name,
+        from_name(PatternType, change.pattern_type),
+    )
+
+
+def _path_of(pattern: AclPattern) -> str:
+    is_prefixed = pattern.pattern_type is PatternType.PREFIXED
+    return acl_path(pascal_name(pattern.kind), pattern.name, prefixed=is_prefixed)
+
+
+def _entry_of(stored: AclEntry) -> AccessEntry:
+    return AccessEntry(
+        stored.principal,
+        stored.host,
+        from_name(AclOperation, stored.operation),
+        from_name(AclPermission, stored.permission_type),
+    )
+
+
+def _stored(entry: AccessEntry) -> AclEntry:
+    return AclEntry(
+        entry.principal,
+        pascal_name(entry.permission),
+        entry.host,
+        pascal_name(entry.operation),
+    )

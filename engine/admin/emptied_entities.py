@@ -1,0 +1,62 @@
+"""Nodes of users, clients and addresses that have no settings left: they go.
+
+```
+/config/users/<u>/clients/<c>    and with the last <c>  …/clients
+                                 and with that          /config/users/<u>, if it has no settings
+```
+
+Without this there would be a node for everyone who ever had a quota. A node that others are below
+stays, empty.
+
+Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
+Differs: all go in one transaction, each by its version.
+"""
+
+from __future__ import annotations
+
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, NoNode, NotEmpty
+from engine.znode.model import Delete
+from engine.znode.names import name_of, parent_of
+from engine.znode.paths import CLIENT_CONFIGS, CONFIG, IP_CONFIGS, USER_CONFIGS
+from engine.znode.values import decode_config
+
+
+def goes_when_empty(entity_path: str) -> bool:
+    """Return whether an entity, named as in a change, has no node without settings."""
+    return entity_path.partition("/")[0] in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
+
+
+async def has_children(znodes: ZnodeClient, path: str) -> bool:
+    """Return whether other entities are below one."""
+    return bool(await _children(znodes, path))
+
+
+async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None) -> bool:
+    """Delete an entity's node and those above that are empty then.
+
+    `version` is that of the node, None if there is none. Returns whether all was as it was read.
+    """
+    if version is None:
+        return True
+    deletes = [Delete(path, version)]
+    clients = parent_of(path)
+    is_of_user = clients.startswith(f"{CONFIG}/{USER_CONFIGS}/")
+    if is_of_user and await _children(znodes, clients) == [name_of(path)]:
+        deletes.append(Delete(clients))
+        user = parent_of(clients)
+        data, stat = await znodes.get(user)
+        if not decode_config(data, user) and await _children(znodes, user) == [CLIENT_CONFIGS]:
+            deletes.append(Delete(user, stat.version))
+    try:
+        await znodes.multi(deletes)
+    except (BadVersion, NoNode, NotEmpty):
+        return False
+    return True
+
+
+async def _children(znodes: ZnodeClient, path: str) -> list[str]:
+    try:
+        return await znodes.children(path)
+    except NoNode:
+        return []

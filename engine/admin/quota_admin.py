@@ -1,0 +1,103 @@
+"""Quotas of clients in znodes: changed and listed.
+
+```
+/config/users/<u> · /config/users/<u>/clients/<c> · /config/clients/<c> · /config/ips/<a>
+```
+
+A change is written as all settings are, with a note (`config_admin.py`): brokers follow it.
+
+Source: ZN:config; ZkAdminManager.alterClientQuotas, describeClientQuotas; KIP-546, KIP-612.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
+
+from engine.admin.config_admin import ConfigAdmin
+from engine.admin.quota_entities import (
+    CLIENT_ID,
+    IP,
+    USER,
+    Entity,
+    QuotaChange,
+    QuotaFilter,
+    changed,
+    check_components,
+    name_of,
+    node_of,
+    path_of,
+    quotas_in,
+)
+from engine.config.key import ip_keys, quota_keys
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NoNode
+from engine.znode.paths import CLIENT_CONFIGS, CONFIG, IP_CONFIGS, USER_CONFIGS
+
+
+class EntityQuotas(NamedTuple):
+    """An entity that has quotas."""
+
+    entity: Entity
+    quotas: dict[str, float]
+
+
+class QuotaAdmin:
+    """Changes and lists."""
+
+    def __init__(
+        self, znodes: ZnodeClient, configs: ConfigAdmin, address_of: Callable[[str], str | None]
+    ) -> None:
+        """`address_of` gives the address of a host, None if there is none."""
+        self._znodes = znodes
+        self._configs = configs
+        self._address_of = address_of
+
+    async def alter(
+        self, entity: Entity, changes: Sequence[QuotaChange], *, validate_only: bool
+    ) -> None:
+        """Change quotas of an entity; raises ApiError and what the store does."""
+        node = node_of(entity, lambda host: self._address_of(host) is not None)
+        await self._configs.change(
+            node.path,
+            lambda current: changed(current, changes, node.keys),
+            validate_only=validate_only,
+        )
+
+    async def describe(self, wanted: QuotaFilter) -> list[EntityQuotas]:
+        """Return the entities that a filter means; raises ApiError and what the store does."""
+        check_components(wanted.components)
+        await self._check_exact(wanted)
+        found = []
+        async for entity in self._entities():
+            if wanted.matches(entity):
+                config = await self._configs.read(path_of(entity))
+                quotas = quotas_in(config, ip_keys() if IP in entity else quota_keys())
+                if quotas:
+                    found.append(EntityQuotas(entity, quotas))
+        return found
+
+    async def _check_exact(self, wanted: QuotaFilter) -> None:
+        """Read the node of the one entity that is meant: no node can have an empty name."""
+        exact = {each.kind: each.name for each in wanted.components if not each.is_any}
+        is_one = wanted.is_strict or IP in exact or len(exact) > 1
+        if exact and is_one and len(exact) == len(wanted.components):
+            await self._configs.read(path_of(exact))
+
+    async def _entities(self) -> AsyncIterator[Entity]:
+        users = await self._names(USER_CONFIGS)
+        for user in users:
+            yield {USER: name_of(user)}
+        for client in await self._names(CLIENT_CONFIGS):
+            yield {CLIENT_ID: name_of(client)}
+        for user in users:
+            for client in await self._names(f"{USER_CONFIGS}/{user}/{CLIENT_CONFIGS}"):
+                yield {USER: name_of(user), CLIENT_ID: name_of(client)}
+        for ip in await self._names(IP_CONFIGS):
+            yield {IP: name_of(ip)}
+
+    async def _names(self, path: str) -> list[str]:
+        try:
+            return await self._znodes.children(f"{CONFIG}/{path}")
+        except NoNode:
+            return []

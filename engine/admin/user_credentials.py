@@ -1,0 +1,210 @@
+"""Credentials of users in znodes: made, removed, listed.
+
+```
+/config/users/<u>   {"version":1,"config":{"SCRAM-SHA-256":"salt=…,stored_key=…,…"}}
+```
+
+| a user's changes in a request | refused with |
+|---|---|
+| an empty name; too few or too many iterations | UNACCEPTABLE_CREDENTIAL |
+| a mechanism that is not there | UNSUPPORTED_SASL_MECHANISM |
+| one mechanism twice | DUPLICATE_RESOURCE |
+| removal of what is not there | RESOURCE_NOT_FOUND |
+| an empty salted password | UNKNOWN_SERVER_ERROR |
+
+Of a user all is done or nothing.
+
+Source: ZN:config; ZkAdminManager.alterUserScramCredentials, describeUserScramCredentials; KIP-554.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.admin.config_admin import ConfigAdmin
+from engine.admin.quota_entities import name_of
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import (
+    DUPLICATE_RESOURCE,
+    RESOURCE_NOT_FOUND,
+    UNACCEPTABLE_CREDENTIAL,
+    UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_SASL_MECHANISM,
+)
+from engine.security.scram import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    SaltedPassword,
+    ScramMechanism,
+    credential_text,
+    iterations_of,
+)
+from engine.znode.client import ZnodeClient
+from engine.znode.paths import CONFIG, USER_CONFIGS, sanitized
+
+_NO_NAME = "Username must not be empty"
+
+
+class CredentialRefused(ApiError):
+    """What is asked for of a user's credentials cannot be."""
+
+
+class CredentialChange(NamedTuple):
+    """A credential of a user; None removes it."""
+
+    user: str
+    #: A number of the request, which may be none of a mechanism.
+    mechanism: int
+    salted: SaltedPassword | None
+
+
+class UserCredentials(NamedTuple):
+    """The mechanisms of a user with their iterations, or why there are none."""
+
+    user: str
+    iterations: Mapping[ScramMechanism, int]
+    error: EngineError | None = None
+
+
+class CredentialAdmin:
+    """Changes and lists."""
+
+    def __init__(self, znodes: ZnodeClient, configs: ConfigAdmin) -> None:
+        self._znodes = znodes
+        self._configs = configs
+
+    async def alter(self, changes: Sequence[CredentialChange]) -> dict[str, EngineError | None]:
+        """Change credentials; returns for each user why not, None for done.
+
+        Refused users come first, as Kafka tells them.
+        """
+        by_user: dict[str, list[CredentialChange]] = {}
+        for change in changes:
+            by_user.setdefault(change.user, []).append(change)
+        results: dict[str, EngineError | None] = {}
+        for judge in (_illegal, _repeated):
+            for user in [user for user in by_user if judge(by_user[user])]:
+                results[user] = judge(by_user.pop(user))
+        missing: dict[str, EngineError | None] = {}
+        altered: dict[str, EngineError | None] = {}
+        for user, of_user in by_user.items():
+            error = await self._alter_user(user, of_user)
+            is_missing = isinstance(error, ApiError) and error.code == RESOURCE_NOT_FOUND
+            (missing if is_missing else altered)[user] = error
+        return results | missing | altered
+
+    async def _alter_user(
+        self, user: str, changes: Sequence[CredentialChange]
+    ) -> EngineError | None:
+        try:
+            await self._configs.change(
+                f"{USER_CONFIGS}/{sanitized(user)}", lambda current: _changed(current, changes)
+            )
+        except EngineError as error:
+            return error
+        return None
+
+    async def describe(self, users: Sequence[str]) -> list[UserCredentials]:
+        """Return the credentials of users; of all that have some where none is named.
+
+        Raises the errors of the store where all are asked for.
+        """
+        if not users:
+            nodes = await self._znodes.children(f"{CONFIG}/{USER_CONFIGS}")
+            named = {name_of(node): node for node in nodes}
+            found = [
+                await self._read(name, node) for name, node in named.items() if name is not None
+            ]
+            return sorted(one for one in found if one.iterations or one.error)
+        counts = Counter(users)
+        return [await self._describe_one(user, counts[user]) for user in counts]
+
+    async def _describe_one(self, user: str, count: int) -> UserCredentials:
+        if not user:
+            return _nothing(user, RESOURCE_NOT_FOUND, _NO_NAME)
+        if count > 1:
+            return _nothing(
+                user,
+                DUPLICATE_RESOURCE,
+                f"Cannot describe SCRAM credentials for the same user twice in a single request: "
+                f"{user}",
+            )
+        found = await self._read(user, sanitized(user))
+        if found.iterations or found.error:
+            return found
+        return _nothing(
+            user,
+            RESOURCE_NOT_FOUND,
+            f"Attempt to describe a user credential that does not exist: {user}",
+        )
+
+    async def _read(self, user: str, node: str) -> UserCredentials:
+        try:
+            config = await self._configs.read(f"{USER_CONFIGS}/{node}")
+        except EngineError as error:
+            return UserCredentials(user, {}, error)
+        iterations = {}
+        for mechanism in ScramMechanism:
+            if mechanism.key in config:
+                count = iterations_of(config[mechanism.key])
+                if count is None:
+                    return _nothing(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
+                iterations[mechanism] = count
+        return UserCredentials(user, iterations)
+
+
+def _nothing(user: str, code: int, message: str) -> UserCredentials:
+    return UserCredentials(user, {}, CredentialRefused(code, message))
+
+
+def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
+    """Return what is wrong with a user's changes: the last of creations, else of removals."""
+    for is_creation in (True, False):
+        kind = [change for change in changes if (change.salted is not None) == is_creation]
+        for change in reversed(kind):
+            error = _illegal_change(change)
+            if error is not None:
+                return error
+    return None
+
+
+def _illegal_change(change: CredentialChange) -> EngineError | None:
+    if not change.user:
+        return CredentialRefused(UNACCEPTABLE_CREDENTIAL, _NO_NAME)
+    if change.mechanism not in tuple(ScramMechanism):
+        return CredentialRefused(UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    if change.salted is None or ITERATIONS_MIN <= change.salted.iterations <= ITERATIONS_MAX:
+        return None
+    few_or_many = "few" if change.salted.iterations < ITERATIONS_MIN else "many"
+    return CredentialRefused(UNACCEPTABLE_CREDENTIAL, f"Too {few_or_many} iterations")
+
+
+def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
+    if len({change.mechanism for change in changes}) == len(changes):
+        return None
+    return CredentialRefused(
+        DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
+    )
+
+
+def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) -> dict[str, str]:
+    config = dict(current)
+    for change in changes:
+        key = ScramMechanism(change.mechanism).key
+        if change.salted is not None:
+            continue
+        if key not in config:
+            raise CredentialRefused(
+                RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
+            )
+        del config[key]
+    for change in changes:
+        if change.salted is None:
+            continue
+        if not change.salted.password:
+            raise CredentialRefused(UNKNOWN_SERVER_ERROR, "an empty password has no key")
+        mechanism = ScramMechanism(change.mechanism)
+        config[mechanism.key] = credential_text(mechanism, change.salted)
+    return config

@@ -1,0 +1,129 @@
+"""DescribeClientQuotas (48) and AlterClientQuotas (49).
+
+| match type | entities |
+|---|---|
+| 0 | those of a name |
+| 1 | the default |
+| 2 | all that have the part, the default too |
+
+Another match type, or no name with 0, is UNKNOWN_SERVER_ERROR. Alterations are done one by one;
+of several of one entity the last one's result is told.
+
+| versions | difference |
+|---|---|
+| 0, 1 | none but the encoding |
+
+Source: KafkaApis.handleDescribeClientQuotasRequest, handleAlterClientQuotasRequest; KIP-546.
+Differs: the order of entities, which in Kafka comes from hashes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.admin.config_errors import UnexpectedChange
+from engine.admin.quota_admin import EntityQuotas, QuotaAdmin
+from engine.admin.quota_entities import Component, Entity, QuotaChange, QuotaFilter
+from engine.api.exchange import Exchange
+from engine.api.promised import promised
+from engine.errors import ApiError, EngineError
+from engine.hash_order import spread_hash
+from engine.host.promise import Promise
+from engine.java_text import java_string_hash
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.wire import messages
+
+_EXACT: Final = 0
+_DEFAULT: Final = 1
+_ANY: Final = 2
+#: Java makes the map of an entity's two or three parts with so many chains.
+_CHAINS: Final = 4
+
+
+class ClientQuotas:
+    """Answers both."""
+
+    def __init__(self, admin: QuotaAdmin) -> None:
+        self._admin = admin
+
+    def describe(
+        self, request: messages.DescribeClientQuotasRequest, _exchange: Exchange
+    ) -> Promise[messages.DescribeClientQuotasResponse]:
+        """Promise the entities that a filter means, with their quotas."""
+
+        async def work() -> messages.DescribeClientQuotasResponse:
+            try:
+                components = [_component_of(component) for component in request.components]
+                found = await self._admin.describe(QuotaFilter(components, request.strict))
+            except EngineError as error:
+                code, message = _told(error)
+                return messages.DescribeClientQuotasResponse(
+                    error_code=code, error_message=message, entries=None
+                )
+            return messages.DescribeClientQuotasResponse(entries=[_described(row) for row in found])
+
+        return promised(work())
+
+    def alter(
+        self, request: messages.AlterClientQuotasRequest, _exchange: Exchange
+    ) -> Promise[messages.AlterClientQuotasResponse]:
+        """Promise the result for each entity."""
+
+        async def work() -> messages.AlterClientQuotasResponse:
+            results = {}
+            for entry in request.entries:
+                entity = {part.entity_type: part.entity_name for part in entry.entity}
+                changes = [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops]
+                result: tuple[int, str | None] = 0, None
+                try:
+                    await self._admin.alter(entity, changes, validate_only=request.validate_only)
+                except EngineError as error:
+                    result = _told(error)
+                results[tuple(sorted(entity.items(), key=str))] = _altered(entity, *result)
+            return messages.AlterClientQuotasResponse(entries=list(results.values()))
+
+        return promised(work())
+
+
+def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:
+    if part.match_type == _EXACT and part.match is not None:
+        return Component(part.entity_type, is_any=False, name=part.match)
+    if part.match_type in (_DEFAULT, _ANY):
+        return Component(part.entity_type, is_any=part.match_type == _ANY)
+    raise UnexpectedChange(f"match type {part.match_type} of {part.match!r}")
+
+
+def _told(error: EngineError) -> tuple[int, str | None]:
+    if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
+        return error.code, error.detail
+    return UNKNOWN_SERVER_ERROR, None
+
+
+def _described(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.EntryData:
+    response = messages.DescribeClientQuotasResponse
+    return response.EntryData(
+        entity=[
+            response.EntityData(entity_type=kind, entity_name=name)
+            for kind, name in row.entity.items()
+        ],
+        values=[response.ValueData(key=key, value=value) for key, value in row.quotas.items()],
+    )
+
+
+def _altered(
+    entity: Entity, code: int, message: str | None
+) -> messages.AlterClientQuotasResponse.EntryData:
+    response = messages.AlterClientQuotasResponse
+    return response.EntryData(
+        error_code=code,
+        error_message=message,
+        entity=[
+            response.EntityData(entity_type=kind, entity_name=entity[kind])
+            for kind in sorted(entity, key=_place)
+        ],
+    )
+
+
+def _place(kind: str) -> int:
+    """Return where a part of an entity is in Java's map."""
+    return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

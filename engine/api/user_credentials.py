@@ -1,0 +1,105 @@
+"""DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
+
+Credentials are kept for the day when listeners ask for them: here all listen in plain text.
+Alterations are the controller's; another broker says NOT_CONTROLLER for each user.
+
+Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
+KIP-554.
+"""
+
+from __future__ import annotations
+
+from engine.admin.user_credentials import CredentialAdmin, CredentialChange, UserCredentials
+from engine.api.exchange import Exchange
+from engine.api.promised import promised
+from engine.controller.controller import Controller
+from engine.errors import ApiError, EngineError
+from engine.host.promise import Promise
+from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
+from engine.security.scram import SaltedPassword
+from engine.wire import messages
+
+_UNEXPECTED = "The server experienced an unexpected error when processing the request."
+_NOT_CONTROLLER = "This is not the correct controller for this cluster."
+
+
+class UserScramCredentials:
+    """Answers both."""
+
+    def __init__(self, admin: CredentialAdmin, controller: Controller) -> None:
+        self._admin = admin
+        self._controller = controller
+
+    def describe(
+        self, request: messages.DescribeUserScramCredentialsRequest, _exchange: Exchange
+    ) -> Promise[messages.DescribeUserScramCredentialsResponse]:
+        """Promise the mechanisms and iterations of users, of all where none is named."""
+        response = messages.DescribeUserScramCredentialsResponse
+
+        async def work() -> messages.DescribeUserScramCredentialsResponse:
+            try:
+                found = await self._admin.describe([user.name for user in request.users or ()])
+            except EngineError:
+                return response(error_code=UNKNOWN_SERVER_ERROR, error_message=_UNEXPECTED)
+            return response(results=[_described(one) for one in found])
+
+        return promised(work())
+
+    def alter(
+        self, request: messages.AlterUserScramCredentialsRequest, _exchange: Exchange
+    ) -> Promise[messages.AlterUserScramCredentialsResponse]:
+        """Promise the result for each user."""
+        changes = [
+            CredentialChange(
+                one.name,
+                one.mechanism,
+                SaltedPassword(bytes(one.salt), bytes(one.salted_password), one.iterations),
+            )
+            for one in request.upsertions
+        ]
+        changes += [CredentialChange(one.name, one.mechanism, None) for one in request.deletions]
+
+        async def work() -> messages.AlterUserScramCredentialsResponse:
+            if not self._controller.is_active:
+                refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
+                return _altered({change.user: refused for change in changes})
+            return _altered(await self._admin.alter(changes))
+
+        return promised(work())
+
+
+def _told(error: EngineError) -> tuple[int, str]:
+    if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
+        return error.code, error.detail
+    return UNKNOWN_SERVER_ERROR, _UNEXPECTED
+
+
+def _described(
+    found: UserCredentials,
+) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
+    response = messages.DescribeUserScramCredentialsResponse
+    code, message = (0, "") if found.error is None else _told(found.error)
+    return response.DescribeUserScramCredentialsResult(
+        user=found.user,
+        error_code=code,
+        error_message=message,
+        credential_infos=[
+            response.CredentialInfo(mechanism=mechanism, iterations=count)
+            for mechanism, count in found.iterations.items()
+        ],
+    )
+
+
+def _altered(
+    results: dict[str, EngineError | None] | dict[str, ApiError],
+) -> messages.AlterUserScramCredentialsResponse:
+    response = messages.AlterUserScramCredentialsResponse
+    rows = []
+    for user, error in results.items():
+        code, message = (0, "") if error is None else _told(error)
+        rows.append(
+            response.AlterUserScramCredentialsResult(
+                user=user, error_code=code, error_message=message
+            )
+        )
+    return response(results=rows)

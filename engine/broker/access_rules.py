@@ -1,0 +1,84 @@
+"""The access rules of a broker: its authorizer, and the notes about changed rules.
+
+| setting | |
+|---|---|
+| `authorizer.class.name` | empty: everyone may do everything, and the APIs of rules are refused |
+| `super.users` | who may do everything, with semicolons between them |
+| `allow.everyone.if.no.acl.found` | whether everyone may do what no rule is about |
+
+Rules of literal patterns and of prefixed ones lie in different trees, each with its own notes.
+
+Source: AclAuthorizer.configure, ZkAclStore of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from engine.admin.acl_admin import AclAdmin, pattern_of
+from engine.api.acl_authorizer import AclAuthorizer
+from engine.broker.change_watch import ChangeReader, ChangeWatch
+from engine.config.settings import BrokerSettings
+from engine.host.ports import Clock, Timers
+from engine.security.acl_cache import AclCache
+from engine.security.acls import PatternType
+from engine.security.principals import super_users_of
+from engine.znode.acl_values import (
+    AclChange,
+    decode_extended_acl_change,
+    decode_literal_acl_change,
+)
+from engine.znode.client import ZnodeClient
+from engine.znode.paths import ACL_CHANGES, EXTENDED_ACL_CHANGES
+
+
+class AccessRules:
+    """Rules that follow their znodes; nobody has to know whether a broker has any."""
+
+    def __init__(
+        self, settings: BrokerSettings, znodes: ZnodeClient, *, clock: Clock, timers: Timers
+    ) -> None:
+        """Read the settings of the authorizer, which `unserved.py` has checked."""
+        cache = AclCache()
+        self.admin = AclAdmin(znodes, cache)
+        self.authorizer = _authorizer_of(settings, cache)
+        self._watches = [
+            ChangeWatch(znodes, reader, clock=clock, timers=timers)
+            for reader in (
+                self._reader(ACL_CHANGES, PatternType.LITERAL, decode_literal_acl_change),
+                self._reader(
+                    EXTENDED_ACL_CHANGES, PatternType.PREFIXED, decode_extended_acl_change
+                ),
+            )
+        ]
+
+    def _reader(
+        self,
+        directory: str,
+        pattern_type: PatternType,
+        decode: Callable[[bytes | None, str], AclChange],
+    ) -> ChangeReader:
+        async def apply(data: bytes | None, path: str) -> None:
+            await self.admin.refresh(pattern_of(decode(data, path)))
+
+        load = partial(self.admin.load, pattern_type)
+        return ChangeReader(directory, "access rules", load, apply)
+
+    async def start(self) -> None:
+        """Read all rules and watch for changes; to be called again with each new session."""
+        await self.admin.create_paths()
+        for watch in self._watches:
+            await watch.start()
+
+    def stop(self) -> None:
+        """Take no more changes."""
+        for watch in self._watches:
+            watch.stop()
+
+
+def _authorizer_of(settings: BrokerSettings, cache: AclCache) -> AclAuthorizer:
+    super_users, _ = super_users_of(settings.set_text("super.users") or "")
+    allows = settings.set_text("allow.everyone.if.no.acl.found") or ""
+    is_open = allows.strip().lower() == "true"
+    return AclAuthorizer(cache, super_users, allows_without_rules=is_open)

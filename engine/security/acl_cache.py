@@ -1,0 +1,224 @@
+"""The access rules that a broker knows, and what they say.
+
+An operation on a resource is decided by the entries of these patterns together:
+
+```
+ literal <name>    literal *    every prefixed pattern that the name begins with
+```
+
+| entries | decision |
+|---|---|
+| none at all | `allow.everyone.if.no.acl.found` |
+| one denies it | no |
+| one allows it, or allows what implies it | yes |
+| else | no |
+
+| asked for | is implied by |
+|---|---|
+| DESCRIBE | READ, WRITE, DELETE, ALTER |
+| DESCRIBE_CONFIGS | ALTER_CONFIGS |
+
+An entry of ALL is one of every operation. A denial implies nothing: who may not READ may DESCRIBE.
+
+Source: AclAuthorizer of 3.9.1; KIP-11, KIP-290, KIP-679.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from engine.security.acls import (
+    WILDCARD_HOST,
+    WILDCARD_NAME,
+    WILDCARD_PRINCIPAL,
+    AccessEntry,
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    PatternType,
+)
+
+_IMPLIED_BY = {
+    AclOperation.DESCRIBE: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+    ),
+    AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
+}
+
+
+class Requester(NamedTuple):
+    """Who wants something, and from where."""
+
+    principal: str
+    host: str
+
+
+class _NamesKey(NamedTuple):
+    """One entry, for patterns of one kind and type."""
+
+    entry: AccessEntry
+    kind: AclResource
+    pattern_type: PatternType
+
+
+class AclCache:
+    """Entries by pattern; each pattern's as a tuple without repetitions."""
+
+    def __init__(self) -> None:
+        self._entries: dict[AclPattern, tuple[AccessEntry, ...]] = {}
+        self._prefixed_counts: dict[AclResource, int] = {}
+        # The names of the patterns that have an entry.
+        self._names: dict[_NamesKey, set[str]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there are no rules."""
+        return not self._entries
+
+    def entries(self, pattern: AclPattern) -> tuple[AccessEntry, ...]:
+        """Return the entries of a pattern itself."""
+        return self._entries.get(pattern, ())
+
+    def patterns(self) -> list[AclPattern]:
+        """Return all patterns with entries: by kind, by type, by falling name."""
+        falling = sorted(self._entries, key=lambda pattern: pattern.name, reverse=True)
+        return sorted(falling, key=lambda pattern: (pattern.kind, pattern.pattern_type))
+
+    def matching(self, acl_filter: AclFilter) -> Iterator[AclBinding]:
+        """Yield the rules that a filter means."""
+        for pattern in self.patterns():
+            for entry in self._entries[pattern]:
+                if acl_filter.matches(pattern, entry):
+                    yield AclBinding(pattern, entry)
+
+    # Changes
+
+    def set(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        """Replace the entries of a pattern."""
+        before, after = self.entries(pattern), tuple(dict.fromkeys(entries))
+        if bool(after) != bool(before) and pattern.pattern_type is PatternType.PREFIXED:
+            count = self._prefixed_counts.get(pattern.kind, 0)
+            self._prefixed_counts[pattern.kind] = count + (1 if after else -1)
+        for entry in before:
+            self._forget_name(_NamesKey(entry, pattern.kind, pattern.pattern_type), pattern.name)
+        for entry in after:
+            key = _NamesKey(entry, pattern.kind, pattern.pattern_type)
+            self._names.setdefault(key, set()).add(pattern.name)
+        if after:
+            self._entries[pattern] = after
+        else:
+            self._entries.pop(pattern, None)
+
+    def keep(self, patterns: Iterable[AclPattern]) -> None:
+        """Forget all other patterns."""
+        kept = set(patterns)
+        for pattern in [pattern for pattern in self._entries if pattern not in kept]:
+            self.set(pattern, ())
+
+    def _forget_name(self, key: _NamesKey, name: str) -> None:
+        names = self._names[key]
+        names.discard(name)
+        if not names:
+            del self._names[key]
+
+    # Decisions
+
+    def allows(
+        self,
+        requester: Requester,
+        operation: AclOperation,
+        kind: AclResource,
+        name: str,
+        *,
+        if_none: bool,
+    ) -> bool:
+        """Return whether somebody may do something to a resource, `if_none` without rules."""
+        entries = self._about(kind, name)
+        if not entries:
+            return if_none
+        if _has(entries, requester, operation, AclPermission.DENY):
+            return False
+        wanted = (operation, *_IMPLIED_BY.get(operation, ()))
+        return any(_has(entries, requester, each, AclPermission.ALLOW) for each in wanted)
+
+    def _about(self, kind: AclResource, name: str) -> list[AccessEntry]:
+        """Return the entries of all patterns that a resource's name matches."""
+        found = [*self.entries(AclPattern(kind, WILDCARD_NAME, PatternType.LITERAL))]
+        found += self.entries(AclPattern(kind, name, PatternType.LITERAL))
+        if self._prefixed_counts.get(kind):
+            for length in range(1, len(name) + 1):
+                found += self.entries(AclPattern(kind, name[:length], PatternType.PREFIXED))
+        return found
+
+    def allows_some(
+        self, requester: Requester, operation: AclOperation, kind: AclResource, *, if_none: bool
+    ) -> bool:
+        """Return whether there may be a resource of a kind that somebody may do something to.
+
+        Nothing implies an operation here: only its own entries and those of ALL count.
+        """
+
+        def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
+            found = []
+            for entry in _entries_of(requester, operation, permission):
+                of_entry = self._names.get(_NamesKey(entry, kind, pattern_type))
+                if of_entry is not None:
+                    found.append(of_entry)
+            return found
+
+        denied = names(AclPermission.DENY, PatternType.LITERAL)
+        if any(WILDCARD_NAME in literal for literal in denied):
+            return False
+        if if_none:
+            return True
+        denied_prefixes = names(AclPermission.DENY, PatternType.PREFIXED)
+        for prefixes in names(AclPermission.ALLOW, PatternType.PREFIXED):
+            if any(not _begins_with_one(prefix, denied_prefixes) for prefix in prefixes):
+                return True
+        return any(
+            literal == WILDCARD_NAME
+            or not (
+                any(literal in names_denied for names_denied in denied)
+                or _begins_with_one(literal, denied_prefixes)
+            )
+            for literals in names(AclPermission.ALLOW, PatternType.LITERAL)
+            for literal in literals
+        )
+
+
+def _has(
+    entries: Sequence[AccessEntry],
+    requester: Requester,
+    operation: AclOperation,
+    permission: AclPermission,
+) -> bool:
+    return any(
+        entry.permission is permission
+        and entry.operation in (operation, AclOperation.ALL)
+        and entry.principal in (requester.principal, WILDCARD_PRINCIPAL)
+        and entry.host in (requester.host, WILDCARD_HOST)
+        for entry in entries
+    )
+
+
+def _entries_of(
+    requester: Requester, operation: AclOperation, permission: AclPermission
+) -> Iterator[AccessEntry]:
+    """Yield every entry that is about somebody's operation."""
+    for principal in dict.fromkeys((requester.principal, WILDCARD_PRINCIPAL)):
+        for host in dict.fromkeys((requester.host, WILDCARD_HOST)):
+            for each in dict.fromkeys((operation, AclOperation.ALL)):
+                yield AccessEntry(principal, host, each, permission)
+
+
+def _begins_with_one(name: str, prefixes: Sequence[set[str]]) -> bool:
+    return any(
+        name[:length] in of_entry for length in range(len(name) + 1) for of_entry in prefixes
+    )

@@ -1,0 +1,25 @@
+"""Principals, as settings and access rules name them: `User:alice`.
+
+Source: org.apache.kafka.common.utils.SecurityUtils.parseKafkaPrincipal; AclAuthorizer.configure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+
+
+def is_principal(text: str) -> bool:
+    """Return whether a text has a type and a name; both may be empty, a name may have colons."""
+    return ":" in text
+
+
+def super_users_of(text: str) -> tuple[frozenset[str], list[str]]:
+    """Return the principals of `super.users`, and the parts of it that are none."""
+    if not text:
+        return frozenset(), []
+    # As Java splits: nothing of empty parts at the end.
+    parts = [part.strip() for part in text.rstrip(";").split(";")]
+    users = frozenset(part for part in parts if is_principal(part))
+    return users, [part for part in parts if not is_principal(part)]

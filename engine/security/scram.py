@@ -1,0 +1,69 @@
+"""Credentials of SCRAM as brokers keep them.
+
+```
+salt=<base64>,stored_key=<base64>,server_key=<base64>,iterations=4096
+
+client key = HMAC(salted password, "Client Key")     stored key = H(client key)
+server key = HMAC(salted password, "Server Key")
+```
+
+The password itself never comes to a broker: clients salt it.
+
+Source: RFC 5802; ScramFormatter, ScramCredentialUtils; KIP-554.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import b64encode
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+ITERATIONS_MIN: Final = 4096
+ITERATIONS_MAX: Final = 16384
+
+
+class ScramMechanism(IntEnum):
+    """The mechanisms that there are, by Kafka's numbers."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def key(self) -> str:
+        """Return the name that a user's setting has: `SCRAM-SHA-256`."""
+        return self.name.replace("_", "-")
+
+
+_HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
+
+
+class SaltedPassword(NamedTuple):
+    """What a client makes of a password."""
+
+    salt: bytes
+    password: bytes
+    iterations: int
+
+
+def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
+    """Return the text that is kept of a credential."""
+    hash_name = _HASHES[mechanism]
+    client_key = hmac.digest(salted.password, b"Client Key", hash_name)
+    parts = {
+        "salt": salted.salt,
+        "stored_key": hashlib.new(hash_name, client_key).digest(),
+        "server_key": hmac.digest(salted.password, b"Server Key", hash_name),
+    }
+    encoded = ",".join(f"{name}={b64encode(raw).decode()}" for name, raw in parts.items())
+    return f"{encoded},iterations={salted.iterations}"
+
+
+def iterations_of(text: str) -> int | None:
+    """Return the iterations of a credential, None for a text that is none."""
+    parts = [part.partition("=") for part in text.split(",")]
+    if [name for name, _, _ in parts] != ["salt", "stored_key", "server_key", "iterations"]:
+        return None
+    _, _, iterations = parts[-1]
+    return int(iterations) if iterations.isascii() and iterations.isdigit() else None
