@@ -31,6 +31,9 @@ NOUNS: dict[str, Noun] = {
     "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "groups": Noun("groups", "List groups, their members, offsets and lag", _DATA),
+    "transactions": Noun(
+        "transactions", "List open transactions, find and abort hanging ones", _DATA
+    ),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "retention": Noun("retention", "Show what retention deletes and when, or would", _DATA),
     "compact": Noun("compact", "Show how dirty logs of a directory are, and clean them", _OFFLINE),

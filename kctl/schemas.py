@@ -81,6 +81,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "groups delete-offsets": _rows("groups.changes.DELETE_OFFSETS_COLUMNS"),
     "groups remove-members": _rows("groups.changes.REMOVE_COLUMNS"),
     "groups simulate": _rows("groups.simulate.COLUMNS"),
+    "transactions list": _rows("transactions.listing.LIST_COLUMNS"),
+    "transactions describe": _rows("transactions.listing.DESCRIBE_COLUMNS"),
+    "transactions producers": _rows("transactions.listing.PRODUCER_COLUMNS"),
+    "transactions find-hanging": _rows("transactions.hanging.HANGING_COLUMNS"),
+    "transactions abort": _rows("transactions.hanging.ABORT_COLUMNS"),
     "records delete": _rows("offsets.ends.DELETE_COLUMNS"),
     "retention plan": _rows(
         "retention.plan.PLAN_COLUMNS+retention.plan.CHART_COLUMN",

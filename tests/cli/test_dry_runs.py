@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from engine.model import TopicPartition
 from tests.cli.commands import all_leaves, option_names
+from tests.cli.hanging import hang
 from tests.cli.shell import Shell
 from tests.cluster.recording_proxy import RecordingProxy
 
@@ -46,6 +48,7 @@ COMMANDS = {
     "groups delete": ("g",),
     "groups delete-offsets": ("g", "--topic", "t"),
     "groups remove-members": ("g", "--all"),
+    "transactions abort": ("h:0", "--start-offset", "0"),
     "brokers drain": ("3",),
     "brokers replace": ("1", "3"),
     "leaders elect": ("preferred", "t"),
@@ -94,6 +97,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
         "replica.fetch.max.bytes=1000",
         "offsets.topic.num.partitions=1",
         "offsets.topic.replication.factor=1",
+        "transaction.partition.verification.enable=false",
     ):
         words += ["--set", setting]
     shell.ok("cluster", "start", *words)
@@ -101,6 +105,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
     # A reset makes a group that nobody knows.
     shell.ok("groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--execute")
+    shell.ok("topics", "create", "h", "--replica-assignment", "2")
+    assert 0 == hang(shell, TopicPartition("h", 0))
     plan = shell.home / "plan.json"
     shell.ok("reassign", "plan", "--drain", "3", "--out", str(plan))
     killed(shell, "reassign", "execute", str(plan))

@@ -69,6 +69,7 @@ TABLE = {
     "consume clicks -e -o table": "engine.records engine.wire fastcrc json typer",
     "offsets get clicks": "engine.wire html json tabulate typer",
     "groups list": "engine.wire html json tabulate typer",
+    "transactions list": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",

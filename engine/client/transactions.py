@@ -1,0 +1,291 @@
+"""Transactions of a cluster: which there are, who holds up a partition, and how one is ended.
+
+| question | asked of |
+|---|---|
+| which transactional ids are there | all brokers: each lists those that it coordinates |
+| what of one id | its coordinator |
+| who writes to a partition | its leader |
+| which transactions hang | leaders for open transactions, coordinators for their ids |
+| end one in a partition | its leader, by a marker |
+
+A transaction hangs in a partition if its producer wrote nothing for longer than any timeout that
+the cluster allows, and no coordinator has it open there: nobody will end it.
+
+Source: KIP-664; TransactionsCommand of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import Call
+from engine.client.metadata import ClusterView
+from engine.client.topic_admin import by_topic
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import NONE, TRANSACTIONAL_ID_NOT_FOUND
+from engine.model import TopicPartition
+from engine.wire import messages
+
+_TRANSACTION_KEY: Final = 1
+_NO_OFFSET: Final = -1
+#: States in which a coordinator still has something to do for the partitions of a transaction.
+_OPEN_STATES: Final = frozenset(("Ongoing", "PrepareCommit", "PrepareAbort"))
+
+
+class TransactionListing(NamedTuple):
+    """A transactional id as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator_id: int
+
+
+class TransactionDescription(NamedTuple):
+    """A transactional id; `start_ms` is −1 before its first transaction."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_ms: int
+    coordinator: str
+    partitions: tuple[TopicPartition, ...]
+
+
+class ActiveProducer(NamedTuple):
+    """A producer as the leader of a partition knows it.
+
+    `transaction_start_offset` is −1 without an open transaction, `coordinator_epoch` −1 if no
+    coordinator has ended one here.
+    """
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    transaction_start_offset: int
+
+
+class HangingTransaction(NamedTuple):
+    """A transaction that holds up a partition, and that no coordinator will end.
+
+    `transactional_id` is None where no coordinator knows the producer.
+    """
+
+    producer: ActiveProducer
+    transactional_id: str | None
+
+
+class TransactionsFound(NamedTuple):
+    """The ids of all coordinators, and the brokers that could not list theirs."""
+
+    transactions: list[TransactionListing]
+    failures: dict[int, EngineError]
+
+
+def list_transactions(
+    client: KafkaClient,
+    *,
+    states: Collection[str] = (),
+    producer_ids: Collection[int] = (),
+    longer_than_ms: int = -1,
+) -> TransactionsFound:
+    """Return the transactional ids of all coordinators that are in some of the states.
+
+    `longer_than_ms` leaves out younger transactions; it needs a broker from 3.8 on.
+    """
+    brokers = client.brokers_view().brokers
+    request = messages.ListTransactionsRequest(
+        state_filters=list(states),
+        producer_id_filters=list(producer_ids),
+        duration_filter=longer_than_ms,
+    )
+    lowest = 1 if longer_than_ms >= 0 else 0
+    call = Call("ListTransactions", request, lowest)
+    calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}
+    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    found: list[TransactionListing] = []
+    failures: dict[int, EngineError] = {}
+    for broker_id, result in sorted(results.items()):
+        if isinstance(result, EngineError):
+            failures[broker_id] = result
+        elif result.message.error_code != NONE:
+            failures[broker_id] = api_error(result.message.error_code)
+        else:
+            found += [
+                TransactionListing(
+                    row.transactional_id, row.producer_id, row.transaction_state, broker_id
+                )
+                for row in result.message.transaction_states
+            ]
+    return TransactionsFound(found, failures)
+
+
+def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
+    """Return a transactional id; raises ApiError, TRANSACTIONAL_ID_NOT_FOUND among them."""
+    response = client.ask_coordinator(
+        transactional_id,
+        "DescribeTransactions",
+        messages.DescribeTransactionsRequest(transactional_ids=[transactional_id]),
+        key_type=_TRANSACTION_KEY,
+        retriable_code=lambda answer: answer.transaction_states[0].error_code,
+    )
+    (row,) = response.message.transaction_states
+    if row.error_code != NONE:
+        raise api_error(row.error_code)
+    return TransactionDescription(
+        row.transactional_id,
+        row.transaction_state,
+        row.producer_id,
+        row.producer_epoch,
+        row.transaction_timeout_ms,
+        row.transaction_start_time_ms,
+        str(client.coordinator(transactional_id, _TRANSACTION_KEY)),
+        tuple(
+            TopicPartition(topic.topic, index) for topic in row.topics for index in topic.partitions
+        ),
+    )
+
+
+def active_producers(
+    client: KafkaClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
+    """Return who writes to each partition, as its leader knows; an error in place of a list."""
+    topic = messages.DescribeProducersRequest.TopicRequest
+
+    def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        request = messages.DescribeProducersRequest(
+            topics=[
+                topic(name=name, partition_indexes=[key.partition for key in keys])
+                for name, keys in by_topic(wanted).items()
+            ]
+        )
+        return Call("DescribeProducers", request)
+
+    return client.ask_leaders(partitions, make_call, _read_producers)
+
+
+def _read_producers(
+    response: messages.DescribeProducersResponse, _version: int
+) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
+    found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
+    for topic in response.topics:
+        for row in topic.partitions:
+            key = TopicPartition(topic.name, row.partition_index)
+            if row.error_code != NONE:
+                found[key] = api_error(row.error_code, row.error_message)
+                continue
+            found[key] = [
+                ActiveProducer(
+                    key,
+                    producer.producer_id,
+                    producer.producer_epoch,
+                    producer.coordinator_epoch,
+                    producer.last_sequence,
+                    producer.last_timestamp,
+                    producer.current_txn_start_offset,
+                )
+                for producer in row.active_producers
+            ]
+    return found
+
+
+def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
+    """Return the producers that have a transaction open, the one that is open longest first."""
+    found = [p for p in producers if p.transaction_start_offset != _NO_OFFSET]
+    return sorted(found, key=lambda producer: producer.transaction_start_offset)
+
+
+def find_hanging(
+    client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
+) -> list[HangingTransaction]:
+    """Return the transactions among producers that no coordinator will end.
+
+    1. A candidate has a transaction open, and wrote nothing for more than `idle_for_ms`.
+    2. Coordinators say the transactional ids of the candidates.
+    3. Without an id it hangs; with one, unless its coordinator has it open in this partition.
+
+    Raises the error of a coordinator that cannot say: its transactions would look as if they hung.
+    """
+    # 1
+    now_ms = client.clock.wall_ms()
+    candidates = [p for p in open_in(producers) if now_ms - p.last_timestamp_ms > idle_for_ms]
+    if not candidates:
+        return []
+    # 2
+    listed = list_transactions(client, producer_ids={p.producer_id for p in candidates})
+    for error in listed.failures.values():
+        raise error
+    ids = {row.producer_id: row.transactional_id for row in listed.transactions}
+    known: dict[str, TransactionDescription | None] = {
+        transactional_id: _described_if_known(client, transactional_id)
+        for transactional_id in set(ids.values())
+    }
+    # 3
+    hanging = []
+    for producer in candidates:
+        transactional_id = ids.get(producer.producer_id)
+        described = None if transactional_id is None else known[transactional_id]
+        is_open = (
+            described is not None
+            and described.state in _OPEN_STATES
+            and producer.partition in described.partitions
+        )
+        if not is_open:
+            hanging.append(HangingTransaction(producer, transactional_id))
+    return hanging
+
+
+def _described_if_known(
+    client: KafkaClient, transactional_id: str
+) -> TransactionDescription | None:
+    try:
+        return describe_transaction(client, transactional_id)
+    except ApiError as error:
+        if error.code == TRANSACTIONAL_ID_NOT_FOUND:
+            return None
+        raise
+
+
+def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
+    """Have the leader of a partition end a producer's transaction there, as its coordinator would.
+
+    Its records are never seen by readers of committed ones. Errors: ApiError of the leader,
+    INVALID_PRODUCER_EPOCH if another producer of the id has come meanwhile.
+    """
+    request = messages.WriteTxnMarkersRequest
+    key = producer.partition
+    marker = request.WritableTxnMarker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        transaction_result=False,
+        # Of the first transaction of a producer no coordinator has ended one here.
+        coordinator_epoch=max(producer.coordinator_epoch, 0),
+        topics=[request.WritableTxnMarkerTopic(name=key.topic, partition_indexes=[key.partition])],
+    )
+
+    def make_call(_wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        return Call("WriteTxnMarkers", request(markers=[marker]))
+
+    written = client.ask_leaders([key], make_call, _read_markers)[key]
+    if isinstance(written, EngineError):
+        raise written
+
+
+def _read_markers(
+    response: messages.WriteTxnMarkersResponse, _version: int
+) -> dict[TopicPartition, bool | EngineError]:
+    return {
+        TopicPartition(topic.name, row.partition_index): (
+            True if row.error_code == NONE else api_error(row.error_code)
+        )
+        for marker in response.markers
+        for topic in marker.topics
+        for row in topic.partitions
+    }

@@ -1,0 +1,1 @@
+"""`kctl transactions`: its options in `app`, and what it does."""

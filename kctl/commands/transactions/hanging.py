@@ -1,0 +1,184 @@
+"""What `kctl transactions find-hanging` and `abort` do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.transactions import (
+    ActiveProducer,
+    HangingTransaction,
+    abort_in_partition,
+    active_producers,
+    find_hanging,
+    open_in,
+)
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.asking import confirm, report_error, say
+from kctl.command_results import end_with
+from kctl.commands.transactions.durations import duration_ms
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+from kctl.selection import parse_partitions, select_partitions
+
+HANGING_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("transaction_start_offset", "START-OFFSET", right=True),
+    Column("producer_id", "PRODUCER", right=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("coordinator_epoch", "COORDINATOR-EPOCH", right=True, kind="integer?"),
+    Column("last_timestamp_ms", "LAST-WRITE", is_time=True),
+    Column("idle_for_ms", "IDLE-FOR-MS", right=True),
+    Column("transactional_id", "TRANSACTIONAL-ID", kind="string?"),
+)
+ABORT_COLUMNS = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("partition", "PARTITION", right=True),
+    Column("transaction_start_offset", "START-OFFSET", right=True),
+    Column("producer_id", "PRODUCER", right=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("result", "RESULT"),
+)
+_NONE = -1
+
+
+class NoSuchTransaction(EngineError):
+    """No transaction is open at an offset of a partition."""
+
+    hint = "`kctl transactions producers TOPIC:PARTITION --open` shows where open ones begin"
+
+    def __init__(self, partition: TopicPartition, start_offset: int) -> None:
+        super().__init__(f"no transaction of {partition} is open since offset {start_offset}")
+        self.partition = partition
+        self.start_offset = start_offset
+
+
+class CoordinatorWillEnd(EngineError):
+    """A transaction is open at its coordinator, which ends it."""
+
+    hint = (
+        "wait until its time-out has passed, or begin another producer of its transactional id: "
+        "both abort it everywhere. `kctl transactions list --state Ongoing` shows the ids"
+    )
+
+    def __init__(self, partition: TopicPartition, producer_id: int) -> None:
+        super().__init__(
+            f"the transaction of producer {producer_id} in {partition} does not hang: its "
+            "coordinator has it open"
+        )
+        self.partition = partition
+        self.producer_id = producer_id
+
+
+class AbortRequest(NamedTuple):
+    """The options of `kctl transactions abort`."""
+
+    partition: str
+    start_offset: int
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str) -> int:
+    """Print a row for each hanging transaction; returns the exit code."""
+    check_format(output)
+    idle_for_ms = duration_ms(idle_for, "--idle-for")
+    with connect(options) as client:
+        producers, failures = _producers(client, topics)
+        hanging = find_hanging(client, producers, idle_for_ms=idle_for_ms)
+        now_ms = client.clock.wall_ms()
+    for error in failures:
+        report_error(error)
+    rows = [_hanging_row(found, now_ms) for found in hanging]
+    code = end_with(HANGING_COLUMNS, rows, output, failures=len(failures))
+    if hanging:
+        first = hanging[0].producer
+        say(
+            f"readers of committed records of {first.partition} wait at offset "
+            f"{first.transaction_start_offset}; `kctl transactions abort "
+            f"{first.partition.topic}:{first.partition.partition} --start-offset "
+            f"{first.transaction_start_offset}` lets them go on"
+        )
+    elif not failures:
+        say("no transaction hangs")
+    return code or (exits.PROBLEMS_FOUND if hanging else exits.OK)
+
+
+def _producers(
+    client: KafkaClient, topics: list[str]
+) -> tuple[list[ActiveProducer], list[EngineError]]:
+    """Return the producers of partitions, of all topics if none is named, and what failed."""
+    names = topics or sorted(client.view(None).topics)
+    _, partitions, failures = select_partitions(client, names)
+    producers: list[ActiveProducer] = []
+    for found in active_producers(client, partitions).values():
+        if isinstance(found, EngineError):
+            failures.append(found)
+        else:
+            producers += found
+    return producers, failures
+
+
+def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
+    producer = found.producer
+    epoch = producer.coordinator_epoch
+    return {
+        "topic": producer.partition.topic,
+        "partition": producer.partition.partition,
+        "transaction_start_offset": producer.transaction_start_offset,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+        "coordinator_epoch": None if epoch == _NONE else epoch,
+        "last_timestamp_ms": producer.last_timestamp_ms,
+        "idle_for_ms": max(now_ms - producer.last_timestamp_ms, 0),
+        "transactional_id": found.transactional_id,
+    }
+
+
+def abort(options: ClusterOptions, request: AbortRequest) -> int:
+    """Abort a transaction in one partition; returns the exit code."""
+    check_format(request.output)
+    key = _one_partition(request.partition)
+    with connect(options) as client:
+        producer = _open_at(client, key, request.start_offset)
+        if not find_hanging(client, [producer], idle_for_ms=_NONE):
+            raise CoordinatorWillEnd(key, producer.producer_id)
+        if not request.dry_run:
+            what = (
+                f"Abort the transaction of producer {producer.producer_id} in {key} of "
+                f"{cluster_named(client)}, from offset {request.start_offset} on"
+            )
+            confirm(what, yes=request.yes)
+            abort_in_partition(client, producer)
+    row: OutputRow = {
+        "topic": key.topic,
+        "partition": key.partition,
+        "transaction_start_offset": request.start_offset,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+        "result": "would be aborted" if request.dry_run else "aborted",
+    }
+    return end_with(ABORT_COLUMNS, [row], request.output)
+
+
+def _one_partition(word: str) -> TopicPartition:
+    topic, numbers = parse_partitions(word)
+    if numbers is None or len(numbers) != 1:
+        raise UnreadableArgument("a partition", word, "TOPIC:PARTITION")
+    return TopicPartition(topic, *numbers)
+
+
+def _open_at(client: KafkaClient, key: TopicPartition, start_offset: int) -> ActiveProducer:
+    found = active_producers(client, [key])[key]
+    if isinstance(found, EngineError):
+        raise found
+    for producer in open_in(found):
+        if producer.transaction_start_offset == start_offset:
+            return producer
+    raise NoSuchTransaction(key, start_offset)
