@@ -19,6 +19,8 @@ AREAS = (
     api_table.leader_rows,
     api_table.config_rows,
     api_table.acl_rows,
+    api_table.quota_rows,
+    api_table.credential_rows,
     api_table.inter_broker_rows,
 )
 
