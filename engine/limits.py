@@ -525,6 +525,9 @@ TOPIC_PARTITIONS_MAX = 100_000
 
 # -- api ---------------------------------------------------------------------------------------
 
+# Kafka's own time after which the measure of a client that sends nothing is forgotten.
+QUOTA_RATE_IDLE_MS = 60 * 60 * 1000
+
 # Up to this size records are joined with what stands around them and leave as one: copying them
 # costs less than going on with three parts.
 JOINED_FETCH_BYTES_MAX = 4096
@@ -591,6 +594,9 @@ REFUSAL_KINDS_MAX = 200
 # Kafka's own age for a node that tells of changed settings: every broker has seen it by then, or
 # reads everything again.
 CONFIG_CHANGE_KEPT_MS = 15 * 60 * 1000
+# Addresses whose rate of connections is measured at a time; beyond, all begin again. As many as
+# connections that a machine of today bears.
+ADDRESS_RATES_MAX = 100_000
 # A metadata store that does not answer is asked again after as long as an election there takes.
 CONFIG_CHANGES_RETRY_MS = 1000
 

@@ -158,6 +158,7 @@ class ClientConnection:
         self._fast = server.table.serve_fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
+        self._session.on_rest = self._rest
         # Requests without a response, and those behind them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
@@ -178,6 +179,8 @@ class ClientConnection:
             if row is None:
                 self._end(f"API key {key} is not served")
                 return
+            if not may_take_fast_path:
+                self._session.request_bytes = len(frame)
             is_served = row.lowest <= version <= row.highest
             if not is_served and key != API_VERSIONS_KEY:
                 self._end(f"version {version} of {row.name} is not served")
@@ -435,7 +438,7 @@ def _parts_of(
         return _behind(head, response.parts), response.on_sent
     message = response.message if isinstance(response, EncodedRows) else response
     if throttle_ms and hasattr(message, "throttle_time_ms"):
-        message.throttle_time_ms = throttle_ms
+        message.throttle_time_ms = max(message.throttle_time_ms, throttle_ms)
     if isinstance(response, EncodedRows):
         return [head, *with_rows(row.name, version, *response)], None
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None

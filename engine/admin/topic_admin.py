@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.admin.admin_ports import AdminPorts
+from engine.admin.mutation_quota import EXCEEDED, UNBOUNDED, MutationQuota
 from engine.admin.topic_creation import TopicCreation
 from engine.admin.topic_growth import MorePartitions, TopicGrowth
 from engine.admin.topic_results import TopicResult, TopicResults, with_late
@@ -45,6 +46,7 @@ class TopicAdmin:
         self._creation = TopicCreation(config, ports)
         self._growth = TopicGrowth(ports.znodes)
         self._waiting = ports.waiting
+        self._metadata_cache = ports.metadata_cache
 
     # -- create --------------------------------------------------------------------------------
 
@@ -55,11 +57,14 @@ class TopicAdmin:
         timeout_ms: int,
         validate_only: bool = False,
         describe: bool = True,
+        quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
         """Create topics of distinct names; `describe` tells their settings in the result."""
         results = await _written(
             [topic.name for topic in topics],
-            self._creation.create(topics, validate_only=validate_only, describe=describe),
+            self._creation.create(
+                topics, validate_only=validate_only, describe=describe, quota=quota
+            ),
         )
         counts = {
             name: result.partition_count for name, result in results.items() if result.code == NONE
@@ -68,19 +73,23 @@ class TopicAdmin:
 
     # -- delete --------------------------------------------------------------------------------
 
-    async def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> TopicResults:
+    async def delete_topics(
+        self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
+    ) -> TopicResults:
         """Ask for the deletion of topics; one that is asked for already is waited for."""
-        results = await _written(topics, self._delete(topics))
+        results = await _written(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
         if late and timeout_ms > 0:
             late = await self._waiting.for_removal(late, timeout_ms)
         return with_late(results, late)
 
-    async def _delete(self, topics: Sequence[str]) -> TopicResults:
+    async def _delete(self, topics: Sequence[str], quota: MutationQuota) -> TopicResults:
         results: TopicResults = {}
         stored = []
         for topic in topics:
-            if not (is_name(topic) and await self._client.exists(topic_path(topic))):
+            if not quota.admits(len(self._metadata_cache.topics.get(topic, ()))):
+                results[topic] = EXCEEDED
+            elif not (is_name(topic) and await self._client.exists(topic_path(topic))):
                 results[topic] = TopicResult(UNKNOWN_TOPIC_OR_PARTITION)
             else:
                 stored.append(topic)
@@ -101,11 +110,12 @@ class TopicAdmin:
         *,
         timeout_ms: int,
         validate_only: bool = False,
+        quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
         """Add partitions to topics of distinct names."""
         results = await _written(
             [topic.name for topic in topics],
-            self._growth.grow(topics, validate_only=validate_only),
+            self._growth.grow(topics, validate_only=validate_only, quota=quota),
         )
         counts = {
             topic.name: topic.new_count for topic in topics if results[topic.name].code == NONE

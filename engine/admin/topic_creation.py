@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
+from engine.admin.mutation_quota import EXCEEDED, UNBOUNDED, MutationQuota
 from engine.admin.replica_assignment import (
     Placement,
     assign_replicas,
@@ -76,7 +77,12 @@ class TopicCreation:
         self._last_described: _Described | None = None
 
     async def create(
-        self, topics: Sequence[CreatableTopic], *, validate_only: bool, describe: bool
+        self,
+        topics: Sequence[CreatableTopic],
+        *,
+        validate_only: bool,
+        describe: bool,
+        quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
         """Check topics of distinct names, and write those that pass."""
         results: dict[str, TopicResult] = {}
@@ -90,6 +96,13 @@ class TopicCreation:
             except TopicRefused as error:
                 results[topic.name] = refused(error)
         if not validate_only:
+            for name in [
+                name
+                for name, plan in planned.items()
+                if not quota.admits(plan.result.partition_count)
+            ]:
+                results[name] = EXCEEDED
+                del planned[name]
             await self._write_new(planned, results, share)
         for name, plan in planned.items():
             # A topic that is only checked has no id yet.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from engine.admin.mutation_quota import EXCEEDED, UNBOUNDED, MutationQuota
 from engine.admin.replica_assignment import (
     Placement,
     assign_replicas,
@@ -45,6 +46,13 @@ class MorePartitions(NamedTuple):
     assignments: Sequence[tuple[int, ...]] | None = None
 
 
+class _Growth(NamedTuple):
+    """What is written to make a topic larger."""
+
+    operations: list[Operation]
+    added_count: int
+
+
 class TopicGrowth:
     """Gives topics more partitions."""
 
@@ -52,7 +60,11 @@ class TopicGrowth:
         self._client = client
 
     async def grow(
-        self, topics: Sequence[MorePartitions], *, validate_only: bool
+        self,
+        topics: Sequence[MorePartitions],
+        *,
+        validate_only: bool,
+        quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
         """Check topics of distinct names, and write those that pass."""
         if not all(_has_path(topic.name) for topic in topics):
@@ -64,7 +76,11 @@ class TopicGrowth:
             writes = await self._plan(remaining, results)
             if validate_only:
                 break
-            group_results = await write_groups(self._client.multi, list(writes.values()))
+            if remaining == list(topics):
+                self._count(writes, results, quota)
+            group_results = await write_groups(
+                self._client.multi, [write.operations for write in writes.values()]
+            )
             outdated = set()
             for name, group_result in zip(writes, group_results, strict=True):
                 if isinstance(group_result, BadVersion):
@@ -74,11 +90,22 @@ class TopicGrowth:
             remaining = [topic for topic in remaining if topic.name in outdated]
         return results
 
+    def _count(
+        self,
+        writes: dict[str, _Growth],
+        results: dict[str, TopicResult],
+        quota: MutationQuota,
+    ) -> None:
+        """Leave out what a quota does not admit; once, however often others write a topic too."""
+        for name in [name for name, write in writes.items() if not quota.admits(write.added_count)]:
+            results[name] = EXCEEDED
+            del writes[name]
+
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
-    ) -> dict[str, list[Operation]]:
+    ) -> dict[str, _Growth]:
         """Return what to write for the topics that pass; the others have their result."""
-        writes: dict[str, list[Operation]] = {}
+        writes: dict[str, _Growth] = {}
         for topic in topics:
             try:
                 stored = await self._stored_topic(topic.name)
@@ -91,7 +118,9 @@ class TopicGrowth:
                 continue
             results[topic.name] = TopicResult()
             data = encode_topic(assignment)
-            writes[topic.name] = [SetData(topic_path(topic.name), data, stored.version)]
+            added_count = len(assignment.partitions) - len(stored.assignment.partitions)
+            write = SetData(topic_path(topic.name), data, stored.version)
+            writes[topic.name] = _Growth([write], added_count)
         return writes
 
     async def _stored_topic(self, topic: str) -> StoredTopic:

@@ -11,7 +11,8 @@ fast path ─ may_take_fast_path ─ no: the path above
 that nobody has to ask. It is found out once for a session, and again by `Admission.change`.
 
 Source: D24; KafkaApis, AuthHelper.
-Differs: Kafka knows a quota's delay only after the request, here it is asked for before.
+Differs: Kafka knows a quota's delay only after the request; here it is asked for before, but for
+what only the response tells: a fetch's bytes, a topic's partitions (`Session.on_rest`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from engine.admin.mutation_quota import MutationQuota, NoMutationQuota
 from engine.api.client_host import host_of
 from engine.errors import ApiError
 from engine.kafka_errors import (
@@ -104,9 +106,11 @@ class Session:
         "is_own_broker",
         "listener",
         "may_take_fast_path",
+        "on_rest",
         "parked",
         "peer",
         "principal",
+        "request_bytes",
     )
 
     def __init__(
@@ -126,6 +130,10 @@ class Session:
         self.principal = ANONYMOUS
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
+        #: How large the request is that is served now, where quotas may bound the client.
+        self.request_bytes = 0
+        #: Lets the connection take no more requests for some ms.
+        self.on_rest: Callable[[int], None] = lambda _delay_ms: None
         #: What is kept between two of its requests, with what ends that.
         self.parked: dict[object, Callable[[], None]] = {}
         #: Whether nothing can be denied or delayed to this client; set by its admission.
@@ -192,6 +200,26 @@ class Quotas(Protocol):
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
         """Return how long a connection rests behind a request, 0 for not at all."""
 
+    def work_ns(self) -> int:
+        """Return nanoseconds since an arbitrary start, to measure the work of handlers by."""
+
+    def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
+        """Count the time that a handler took for a client."""
+
+    def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
+        """Return how much a fetch may bring at once, None without a bound."""
+
+    def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
+        """Count what a fetch brings; returns for how long its client rests, not counted then."""
+
+    def mutations(
+        self, session: Session, client_id: str | None, *, is_strict: bool
+    ) -> MutationQuota:
+        """Return what counts the partitions that a request creates or deletes.
+
+        Strict: those beyond the quota are refused, not only followed by a rest.
+        """
+
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
         """Run when a rest is over."""
 
@@ -224,6 +252,27 @@ class NoQuotas:
     def delay_ms(self, _session: Session, _api_key: int, _client_id: str | None) -> int:
         """Return 0."""
         return 0
+
+    def work_ns(self) -> int:
+        """Return 0: nobody is measured."""
+        return 0
+
+    def worked(self, _session: Session, _client_id: str | None, _work_ns: int) -> None:
+        """Count nothing."""
+
+    def fetch_bytes_max(self, _session: Session, _client_id: str | None) -> int | None:
+        """Return None."""
+        return None
+
+    def fetched(self, _session: Session, _client_id: str | None, _size_bytes: int) -> int:
+        """Return 0."""
+        return 0
+
+    def mutations(
+        self, _session: Session, _client_id: str | None, *, is_strict: bool
+    ) -> MutationQuota:
+        """Return what refuses nothing."""
+        return NoMutationQuota()
 
     def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
         """Run now: nobody rests."""
@@ -301,8 +350,9 @@ class Admission:
         api_key: int,
         client_id: str | None,
         is_inter_broker: bool,
+        is_free: bool = False,
     ) -> Verdict:
-        """Judge a request by its API, before what is in it."""
+        """Judge a request by its API, before what is in it; no quota counts for a free one."""
         if session.may_take_fast_path:
             return ADMITTED
         operation = _CLUSTER_OPERATIONS.get(rule)
@@ -311,7 +361,8 @@ class Admission:
             error_code = CLUSTER_AUTHORIZATION_FAILED
         else:
             error_code = 0
-        return Verdict(error_code, self.quotas.delay_ms(session, api_key, client_id))
+        delay_ms = 0 if is_free else self.quotas.delay_ms(session, api_key, client_id)
+        return Verdict(error_code, delay_ms)
 
     def _is_for_brokers(self, session: Session) -> bool:
         return self.broker_listeners is None or session.listener in self.broker_listeners

@@ -4,7 +4,7 @@
 |---|---|
 | 0, 1 | topics with new count and replicas of what is new, or null; timeout; only validate |
 | 2 | flexible |
-| 3 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
+| 3 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and rest |
 
 Only the controller adds partitions; another broker answers NOT_CONTROLLER for each.
 Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
@@ -19,6 +19,7 @@ from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_results import TopicResult
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
+from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
@@ -30,6 +31,7 @@ from engine.kafka_errors import (
 )
 from engine.wire import messages
 
+_STRICT_SINCE = 3
 _DUPLICATE = TopicResult(INVALID_REQUEST, "Duplicate topic in request.")
 _DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 _GOING = TopicResult(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
@@ -59,13 +61,16 @@ class CreatePartitions:
             elif self._controller.is_queued_for_deletion(name):
                 refused[name] = _GOING
 
+        quota = quota_of(exchange, strict_since=_STRICT_SINCE)
+
         async def work() -> messages.CreatePartitionsResponse:
             results = await self._admin.create_partitions(
                 [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
                 validate_only=request.validate_only,
+                quota=quota,
             )
-            return self._response(names, {**results, **refused})
+            return with_throttle(self._response(names, {**results, **refused}), quota, exchange)
 
         return promised(work())
 

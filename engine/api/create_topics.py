@@ -7,7 +7,7 @@
 | 2, 3 | + throttle time |
 | 4 | −1 for the broker's default counts |
 | 5 | flexible; counts and settings of the new topic in the response |
-| 6 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
+| 6 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and rest |
 | 7 | + topic id in the response |
 
 Only the controller creates topics; another broker answers NOT_CONTROLLER for each.
@@ -23,6 +23,7 @@ from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import EncodedRows, Exchange, Handled
+from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import in_order, promised
 from engine.controller.ports import ControllerView
 from engine.host.turns import LoopTurns
@@ -33,6 +34,7 @@ from engine.wire import messages
 from engine.wire.layout import NO_UUID
 from engine.wire.row_bytes import encode_rows
 
+_STRICT_SINCE = 6
 _DUPLICATE = TopicResult(INVALID_REQUEST, "Found multiple entries for this topic.")
 _DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _PROHIBITED = TopicResult(
@@ -61,17 +63,21 @@ class CreateTopics:
             if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name)
         )
 
+        quota = quota_of(exchange, strict_since=_STRICT_SINCE)
+
         async def work() -> messages.CreateTopicsResponse | EncodedRows:
             results = await self._admin.create_topics(
                 [_new_topic(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
                 validate_only=request.validate_only,
                 describe=exchange.api_version >= 5,
+                quota=quota,
             )
             results |= refused
             if len(names) <= ROWS_PER_SHARE:
-                return self._response(names, results, hidden)
-            return await self._encoded(names, results, hidden, exchange.api_version)
+                return with_throttle(self._response(names, results, hidden), quota, exchange)
+            encoded = await self._encoded(names, results, hidden, exchange.api_version)
+            return with_throttle(encoded, quota, exchange)
 
         response = promised(work())
         # Those of a request with few topics seldom take a second turn.

@@ -6,7 +6,7 @@
 | 1, 2 | + throttle time |
 | 3 | TOPIC_DELETION_DISABLED where it was INVALID_REQUEST |
 | 4 | flexible |
-| 5 | + a message with each error |
+| 5 | + a message with each error; THROTTLING_QUOTA_EXCEEDED (below: done, with a rest) |
 | 6 | names or ids; ids in the response |
 
 Only the controller deletes topics; another broker answers NOT_CONTROLLER for each.
@@ -18,6 +18,7 @@ from __future__ import annotations
 from engine.admin.topic_admin import TopicAdmin
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
+from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
@@ -36,6 +37,7 @@ from engine.wire.layout import NO_UUID
 
 _IDS_SINCE = 6
 _DISABLED_SINCE = 3
+_STRICT_SINCE = 5
 
 
 class DeleteTopics:
@@ -74,12 +76,16 @@ class DeleteTopics:
         if not going:
             return messages.DeleteTopicsResponse(responses=rows)
 
+        quota = quota_of(exchange, strict_since=_STRICT_SINCE)
+
         async def work() -> messages.DeleteTopicsResponse:
-            results = await self._admin.delete_topics(going, timeout_ms=request.timeout_ms)
+            results = await self._admin.delete_topics(
+                going, timeout_ms=request.timeout_ms, quota=quota
+            )
             for row in rows:
                 if row.error_code == NONE and row.name is not None:
                     row.error_code = results[row.name].code
-            return messages.DeleteTopicsResponse(responses=rows)
+            return with_throttle(messages.DeleteTopicsResponse(responses=rows), quota, exchange)
 
         return promised(work())
 

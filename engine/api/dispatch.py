@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 
+_FETCH = api("Fetch").key
+
 #: Makes a request of a body (a view of the frame) and the version; raises WireError.
 RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
@@ -126,16 +128,28 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     Returns the response, and how long the connection rests behind it in ms; raises as handlers do.
     """
     session = exchange.session
+    quotas = session.admission.quotas
+    is_free = row.is_inter_broker or _is_of_follower(row, request)
+    began_ns = quotas.work_ns()
     verdict = session.admission.admit(
         session,
         row.rule,
         api_key=row.key,
         client_id=exchange.client_id,
         is_inter_broker=row.is_inter_broker,
+        is_free=is_free,
     )
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:
         refusal = denied(row.name, request, exchange.api_version, verdict.error_code)
         return refusal, verdict.delay_ms
-    return row.handler(request, exchange), verdict.delay_ms
+    handled = row.handler(request, exchange)
+    if not is_free:
+        quotas.worked(session, exchange.client_id, quotas.work_ns() - began_ns)
+    return handled, verdict.delay_ms
+
+
+def _is_of_follower(row: ApiRow, request: object) -> bool:
+    """Return whether a broker follows with a request: the time for that is its cluster's."""
+    return row.key == _FETCH and getattr(request, "replica_id", -1) >= 0

@@ -33,6 +33,7 @@ from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fast_fetch import FastFetch, Requested
 from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
+from engine.api.fetch_quota import quota_bytes_max, throttle_of, throttled_response
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_refusal import fetch_refusal
 from engine.api.fetch_session import (
@@ -159,7 +160,9 @@ class Fetch:
             interesting = parked.named_by(read)
 
         def response(results: FetchResults) -> EncodedResponse:
-            return self._response(context, interesting, results, refused, exchange)
+            return self._response(
+                context, interesting, results, refused, exchange, is_follower=is_follower
+            )
 
         return read.then(response) if isinstance(read, Promise) else response(read)
 
@@ -246,7 +249,9 @@ class Fetch:
                 partial(over.keep, None),
                 topic_ids=topic_ids,
             )
-            return await self._response_in_turns(context, wanted, reading, exchange, share)
+            return await self._response_in_turns(
+                context, wanted, reading, exchange, share, is_follower=is_follower
+            )
         finally:
             reading.end()
 
@@ -257,6 +262,8 @@ class Fetch:
         reading: Reading,
         exchange: Exchange,
         share: Share,
+        *,
+        is_follower: bool,
     ) -> EncodedResponse | None:
         """Return the response, which takes the files of a reading over; None if that is over."""
         records = FetchedRecords(exchange.api_version)
@@ -272,6 +279,9 @@ class Fetch:
         if reading.is_over():
             return None
         fetched += wanted.refused
+        throttle_ms = 0 if is_follower else throttle_of(fetched, exchange)
+        if throttle_ms:
+            return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
         await share.next()
         # In one go: the next request of the session may come between two turns.
         whole = self._whole(context, fetched, exchange)
@@ -304,7 +314,7 @@ class Fetch:
     ) -> EncodedResponse:
         """Answer a follower's request of an epoch, whose session has stood since an exchange."""
         context = self._sessions.context_of(session, epoch)
-        return self._response(context, partitions, results, [], exchange)
+        return self._response(context, partitions, results, [], exchange, is_follower=True)
 
     def _response(
         self,
@@ -313,6 +323,8 @@ class Fetch:
         results: FetchResults,
         refused: FetchedPartitions,
         exchange: Exchange,
+        *,
+        is_follower: bool = False,
     ) -> EncodedResponse:
         records = FetchedRecords(exchange.api_version)
         try:
@@ -320,6 +332,10 @@ class Fetch:
                 (partition, self.answer_of(partition, result, records))
                 for partition, (_, result) in zip(partitions, results, strict=True)
             ]
+            throttle_ms = 0 if is_follower else throttle_of(fetched + refused, exchange)
+            if throttle_ms:
+                records.release()
+                return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
             parts = self.encoded(context, fetched + refused, exchange)
         except BaseException:
             # No response leaves that would let the files go.
@@ -371,6 +387,8 @@ class Fetch:
         else:
             isolation = Isolation.HIGH_WATERMARK
         max_bytes = min(request.max_bytes, self._max_bytes)
+        if not (is_follower or exchange.session.may_take_fast_path):
+            max_bytes = min(max_bytes, quota_bytes_max(exchange))
         client = None
         if not is_follower and version >= FIRST_FROM_FOLLOWERS:
             client = FetchClient(request.rack_id, exchange.session.listener)

@@ -206,6 +206,13 @@ class FetchContext:
         """Return what is sent of the responses; called once."""
         return SessionResponse(partitions)
 
+    def throttled(self) -> SessionResponse:
+        """Return what a client is told that has to rest: nothing, and the session stays as it is.
+
+        Source: FetchContext.getThrottledResponse.
+        """
+        return SessionResponse([])
+
 
 class _ErrorContext(FetchContext):
     __slots__ = ("_error_code",)
@@ -216,6 +223,9 @@ class _ErrorContext(FetchContext):
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
         return SessionResponse([], NO_SESSION, self._error_code)
+
+    def throttled(self) -> SessionResponse:
+        return self.answer([])
 
 
 class _FullContext(FetchContext):
@@ -268,6 +278,11 @@ class _IncrementalContext(FetchContext):
             if fetched.records:
                 session.put_last(partition)
         return SessionResponse(news, session.id)
+
+    def throttled(self) -> SessionResponse:
+        is_overtaken = self.session.epoch != self._epoch
+        code = INVALID_FETCH_SESSION_EPOCH if is_overtaken else 0
+        return SessionResponse([], self.session.id, code)
 
 
 class FetchSessionCache:

@@ -30,8 +30,9 @@ import logging
 from collections.abc import Callable, Collection
 
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.admission import Admission, AllowAll, NoQuotas, Session
+from engine.api.admission import Admission, AllowAll, Session
 from engine.api.dispatch import ApiRow, DispatchTable, serve
+from engine.api.enforced_quotas import EnforcedQuotas, QuotaWindows
 from engine.api.exchange import Exchange
 from engine.api.promised import HandlerFailed
 from engine.broker.access_rules import AccessRules
@@ -53,6 +54,7 @@ from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
 from engine.broker.peers import Peers, Serve
+from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
     cluster_id,
@@ -82,7 +84,7 @@ from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
 from engine.wire.structs import Message, Struct
 from engine.znode.client import ZnodeClient
-from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
+from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path, sanitized
 from engine.znode.values import BrokerRegistration, encode_log_dir_event
 
 _log = logging.getLogger("kafka.server.KafkaServer")
@@ -179,10 +181,12 @@ class Broker:
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
         self.metadata_cache = MetadataCache(self.broker_id, self.cluster_id)
+        self.quotas = QuotaSettings(self.znodes, self.host.network.address_of)
         self.dynamic = DynamicConfigWatch(
             self.znodes,
             self.broker_id,
             self.live,
+            quotas=self.quotas,
             clock=self.host.clock,
             timers=self.host.timers,
         )
@@ -335,17 +339,34 @@ class Broker:
         serve_apis(self.table, self._api_deps())
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
-        self.listeners = BrokerListeners(self.host.network, self.server, self.live, self.refusals)
+        self.listeners = BrokerListeners(
+            self.host.network, self.server, self.live, self.refusals, self.quotas.rates
+        )
         self.ports = self.listeners.open()
         self.metadata_cache.own = broker_node(
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
     def _admission(self) -> Admission:
-        if self.rules is None:
-            return Admission(AllowAll(), NoQuotas())
-        admission = Admission(self.rules.authorizer, NoQuotas())
-        self.rules.admin.on_change = admission.refresh
+        config = self.live.config
+        windows = QuotaWindows(
+            config.quota_window_num,
+            config.quota_window_size_seconds * 1000,
+            config.controller_quota_window_num,
+            config.controller_quota_window_size_seconds * 1000,
+        )
+        quotas = EnforcedQuotas(
+            self.quotas.limits,
+            windows,
+            clock=self.host.clock,
+            timers=self.host.timers,
+            work_ns=self.host.work_ns,
+            sanitize=sanitized,
+        )
+        admission = Admission(AllowAll() if self.rules is None else self.rules.authorizer, quotas)
+        self.quotas.on_change = admission.refresh
+        if self.rules is not None:
+            self.rules.admin.on_change = admission.refresh
         return admission
 
     def _take_part(self) -> None:

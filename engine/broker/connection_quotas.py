@@ -5,15 +5,17 @@
 | max.connections | broker, listener | arrivals wait until somebody leaves |
 | max.connection.creation.rate | broker, listener | arrivals are throttled for a while |
 | max.connections.per.ip(.overrides) | broker | closed at once |
+| connection_creation_rate, a quota | address | closed at once |
 
 Where a broker has several listeners, the one between brokers is not held up by the broker's own
 bounds, only by those of its own: what it has beyond `max.connections` the others give up, the
 connection that was silent for longest first. They also give up what is beyond a bound that was
 lowered. A listener without settings of its own goes by the broker's.
 
-Source: D25; kafka.network.ConnectionQuotas.
+Source: D25; kafka.network.ConnectionQuotas; KIP-612.
 Differs: the one listener of a broker gives up what is beyond in one go; Kafka one of each network
-thread at a time. An event loop waits by `on_room`, where Kafka's acceptors wait in threads.
+thread at a time. What comes too fast from an address Kafka closes when its throttle is over. An
+event loop waits by `on_room`, where Kafka's acceptors wait in threads.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from engine.broker.quota_settings import AddressRates
+from engine.limits import ADDRESS_RATES_MAX
 from engine.timing.sampled_rate import SampledRate
 
 
@@ -54,8 +58,14 @@ class ConnectionQuotas:
         *,
         window_count: int,
         window_ms: int,
+        rates: AddressRates | None = None,
     ) -> None:
-        """`between_brokers` is the name of the listener that other brokers use."""
+        """`between_brokers` is the name of the listener that other brokers use.
+
+        `rates` are the quotas of addresses, as they change.
+        """
+        self._rates = AddressRates() if rates is None else rates
+        self._rates_of: dict[str, SampledRate] = {}
         self.bounds = bounds
         self.total = 0
         self._between_brokers = between_brokers
@@ -97,6 +107,22 @@ class ConnectionQuotas:
             delay_ms = self._rate.delay_ms(self.bounds.creation_rate, now_ms)
         rate.record(now_ms)
         return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
+
+    def excess_ms(self, address: str, now_ms: int) -> int:
+        """Count an arrival from an address; returns for how long it comes too soon, not counted."""
+        bound = self._rates.rate_of(address)
+        if bound is None:
+            return 0
+        rate = self._rates_of.get(address)
+        if rate is None:
+            if len(self._rates_of) >= ADDRESS_RATES_MAX:
+                self._rates_of.clear()
+            rate = self._rates_of[address] = SampledRate(*self._window)
+        rate.record(now_ms)
+        delay_ms = rate.delay_ms(bound, now_ms)
+        if delay_ms:
+            rate.record(now_ms, -1)
+        return delay_ms
 
     def obstacle(self, name: str, count: int) -> str | None:
         """Return why nobody can come in at a listener with so many connections."""
@@ -148,9 +174,12 @@ class ListenerGate:
         self.count = 0
         self._quotas = quotas
         self._rate = rate
+        # For how long the connection that has arrived comes too soon from its address.
+        self._excess_ms = 0
 
-    def arrive(self, _address: str, now_ms: int) -> int:
+    def arrive(self, address: str, now_ms: int) -> int:
         """Note an arrival; returns for how many ms it is throttled."""
+        self._excess_ms = self._quotas.excess_ms(address, now_ms)
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
     def obstacle(self) -> str | None:
@@ -159,6 +188,11 @@ class ListenerGate:
 
     def enter(self, address: str) -> str | None:
         """Count a connection; returns why it is turned away instead, None if it is not."""
+        if self._excess_ms:
+            return (
+                f"Rejected connection from /{address}, its connection_creation_rate is exceeded "
+                f"for {self._excess_ms} ms"
+            )
         refusal = self._quotas.enter(address)
         if refusal is None:
             self.count += 1

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from engine.admin.config_admin import usable_broker_overrides
 from engine.broker.change_watch import ChangeReader, ChangeWatch
+from engine.broker.quota_settings import QUOTA_ENTITIES, QuotaSettings
 from engine.config.broker_config import BrokerConfig
 from engine.config.key import topic_keys
 from engine.config.settings import BrokerSettings
@@ -164,12 +165,15 @@ class DynamicConfigWatch:
         broker_id: int,
         live: LiveConfig,
         *,
+        quotas: QuotaSettings | None = None,
         clock: Clock,
         timers: Timers,
     ) -> None:
+        """`quotas` are kept equal to the znodes too."""
         self._znodes = znodes
         self._broker_id = broker_id
         self._live = live
+        self._quotas = quotas
         reader = ChangeReader(CONFIG_CHANGES, "settings", self._load_everything, self._apply)
         self._changes = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
@@ -200,6 +204,8 @@ class DynamicConfigWatch:
         topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
         await self.load_topics(topics)
         self._live.keep_topics(topics)
+        if self._quotas is not None:
+            await self._quotas.load()
 
     async def _load_broker(self) -> None:
         of_broker = await self._read(broker_config_path(self._broker_id))
@@ -224,3 +230,5 @@ class DynamicConfigWatch:
             self._live.set_topic(name, await self._read(config_path(entity_path)))
         elif kind == BROKER_CONFIGS and name in (DEFAULT_ENTITY, str(self._broker_id)):
             await self._load_broker()
+        elif kind in QUOTA_ENTITIES and self._quotas is not None:
+            await self._quotas.apply(entity_path)

@@ -13,6 +13,11 @@ from engine.host.turns import never
 from engine.log.directory.log_directory import DirectoryLock, LogDirectoryLocked
 
 
+def no_time() -> int:
+    """Return 0: nothing takes time."""
+    return 0
+
+
 class BrokerHost(NamedTuple):
     """Everything outside of the process.
 
@@ -40,6 +45,8 @@ class BrokerHost(NamedTuple):
     links: PlaceLinks | None = None
     #: Whether brokers of this process exchange bytes, encoded and decoded, in place of messages.
     encodes_local_messages: bool = False
+    #: A clock of nanoseconds, to measure the work of handlers by; without one all are free.
+    work_ns: Callable[[], int] = no_time
 
 
 def real_directory_lock() -> DirectoryLock:

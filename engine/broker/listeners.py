@@ -16,6 +16,7 @@ from engine.broker.connection_limits import (
 )
 from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
+from engine.broker.quota_settings import AddressRates
 from engine.broker.refusals import Refusals
 from engine.errors import ConfigError
 from engine.host.ports import Listener, ListenOptions, Network
@@ -29,9 +30,14 @@ class BrokerListeners:
     """Opens all listeners of a broker; the server closes them."""
 
     def __init__(
-        self, network: Network, server: RequestServer, live: LiveConfig, refusals: Refusals
+        self,
+        network: Network,
+        server: RequestServer,
+        live: LiveConfig,
+        refusals: Refusals,
+        rates: AddressRates,
     ) -> None:
-        """Read the bounds; raises ConfigError."""
+        """Read the bounds; raises ConfigError. `rates` are those of addresses, as they change."""
         self._network = network
         self._server = server
         self._live = live
@@ -42,6 +48,7 @@ class BrokerListeners:
             config.between_brokers.name,
             window_count=config.quota_window_num,
             window_ms=config.quota_window_size_seconds * 1000,
+            rates=rates,
         )
         self.quotas.on_exceeded = self._close_excess
         # The setting behind the bounds of addresses.

@@ -7,7 +7,7 @@ told to keep. All others are either served or change nothing here.
 |---|---|
 | listeners | those in plain text |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
-| policies of topics and configs, tiered storage | no |
+| policies of topics and configs, classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
 | `process.roles` | no: metadata lies in znodes |
 """
@@ -30,6 +30,7 @@ _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
     ("create.topic.policy.class.name", "policies are not there yet"),
     ("alter.config.policy.class.name", "policies are not there yet"),
+    ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),
 )

@@ -34,6 +34,11 @@ class RealClock:
         return time.monotonic_ns() // 1_000_000
 
 
+def work_ns() -> int:
+    """Return nanoseconds since an arbitrary start, to measure work by."""
+    return time.perf_counter_ns()
+
+
 class RealEntropy:
     """Randomness from the operating system."""
 

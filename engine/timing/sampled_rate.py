@@ -21,7 +21,7 @@ from dataclasses import dataclass
 class _Window:
     began_ms: int
     last_event_ms: int
-    count: int = 0
+    count: float = 0
 
 
 class SampledRate:
@@ -35,7 +35,7 @@ class SampledRate:
         self._windows: list[_Window] = []
         self._current = 0
 
-    def record(self, now_ms: int, count: int = 1) -> None:
+    def record(self, now_ms: int, count: float = 1) -> None:
         """Count what happened at once."""
         if not self._windows:
             self._windows.append(_Window(now_ms, now_ms))
@@ -52,20 +52,23 @@ class SampledRate:
         self._windows[self._current : self._current + 1] = [fresh]
         return fresh
 
-    def delay_ms(self, bound_per_s: int, now_ms: int) -> int:
+    def delay_ms(self, bound_per_s: float, now_ms: int) -> int:
         """Return for how long nothing should happen so that the rate is at its bound again.
 
         At most one window; 0 while the rate is not above the bound.
         """
+        return int(min(self.over_ms(bound_per_s, now_ms), self._window_ms))
+
+    def over_ms(self, bound_per_s: float, now_ms: int) -> float:
+        """Return the same without a bound: infinite where nothing may happen."""
         rate = self.rate_per_s(now_ms)
         span_ms = self._span_ms(now_ms)
         if rate <= bound_per_s:
             return 0
         if bound_per_s == 0:
-            return self._window_ms
+            return math.inf
         # As Java rounds: halves upwards.
-        delay_ms = math.floor((rate - bound_per_s) / bound_per_s * span_ms + 0.5)
-        return min(delay_ms, self._window_ms)
+        return math.floor((rate - bound_per_s) / bound_per_s * span_ms + 0.5)
 
     def rate_per_s(self, now_ms: int) -> float:
         """Return how many there were a second."""

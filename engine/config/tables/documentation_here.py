@@ -8,7 +8,8 @@ from typing import Final
 
 HERE_TEXTS: Final = """\
 The broker of kctl does not start with it.
-    alter.config.policy.class.name create.topic.policy.class.name process.roles
+    alter.config.policy.class.name client.quota.callback.class create.topic.policy.class.name
+    process.roles
 The broker of kctl does not start when it is true.
     remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
     zookeeper.ssl.client.enable
@@ -31,8 +32,6 @@ Share groups are of KRaft; with ZooKeeper, and in the broker of kctl, it changes
 The broker of kctl has no transactions yet: there the value is kept and shown, and changes nothing.
     transaction.abort.* transaction.max.* transaction.partition.* transaction.remove.*
     transaction.state.log.load.buffer.size transactional.id.expiration.ms
-The broker of kctl has no quotas yet: there the value is kept and shown, and changes nothing.
-    quota.window.* controller.quota.* client.quota.callback.class
 The broker of kctl speaks plain text only: there the value is kept and shown, and changes nothing.
     ssl.* sasl.* connections.max.reauth.ms connection.failed.* principal.builder.class
     delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket

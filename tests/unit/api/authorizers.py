@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import AclOperation, AclResource, NoQuotas, Session
 
 Requested = tuple[AclOperation, AclResource, str]
 
@@ -42,7 +42,7 @@ class AllowEach:
         return False
 
 
-class FakeQuotas:
+class FakeQuotas(NoQuotas):
     """Lets connections rest behind requests of some APIs, until `end_rests`."""
 
     def __init__(self, delays_ms: dict[int, int]) -> None:

@@ -18,6 +18,7 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
         ("process_roles", "broker,controller"),
         ("create_topic_policy_class_name", "my.Policy"),
         ("alter_config_policy_class_name", "my.Policy"),
+        ("client_quota_callback_class", "my.Callback"),
         ("remote_log_storage_system_enable", "true"),
         ("authorizer_class_name", "my.Authorizer"),
         ("replica_selector_class", "my.Selector"),

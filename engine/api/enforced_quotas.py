@@ -1,0 +1,225 @@
+"""Quotas of clients, enforced: who sends or takes too much is told so and rests.
+
+| quota | measured | over it |
+|---|---|---|
+| producer_byte_rate | bytes of Produce requests | the response says how long the connection rests |
+| consumer_byte_rate | bytes of Fetch responses to consumers | the response is empty, and counts for nothing |
+| request_percentage | time that a handler works, in per cent of a second | as above, at most one window; a Fetch is empty |
+| controller_mutation_rate | partitions created and deleted, in a bucket of tokens | THROTTLING_QUOTA_EXCEEDED for the topic; older versions rest |
+
+Requests of brokers to brokers are free, and so are fetches of followers. A fetch is never larger
+than what all windows but one may bring.
+
+Source: ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager, KafkaApis of
+3.9.1; KIP-13, KIP-124, KIP-219, KIP-599; REPL-18.
+Differs: bytes of a Produce are counted when it comes, in Kafka when it is answered; the time of a
+handler counts for the next request of the client.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from engine.admin.mutation_quota import UNBOUNDED, MutationQuota
+from engine.api.admission import Session
+from engine.host.ports import Clock, Timers
+from engine.limits import QUOTA_RATE_IDLE_MS
+from engine.security.quota_limits import Limit, QuotaKind, QuotaLimits, QuotaOwner
+from engine.timing.sampled_rate import SampledRate
+from engine.timing.token_bucket import TokenBucket
+from engine.wire.headers import api
+
+_PRODUCE: Final = api("Produce").key
+#: Of the nanoseconds of a second.
+_PER_CENT_OF_NS: Final = 100 / 1_000_000_000
+_PRINCIPAL_TYPE: Final = "User:"
+
+
+class QuotaWindows(NamedTuple):
+    """Over how much time rates are measured."""
+
+    window_count: int
+    length_ms: int
+    mutation_count: int
+    mutation_length_ms: int
+
+
+class _Key(NamedTuple):
+    kind: QuotaKind
+    counted: QuotaOwner
+
+
+class EnforcedQuotas:
+    """Measures clients against the limits that are set."""
+
+    def __init__(
+        self,
+        limits: QuotaLimits,
+        windows: QuotaWindows,
+        *,
+        clock: Clock,
+        timers: Timers,
+        work_ns: Callable[[], int],
+        sanitize: Callable[[str], str],
+    ) -> None:
+        """`work_ns` is a clock of nanoseconds; `sanitize` makes names as limits have them."""
+        self.work_ns = work_ns
+        self._limits = limits
+        self._windows = windows
+        self._clock = clock
+        self._timers = timers
+        self._sanitize = sanitize
+        self._rates: dict[_Key, SampledRate] = {}
+        self._buckets: dict[_Key, TokenBucket] = {}
+        self._used_ms: dict[_Key, int] = {}
+        self._purged_ms = clock.monotonic_ms()
+
+    def bounds(self, session: Session) -> bool:
+        """Return whether a client may ever have to rest."""
+        return not (self._limits.is_empty or session.is_own_broker)
+
+    def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
+        """Return how long a connection rests behind a request that has come."""
+        if not self.bounds(session):
+            return 0
+        delay_ms = 0
+        if api_key == _PRODUCE:
+            counted_ms = self._count(QuotaKind.PRODUCE, session, client_id, session.request_bytes)
+            delay_ms = max(0, counted_ms)
+        limit = self._limit(QuotaKind.REQUEST, session, client_id)
+        if limit is not None:
+            key = _Key(QuotaKind.REQUEST, limit.counted)
+            over_ms = self._rate(key).delay_ms(limit.per_s, self._clock.monotonic_ms())
+            delay_ms = max(delay_ms, over_ms)
+        return delay_ms
+
+    def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
+        """Count the time that a handler took for a client."""
+        limit = self._limit(QuotaKind.REQUEST, session, client_id)
+        if limit is not None:
+            rate = self._rate(_Key(QuotaKind.REQUEST, limit.counted))
+            rate.record(self._clock.monotonic_ms(), work_ns * _PER_CENT_OF_NS)
+
+    def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
+        """Return how much a fetch may bring at once, None without a bound."""
+        limit = self._limit(QuotaKind.FETCH, session, client_id)
+        if limit is None:
+            return None
+        windows = self._windows
+        return _java_int(limit.per_s * (windows.window_count - 1) * windows.length_ms / 1000)
+
+    def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
+        """Count what a fetch brings; returns for how long its client rests, not counted then."""
+        delay_ms = self._count(QuotaKind.FETCH, session, client_id, size_bytes)
+        if delay_ms > 0:
+            self._count(QuotaKind.FETCH, session, client_id, -size_bytes)
+        return delay_ms
+
+    def mutations(
+        self, session: Session, client_id: str | None, *, is_strict: bool
+    ) -> MutationQuota:
+        """Return what counts the partitions of a request."""
+        limit = self._limit(QuotaKind.MUTATION, session, client_id)
+        if limit is None:
+            return UNBOUNDED
+        key = _Key(QuotaKind.MUTATION, limit.counted)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            windows = self._windows
+            bucket = TokenBucket(windows.mutation_count, windows.mutation_length_ms)
+            self._buckets[key] = bucket
+        self._note_use(key)
+        return _Mutations(bucket, limit.per_s, self._clock, is_strict=is_strict)
+
+    def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
+        """Run when a rest is over."""
+        self._timers.call_at(self._clock.monotonic_ms() + delay_ms, run)
+
+    def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
+        if session.is_own_broker:
+            return None
+        user = self._sanitize(session.principal.removeprefix(_PRINCIPAL_TYPE))
+        return self._limits.limit_of(kind, user, self._sanitize(client_id or ""))
+
+    def _count(self, kind: QuotaKind, session: Session, client_id: str | None, size: int) -> int:
+        limit = self._limit(kind, session, client_id)
+        if limit is None:
+            return 0
+        now_ms = self._clock.monotonic_ms()
+        rate = self._rate(_Key(kind, limit.counted))
+        rate.record(now_ms, size)
+        return _java_int(rate.over_ms(limit.per_s, now_ms))
+
+    def _rate(self, key: _Key) -> SampledRate:
+        rate = self._rates.get(key)
+        if rate is None:
+            rate = self._rates[key] = SampledRate(
+                self._windows.window_count, self._windows.length_ms
+            )
+        self._note_use(key)
+        return rate
+
+    def _note_use(self, key: _Key) -> None:
+        """Keep a measure for an hour after its last use: clients choose their ids."""
+        now_ms = self._clock.monotonic_ms()
+        self._used_ms[key] = now_ms
+        if now_ms - self._purged_ms < QUOTA_RATE_IDLE_MS:
+            return
+        self._purged_ms = now_ms
+        for old in [key for key, at in self._used_ms.items() if now_ms - at > QUOTA_RATE_IDLE_MS]:
+            del self._used_ms[old]
+            self._rates.pop(old, None)
+            self._buckets.pop(old, None)
+
+
+class _Mutations:
+    """The bucket of tokens that one request takes from."""
+
+    def __init__(
+        self, bucket: TokenBucket, rate_per_s: float, clock: Clock, *, is_strict: bool
+    ) -> None:
+        self._bucket = bucket
+        self._rate_per_s = rate_per_s
+        self._clock = clock
+        self._is_strict = is_strict
+        self._throttle_ms = 0
+        self._recorded_ms = 0
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Return whether something was refused."""
+        return self._is_strict and self._throttle_ms > 0
+
+    def admits(self, partition_count: int) -> bool:
+        """Take tokens for partitions; returns whether they may come and go now."""
+        now_ms = self._clock.monotonic_ms()
+        if self._is_strict:
+            left = self._bucket.tokens(self._rate_per_s, now_ms)
+            if left >= 0:
+                self._bucket.take(partition_count, self._rate_per_s, now_ms)
+                return True
+        else:
+            left = self._bucket.take(partition_count, self._rate_per_s, now_ms)
+        if left < 0:
+            self._throttle_ms = _java_int(_rounded(-left / self._rate_per_s * 1000))
+            self._recorded_ms = now_ms
+        return not self._is_strict
+
+    def throttle_ms(self) -> int:
+        """Return for how long the client should ask for nothing, as it is now."""
+        return max(0, self._throttle_ms - (self._clock.monotonic_ms() - self._recorded_ms))
+
+
+def _rounded(value: float) -> float:
+    return math.floor(value + 0.5) if math.isfinite(value) else value
+
+
+def _java_int(value: float) -> int:
+    """Return a number as Java casts it to an int, by way of a long: what is too large wraps."""
+    if math.isnan(value):
+        return 0
+    longest = (1 << 63) - 1
+    whole = int(max(-longest - 1, min(longest, value)))
+    return ((whole & 0xFFFF_FFFF) ^ 0x8000_0000) - 0x8000_0000

@@ -1,0 +1,78 @@
+"""What quotas make of a consumer's fetch: no more than fits, and an empty response over the quota.
+
+Source: KafkaApis.handleFetchRequest; KIP-13, KIP-219.
+Differs: of a session the size is that of partitions with records or errors, in Kafka of all that
+has news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.api.exchange import Exchange
+from engine.api.fetch_session import FetchContext, FetchedPartitions, SessionPartition
+from engine.host.ports import FileRegion, SendPart
+from engine.wire.fetch_bytes import (
+    FetchedPartition,
+    FetchedTopic,
+    FetchResponse,
+    encode_fetch_response,
+)
+
+_UNBOUNDED: Final = (1 << 31) - 1
+
+
+def quota_bytes_max(exchange: Exchange) -> int:
+    """Return how much a consumer's fetch may bring at once."""
+    quotas = exchange.session.admission.quotas
+    bound = quotas.fetch_bytes_max(exchange.session, exchange.client_id)
+    return _UNBOUNDED if bound is None else bound
+
+
+def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
+    """Count what a fetch brings, and return for how long its client rests instead of getting it.
+
+    The connection's rest for its bytes is begun; that for its requests was begun before.
+    """
+    session = exchange.session
+    if session.may_take_fast_path:
+        return 0
+    quotas = session.admission.quotas
+    size_bytes = _size_of(fetched, exchange.api_version) if quotas.bounds(session) else 0
+    delay_ms = 0
+    if not exchange.throttle_ms:
+        delay_ms = quotas.fetched(session, exchange.client_id, size_bytes)
+        if delay_ms > 0:
+            session.on_rest(delay_ms)
+    return max(exchange.throttle_ms, delay_ms)
+
+
+def throttled_response(
+    context: FetchContext, exchange: Exchange, throttle_ms: int
+) -> list[SendPart]:
+    """Return a response without partitions."""
+    told = context.throttled()
+    whole = FetchResponse([], told.error_code, told.session_id, throttle_ms=throttle_ms)
+    return encode_fetch_response(exchange.api_version, whole)
+
+
+def _size_of(fetched: FetchedPartitions, version: int) -> int:
+    with_news = [(each, row) for each, row in fetched if row.records or row.error_code]
+    parts = encode_fetch_response(version, FetchResponse(_by_topic(with_news)))
+    return sum(part.length if isinstance(part, FileRegion) else len(part) for part in parts)
+
+
+def _by_topic(
+    fetched: Iterable[tuple[SessionPartition, FetchedPartition]],
+) -> list[FetchedTopic]:
+    topics: list[FetchedTopic] = []
+    rows: list[FetchedPartition] = []
+    last: str | bytes | None = None
+    for partition, row in fetched:
+        topic, _ = partition.key
+        if topic != last:
+            last, rows = topic, []
+            topics.append((topic, rows))
+        rows.append(row)
+    return topics

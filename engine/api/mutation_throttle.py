@@ -1,0 +1,34 @@
+"""What a request that creates or deletes partitions is told of its quota.
+
+Older versions have no error for it: they are done, and their connection rests.
+
+Source: RequestHandlerHelper.sendResponseMaybeThrottleWithControllerQuota; KIP-599.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from engine.admin.mutation_quota import MutationQuota
+from engine.api.exchange import EncodedRows, Exchange
+from engine.wire.structs import Message
+
+T = TypeVar("T", bound=Message | EncodedRows)
+
+
+def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
+    """Return what counts the partitions of a request."""
+    session = exchange.session
+    is_strict = exchange.api_version >= strict_since
+    return session.admission.quotas.mutations(session, exchange.client_id, is_strict=is_strict)
+
+
+def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
+    """Return a response that says how long its client rests, and begin that rest."""
+    throttle_ms = quota.throttle_ms()
+    if throttle_ms > 0:
+        message = response.message if isinstance(response, EncodedRows) else response
+        message.throttle_time_ms = throttle_ms
+        if not quota.is_exceeded:
+            exchange.session.on_rest(throttle_ms)
+    return response

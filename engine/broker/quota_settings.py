@@ -1,0 +1,131 @@
+"""Quotas of clients as their znodes say, for those who enforce them.
+
+| node | for |
+|---|---|
+| `/config/users/<u>`, `…/clients/<c>`, `/config/clients/<c>` | requests: `QuotaLimits` |
+| `/config/ips/<a>` | arrivals of connections: `AddressRates` |
+
+A value that is no number leaves the quotas of its node as they are, and is logged.
+
+Source: UserConfigHandler, ClientIdConfigHandler, IpConfigHandler of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.security.quota_limits import DEFAULT, NONE, QuotaLimits, QuotaOwner
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NodeError, NoNode
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.paths import (
+    CLIENT_CONFIGS,
+    CONFIG,
+    IP_CONFIGS,
+    USER_CONFIGS,
+    config_path,
+    unsanitized,
+)
+from engine.znode.values import decode_config
+
+_log = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+#: The kinds of entities that quotas are for, as changes name them.
+QUOTA_ENTITIES: Final = (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
+_RATE: Final = "connection_creation_rate"
+
+
+class AddressRates:
+    """How many connections a second come from an address at most; None is any number."""
+
+    def __init__(self) -> None:
+        self.default: int | None = None
+        self.by_address: dict[str, int] = {}
+
+    def rate_of(self, address: str) -> int | None:
+        """Return the bound of an address."""
+        return self.by_address.get(address, self.default)
+
+
+class QuotaSettings:
+    """Keeps limits equal to the znodes."""
+
+    def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
+        """`address_of` gives the address of a host, None if there is none."""
+        self.limits = QuotaLimits()
+        self.rates = AddressRates()
+        #: Runs after each change.
+        self.on_change: Callable[[], None] = lambda: None
+        self._znodes = znodes
+        self._address_of = address_of
+
+    async def load(self) -> None:
+        """Read all quotas."""
+        paths = []
+        for kind in QUOTA_ENTITIES:
+            for name in await self._names(kind):
+                paths.append(f"{kind}/{name}")
+                if kind == USER_CONFIGS:
+                    clients = f"{kind}/{name}/{CLIENT_CONFIGS}"
+                    paths += [f"{clients}/{client}" for client in await self._names(clients)]
+        known = {_owner_of(path) for path in paths if not path.startswith(IP_CONFIGS)}
+        for owner in self.limits.owners() - known:
+            self.limits.take(owner, {})
+        self.rates.default = None
+        self.rates.by_address.clear()
+        for path in paths:
+            await self._apply(path)
+        self.on_change()
+
+    async def apply(self, entity_path: str) -> None:
+        """Read the quotas of one entity, named as in a change."""
+        await self._apply(entity_path)
+        self.on_change()
+
+    async def _apply(self, entity_path: str) -> None:
+        config = await self._read(config_path(entity_path))
+        try:
+            if entity_path.startswith(f"{IP_CONFIGS}/"):
+                self._take_rate(entity_path.partition("/")[2], config)
+            else:
+                self.limits.take(_owner_of(entity_path), config)
+        except ValueError as error:
+            _log.error("Quotas of %s stay as they are: %s", entity_path, error)
+
+    def _take_rate(self, name: str, config: Mapping[str, str]) -> None:
+        rate = int(config[_RATE]) if _RATE in config else None
+        if name == DEFAULT:
+            self.rates.default = rate
+            return
+        address = self._address_of(unsanitized(name))
+        if address is None:
+            _log.error("Quotas of %s are left out: it has no address", name)
+        elif rate is None:
+            self.rates.by_address.pop(address, None)
+        else:
+            self.rates.by_address[address] = rate
+
+    async def _names(self, path: str) -> list[str]:
+        try:
+            return await self._znodes.children(f"{CONFIG}/{path}")
+        except NoNode:
+            return []
+
+    async def _read(self, path: str) -> dict[str, str]:
+        try:
+            data, _ = await self._znodes.get(path)
+            return decode_config(data, path)
+        except NoNode:
+            return {}
+        except (InvalidZnodeValue, NodeError) as error:
+            _log.error("Quotas are left out: %s", error)
+            return {}
+
+
+def _owner_of(entity_path: str) -> QuotaOwner:
+    kind, name, *more = entity_path.split("/")
+    if kind == CLIENT_CONFIGS:
+        return QuotaOwner(NONE, name)
+    return QuotaOwner(name, more[1] if len(more) > 1 else NONE)

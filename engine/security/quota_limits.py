@@ -1,0 +1,110 @@
+"""The quotas of clients as they are set, and which one counts for a client.
+
+| | node | counted together |
+|---|---|---|
+| 1 | `/config/users/<u>/clients/<c>` | one user's client id |
+| 2 | `/config/users/<u>/clients/<default>` | one user's client id |
+| 3 | `/config/users/<u>` | one user |
+| 4 | `/config/users/<default>/clients/<c>` | one user's client id |
+| 5 | `/config/users/<default>/clients/<default>` | one user's client id |
+| 6 | `/config/users/<default>` | one user |
+| 7 | `/config/clients/<c>` | one client id |
+| 8 | `/config/clients/<default>` | one client id |
+
+The first that is set counts. A client without an id has the quotas of its user alone. Names are
+sanitized, so that none looks like the default.
+
+Source: ClientQuotaManager.DefaultQuotaCallback of 3.9.1; KIP-55, KIP-124, KIP-599.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+DEFAULT: Final = "<default>"
+#: Stands for a user or a client id that a quota is not about.
+NONE: Final = ""
+
+
+class QuotaKind(Enum):
+    """What is bounded, by the name of its setting."""
+
+    PRODUCE = "producer_byte_rate"
+    FETCH = "consumer_byte_rate"
+    REQUEST = "request_percentage"
+    MUTATION = "controller_mutation_rate"
+
+
+class QuotaOwner(NamedTuple):
+    """A user and a client id, sanitized; NONE for what is not named."""
+
+    user: str
+    client: str
+
+
+class Limit(NamedTuple):
+    """A bound, a second, and who is counted for it."""
+
+    counted: QuotaOwner
+    per_s: float
+
+
+class QuotaLimits:
+    """The bounds of one broker."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[QuotaKind, dict[QuotaOwner, float]] = {kind: {} for kind in QuotaKind}
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nobody has a bound."""
+        return not any(self._by_kind.values())
+
+    def take(self, owner: QuotaOwner, config: Mapping[str, str]) -> None:
+        """Take what is set for a user, a client id or both; raises ValueError, nothing taken."""
+        bounds = {kind: float(config[kind.value]) for kind in QuotaKind if kind.value in config}
+        for kind, of_kind in self._by_kind.items():
+            if kind in bounds:
+                of_kind[owner] = bounds[kind]
+            else:
+                of_kind.pop(owner, None)
+
+    def owners(self) -> set[QuotaOwner]:
+        """Return all that have bounds."""
+        return {owner for of_kind in self._by_kind.values() for owner in of_kind}
+
+    def limit_of(self, kind: QuotaKind, user: str, client: str) -> Limit | None:
+        """Return the bound of a client, None if it has none."""
+        bounds = self._by_kind[kind]
+        if not bounds:
+            return None
+        both, of_user = QuotaOwner(user, client), QuotaOwner(user, NONE)
+        if not client:
+            candidates = ((of_user, of_user), (QuotaOwner(DEFAULT, NONE), of_user))
+            return _first(bounds, candidates)
+        of_client = QuotaOwner(NONE, client)
+        return _first(
+            bounds,
+            (
+                (both, both),
+                (QuotaOwner(user, DEFAULT), both),
+                (of_user, of_user),
+                (QuotaOwner(DEFAULT, client), both),
+                (QuotaOwner(DEFAULT, DEFAULT), both),
+                (QuotaOwner(DEFAULT, NONE), of_user),
+                (of_client, of_client),
+                (QuotaOwner(NONE, DEFAULT), of_client),
+            ),
+        )
+
+
+def _first(
+    bounds: Mapping[QuotaOwner, float], candidates: tuple[tuple[QuotaOwner, QuotaOwner], ...]
+) -> Limit | None:
+    for owner, counted in candidates:
+        bound = bounds.get(owner)
+        if bound is not None:
+            return Limit(counted, bound)
+    return None

@@ -1,0 +1,41 @@
+"""Tokens that are used up by what is done and come back at a rate.
+
+```
+tokens = min(burst, tokens + rate x seconds since the last look) − what is done now
+burst  = windows x seconds of a window x rate
+```
+
+What is done may take more tokens than there are: then they are below zero, and nothing more may be
+done until they are not.
+
+Source: org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599.
+"""
+
+from __future__ import annotations
+
+
+class TokenBucket:
+    """The tokens of one client; full at first."""
+
+    __slots__ = ("_last_ms", "_tokens", "_window_s")
+
+    def __init__(self, window_count: int, window_ms: int) -> None:
+        self._window_s = window_count * window_ms / 1000
+        self._tokens: float | None = None
+        self._last_ms = 0
+
+    def tokens(self, rate_per_s: float, now_ms: int) -> float:
+        """Return how many there are now."""
+        burst = self._window_s * rate_per_s
+        if self._tokens is None:
+            self._tokens = burst
+        else:
+            came = rate_per_s * (now_ms - self._last_ms) / 1000
+            self._tokens = min(burst, self._tokens + came)
+        self._last_ms = now_ms
+        return self._tokens
+
+    def take(self, count: float, rate_per_s: float, now_ms: int) -> float:
+        """Take tokens, also more than there are; returns how many are left."""
+        self._tokens = self.tokens(rate_per_s, now_ms) - count
+        return self._tokens
