@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 
+from engine.kafka_errors import COORDINATOR_LOAD_IN_PROGRESS
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.cli.shell import Shell
@@ -34,7 +35,11 @@ def leader(shell: Shell, partition: TopicPartition) -> str:
 def hang(shell: Shell, partition: TopicPartition) -> int:
     """Write records of a transaction that no coordinator knows; returns where it begins."""
     with RawClient(leader(shell, partition)) as client:
-        begun = client.ask("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
+        begun = client.ask("InitProducerId", 4, transaction_timeout_ms=1000, transactional_id=None)
+        while begun.error_code == COORDINATOR_LOAD_IN_PROGRESS:
+            begun = client.ask(
+                "InitProducerId", 4, transaction_timeout_ms=1000, transactional_id=None
+            )
         request = message_class("ProduceRequest")
         batch = sent(
             2,
