@@ -515,7 +515,8 @@ class Segment:
     def translate(self, offset: int) -> BatchPlace | None:
         """Return the first batch that ends at or behind `offset`, None behind the last one.
 
-        Raises CorruptRecord at damage.
+        Raises CorruptRecord at damage. A place that a wrong length has led to is not kept: the next
+        read may be right.
         """
         if offset == self._translated_offset:
             return self._translated
@@ -524,7 +525,7 @@ class Segment:
         else:
             position = self._start_of_look(offset)
         batch_at = walk_headers(self._file, offset, position, self.size_bytes)
-        if batch_at is not None:
+        if batch_at is not None and batch_at.last_offset - self.base_offset <= _INT_MAX:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
 

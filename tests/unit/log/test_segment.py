@@ -135,6 +135,24 @@ def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
     assert found.translate(100) is None
 
 
+def test_what_a_misread_length_led_to_is_not_kept() -> None:
+    files, found = segment()
+    size = add(found, 100)
+    # Where the wrong length of the first batch leads, a value of the second looks like a batch.
+    offset, length, magic = (1 << 60).to_bytes(8, "big"), (20).to_bytes(4, "big"), bytes(40)
+    data = sent(1, value=offset + length + magic)
+    BatchView(data).patch(base_offset=101)
+    found.append((data,), len(data), 101, (NOW_MS, 101))
+    place = size + bytes(data).index(offset)
+    # The last byte of the length is enough: both lengths are below 256.
+    (wrong,), right = (place - 12).to_bytes(4, "big")[3:], found.file.read_at(11, 1)[0]
+    files.flip(found.path(FileKind.LOG), 11, wrong ^ right)
+    misled = found.translate(101)
+    assert misled is not None and misled.position == place
+    files.flip_back()
+    assert BatchPlace(size, len(data), 101) == found.translate(101)
+
+
 def test_a_span_has_its_first_batch_whole_and_ends_where_it_must() -> None:
     _, found = segment()
     size = add(found, 100, 3)
