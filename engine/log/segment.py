@@ -515,8 +515,8 @@ class Segment:
     def translate(self, offset: int) -> BatchPlace | None:
         """Return the first batch that ends at or behind `offset`, None behind the last one.
 
-        Raises CorruptRecord at damage. A place that a wrong length has led to is not kept: the next
-        read may be right.
+        Raises CorruptRecord at damage. A place is kept only if its batch ends before the newest
+        one begins: a header that was misread may lead anywhere, and the next read may be right.
         """
         if offset == self._translated_offset:
             return self._translated
@@ -525,7 +525,7 @@ class Segment:
         else:
             position = self._start_of_look(offset)
         batch_at = walk_headers(self._file, offset, position, self.size_bytes)
-        if batch_at is not None and batch_at.last_offset - self.base_offset <= _INT_MAX:
+        if batch_at is not None and batch_at.last_offset < self._last_base:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
 
