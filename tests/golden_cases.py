@@ -44,6 +44,12 @@ def case_dir(name: str) -> Path:
     return target
 
 
+def data_dir(name: str) -> Path:
+    """Return a case's log directory; of several the first that was stopped."""
+    folder = case_dir(name)
+    return folder / "data" if (folder / "data").exists() else folder / "stopped" / "node1"
+
+
 @cache
 def case(name: str) -> dict[str, Any]:
     """Return the case's description."""

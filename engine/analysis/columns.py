@@ -1,4 +1,4 @@
-"""The columns of the views `records`, `batches` and `segments`: the one table of their schema.
+"""The columns of all views: the one table of their schema.
 
 `records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
 runs on files. A type is a word that `arrow_schema` and `spark_schema` translate.
@@ -9,21 +9,15 @@ and null for all others; beside each there is one in ms that has every time exac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from engine.analysis.decoded_columns import GROUPS, METADATA, OFFSETS, TRANSACTIONS
+from engine.analysis.side_columns import CHECKPOINTS, EPOCHS, INDEXES, PRODUCERS
+from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class ViewColumn(NamedTuple):
-    """One column of a view: name, type, whether it may be null, what it is."""
-
-    name: str
-    type: str
-    nullable: bool
-    doc: str
 
 
 RECORDS = (
@@ -111,9 +105,26 @@ PROBLEMS = (
     ViewColumn("message", "string", False, "what was expected and what was there"),
 )
 
-VIEWS = {"records": RECORDS, "batches": BATCHES, "segments": SEGMENTS}
+VIEWS = {
+    "records": RECORDS,
+    "batches": BATCHES,
+    "segments": SEGMENTS,
+    "indexes": INDEXES,
+    "checkpoints": CHECKPOINTS,
+    "epochs": EPOCHS,
+    "producers": PRODUCERS,
+    "offsets": OFFSETS,
+    "groups": GROUPS,
+    "transactions": TRANSACTIONS,
+    "metadata": METADATA,
+}
 #: Read to count rows by, when a query uses no column of a view.
-CHEAPEST = {"records": "offset", "batches": "position", "segments": "baseOffset"}
+CHEAPEST = {
+    "records": "offset", "batches": "position", "segments": "baseOffset", "indexes": "baseOffset",
+    "checkpoints": "partition", "epochs": "partition", "producers": "partition",
+    "offsets": "logPartition", "groups": "logPartition", "transactions": "logPartition",
+    "metadata": "position",
+}  # fmt: skip
 
 
 class UnknownColumn(EngineError):

@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.analysis.columns import VIEWS, ViewColumn
+from engine.analysis.columns import VIEWS
+from engine.analysis.view_column import ViewColumn
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -77,10 +78,11 @@ def _all_of(scans: list[ViewScan]) -> ViewScan:
 def _scans(node: JsonObject) -> Iterator[tuple[str, ViewScan]]:
     """Yield the scans of a plan's node and of those below it."""
     said = node["extra_info"]
-    view = said.get("Table", "").rpartition(".")[2] if isinstance(said, dict) else ""
+    # A name that is a keyword of DuckDB is quoted.
+    view = said.get("Table", "").rpartition(".")[2].strip('"') if isinstance(said, dict) else ""
     if view in VIEWS:
         conditions = tuple(_texts(said.get("Filters", "")))
-        columns = {*_texts(said.get("Projections", "")), *_named_in(view, conditions)}
+        columns = {*_names(said.get("Projections", "")), *_named_in(view, conditions)}
         yield view, ViewScan(frozenset(columns), conditions)
     for child in node["children"]:
         yield from _scans(child)
@@ -90,6 +92,11 @@ def _named_in(view: str, conditions: tuple[str, ...]) -> Iterator[str]:
     """Yield the columns that conditions name: a scan may use them without handing them on."""
     words = set(re.findall(r"\w+", " ".join(conditions)))
     yield from (column.name for column in VIEWS[view] if column.name in words)
+
+
+def _names(value: str | list[str]) -> Iterator[str]:
+    """Yield the names of columns that a plan gives, without quotes."""
+    yield from (text.strip('"') for text in _texts(value))
 
 
 def _texts(value: str | list[str]) -> list[str]:

@@ -10,12 +10,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.analysis.columns import CHEAPEST, VIEWS, ViewColumn, arrow_schema
+from engine.analysis.columns import CHEAPEST, VIEWS, arrow_schema
 from engine.analysis.local_plan import DUCKDB_TYPES, ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
 from engine.analysis.pruning import bounds_of, within
-from engine.analysis.record_batches import view_batches
-from engine.analysis.splits import Split, whole_segments
+from engine.analysis.record_batches import ViewReader
+from engine.analysis.splits import Split
+from engine.analysis.view_column import ViewColumn
+from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 from engine.host.real import RealFiles
 
 if TYPE_CHECKING:
@@ -50,10 +52,9 @@ class LocalView:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         files = RealFiles()
         try:
+            reader = ViewReader(files, self._view, self._columns, control=self._control)
             for split in self._splits:
-                for batch in view_batches(
-                    files, self._view, self._columns, split, control=self._control
-                ):
+                for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
         except Exception as error:
             self.failure = error
@@ -66,8 +67,10 @@ def add_view(
     """Have DuckDB read a view's used columns under its name; the others are constants."""
     names = scan.columns or {CHEAPEST[view]}
     used = tuple(column for column in VIEWS[view] if column.name in names)
-    pieces = whole_segments(splits) if view == "segments" else splits
-    stream = LocalView(view, used, within(pieces, bounds_of(scan.conditions)), control=control)
+    pieces = pieces_of(view, splits)
+    if view in OF_THE_LOG:
+        pieces = within(pieces, bounds_of(scan.conditions))
+    stream = LocalView(view, used, pieces, control=control)
     source = f"kctl_{view}"
     connection.register(source, stream)
     selected = ", ".join(_selected(column, used) for column in VIEWS[view])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
-from engine.analysis.columns import ViewColumn, arrow_schema
+from engine.analysis.columns import arrow_schema
+from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.isolation import HiddenRecords
 from engine.analysis.record_columns import RecordColumns
+from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, segment_row
 from engine.analysis.table_values import Row
+from engine.analysis.view_column import ViewColumn
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
@@ -68,27 +72,52 @@ class SplitRecords:
         self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
 
 
+class ViewReader:
+    """Reads the rows of one view; what several splits share is read once."""
+
+    def __init__(
+        self, files: Files, view: str, columns: tuple[ViewColumn, ...], *, control: bool
+    ) -> None:
+        self._files = files
+        self._view = view
+        self._columns = columns
+        self._control = control
+        self._checkpoints = CheckpointFiles(files)
+
+    def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield one split's rows as Arrow batches of the columns."""
+        if self._view == "records":
+            records = SplitRecords(self._files, self._columns, include_control=self._control)
+            yield from records.batches_of(split)
+            return
+        import pyarrow as pa
+
+        schema = arrow_schema(self._columns)
+        rows = iter(self._rows(split))
+        while some := list(islice(rows, ARROW_BATCH_RECORDS_MAX)):
+            yield pa.RecordBatch.from_pylist(some, schema=schema)
+
+    def _rows(self, split: Split) -> Iterable[Row]:
+        files, view = self._files, self._view
+        if view == "batches":
+            return batch_rows(files, split)
+        if view == "segments":
+            # A segment is described by the task that has its beginning.
+            return [segment_row(files, split)[0]] if split.start == 0 else []
+        if view == "indexes":
+            checked = any(column.name == "problem" for column in self._columns)
+            return index_rows(files, split, checked=checked)
+        if view == "checkpoints":
+            return self._checkpoints.rows(split)
+        if view == "epochs":
+            return epoch_rows(files, split)
+        if view == "producers":
+            return producer_rows(files, split)
+        return decoded_rows(files, view, split)
+
+
 def view_batches(
     files: Files, view: str, columns: tuple[ViewColumn, ...], split: Split, *, control: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield one split's rows of a view as Arrow batches of the given columns."""
-    if view == "records":
-        yield from SplitRecords(files, columns, include_control=control).batches_of(split)
-        return
-    import pyarrow as pa
-
-    schema = arrow_schema(columns)
-    rows: list[Row] = []
-    if view == "segments":
-        # A segment is described by the task that has its beginning.
-        if split.start == 0:
-            row, _ = segment_row(files, split)
-            rows.append(row)
-    else:
-        for row in batch_rows(files, split):
-            rows.append(row)
-            if len(rows) == ARROW_BATCH_RECORDS_MAX:
-                yield pa.RecordBatch.from_pylist(rows, schema=schema)
-                rows = []
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+    yield from ViewReader(files, view, columns, control=control).batches_of(split)

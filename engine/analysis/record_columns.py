@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.analysis.columns import ViewColumn
 from engine.analysis.record_blocks import RecordBlocks
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamps_of
+from engine.analysis.view_column import ViewColumn
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 from engine.records.batch import BatchView
 from engine.records.crc import crc32c

@@ -1,4 +1,4 @@
-"""The views `records`, `batches` and `segments` over log directories, for SQL on Spark.
+"""The views over log directories, for SQL on Spark.
 
 A view has all its columns and reads those alone that a query uses, by Spark's own analysis of it:
 
@@ -13,9 +13,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.analysis.columns import CHEAPEST, VIEWS, ViewColumn, spark_schema, spark_type
-from engine.analysis.record_batches import view_batches
-from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits, whole_segments
+from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema, spark_type
+from engine.analysis.record_batches import ViewReader
+from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
+from engine.analysis.view_column import ViewColumn
+from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 
@@ -101,8 +103,7 @@ def register_views(
     """Make the views, each with all its columns; only the used ones are read."""
     context = session.sparkContext
     for name, columns in used.items():
-        pieces = whole_segments(splits) if name == "segments" else splits
-        groups = pack_splits(pieces, context.defaultParallelism)
+        groups = pack_splits(pieces_of(name, splits), context.defaultParallelism)
         rows = [(encode_splits(group),) for group in groups]
         frame = session.createDataFrame(context.parallelize(rows, len(rows)), "splits string")
         read = partial(_read_view, name, columns, control)
@@ -128,8 +129,8 @@ def _read_view(
     from engine.analysis.worker import calm_worker
 
     calm_worker()
-    files = RealFiles()
+    reader = ViewReader(RealFiles(), view, columns, control=control)
     for batch in groups:
         for row in batch.to_pylist():
             for split in decode_splits(row["splits"]):
-                yield from view_batches(files, view, columns, split, control=control)
+                yield from reader.batches_of(split)

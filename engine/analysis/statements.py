@@ -36,8 +36,8 @@ class QueryFailed(EngineError):
     """An engine refused or could not finish a query."""
 
     hint = (
-        "`describe records` shows the columns; the views are records, batches and segments, "
-        "and `show functions` lists what the engine's SQL has"
+        f"`describe records` shows the columns; the views are {', '.join(VIEWS)}; "
+        "`show functions` lists what the engine's SQL has"
     )
 
     def __init__(self, reason: str) -> None:

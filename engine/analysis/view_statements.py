@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from engine.analysis.columns import VIEWS, ViewColumn, spark_type
+from engine.analysis.columns import VIEWS, spark_type
 from engine.analysis.statements import QueryFailed, QueryResult, StatementRefused
+from engine.analysis.view_column import ViewColumn
 
 _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(?:table\s+)?(?:extended\s+|formatted\s+)?`?(\w+)`?", re.I)
 _COLUMNS = re.compile(r"show\s+columns\s+(?:in|from)\s+`?(\w+)`?", re.I)

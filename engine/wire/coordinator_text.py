@@ -28,6 +28,7 @@ from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool, 
 
 _INT16: Final = Format(">h")
 _CONSUMER_PROTOCOL: Final = "consumer"
+_GROUP: Final = "GroupMetadataValue"
 
 
 class _UnknownType(EngineError):
@@ -76,12 +77,18 @@ def _texts(
     key_text = json_text({"type": str(type_id), "data": key_node})
     if value_struct is None:
         return key_text, "<DELETE>"
-    value_node = json_node(value_struct, nearest_version(value_struct, version))
-    if name == "GroupMetadata" and value_node["protocolType"] == _CONSUMER_PROTOCOL:
-        for member in value_node["members"]:
-            _unfold(member, "subscription", "ConsumerProtocolSubscription", release)
-            _unfold(member, "assignment", "ConsumerProtocolAssignment", release)
-    return key_text, json_text({"version": str(version), "data": value_node})
+    node = value_node(value_struct, version)
+    return key_text, json_text({"version": str(version), "data": node})
+
+
+def value_node(value: Struct, version: int) -> JsonObject:
+    """Return the nodes of a value, what consumers put into a group's metadata among them."""
+    node = json_node(value, nearest_version(value, version))
+    if value.message_name == _GROUP and node["protocolType"] == _CONSUMER_PROTOCOL:
+        for member in node["members"]:
+            _unfold(member, "subscription", "ConsumerProtocolSubscription", value.release)
+            _unfold(member, "assignment", "ConsumerProtocolAssignment", value.release)
+    return node
 
 
 def _version(raw: bytes | memoryview, part: str) -> int:

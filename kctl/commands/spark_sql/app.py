@@ -18,7 +18,7 @@ app = one_command()
 @app.command()
 def spark_sql(
     query: Annotated[
-        str, typer.Argument(metavar="SQL", help="SQL over the views records, batches, segments.")
+        str, typer.Argument(metavar="SQL", help="SQL over the views; `show views` lists them.")
     ],
     logdirs: Annotated[
         list[str],

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.analysis.batch_reader import Problem
-from engine.analysis.columns import RECORDS, ViewColumn, arrow_schema
+from engine.analysis.columns import RECORDS, arrow_schema
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Selection, Split, plan_splits
+from engine.analysis.view_column import ViewColumn
 from engine.host.real import RealFiles
 from engine.native.record_fields import FieldReader, FieldTier
 from engine.records.batch import BatchView

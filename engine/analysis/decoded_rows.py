@@ -1,0 +1,224 @@
+"""Splits of internal topics to the rows of the views of decoded records.
+
+| view | records |
+|---|---|
+| offsets | commits of `__consumer_offsets` |
+| groups | all others of `__consumer_offsets` |
+| transactions | `__transaction_state`, and the markers in any topic |
+| metadata | `__cluster_metadata`, its control records too |
+
+What cannot be decoded, and damage that may have held such records, is a row with a `problem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from struct import Struct as Format
+from typing import Any
+
+from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
+from engine.analysis.decoding import (
+    DecodedPair,
+    control_row,
+    decode_pair,
+    metadata_row,
+    readable,
+)
+from engine.analysis.isolation import HiddenRecords
+from engine.analysis.splits import Split
+from engine.analysis.table_values import Row, timestamp_of
+from engine.analysis.view_pieces import TRANSACTION_STATE_TOPIC
+from engine.errors import CorruptRecord, EngineError
+from engine.host.ports import Files
+from engine.json_text import json_text
+from engine.records.control import ControlType, control_type, end_transaction_marker
+from engine.records.record import Record
+from engine.records.view import RecordBatch
+
+_TYPE = Format(">h")
+_COMMIT_TYPES = (0, 1)
+_CLASSIC_GROUP_TYPE = 2
+#: Names of the states, in the order of their numbers.
+_STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+    "PrepareEpochFence",
+)  # fmt: skip
+#: Damage that a view of decoded records shows: what may have held some.
+_SHOWN_CODES = BAD_BATCH_CODES | {"torn_tail"}
+_ENDS = (ControlType.ABORT, ControlType.COMMIT)
+
+
+def decoded_rows(files: Files, view: str, split: Split) -> Iterator[Row]:
+    """Yield the rows of one of these views for a split."""
+    with closing(files.open(split.path)) as file:
+        reader = SplitReader(file, split)
+        hidden = HiddenRecords(split)
+        for position, batch, _ in reader.batches():
+            transactional = batch.is_transactional and not batch.is_control
+            if (
+                batch.last_offset < split.log_start_offset
+                or not _has_rows(view, split, batch)
+                or hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional)
+            ):
+                continue
+            try:
+                records = batch.read_records()
+            except CorruptRecord as error:
+                reader.note(position, batch.size_bytes, "bad_records", str(error))
+                continue
+            for record in records:
+                if record.offset < split.log_start_offset:
+                    continue
+                row = _row(view, split, batch, record)
+                if row is not None:
+                    yield {**_place(view, split, position), **_of_record(record), **row}
+        for problem in reader.problems:
+            if problem.code in _SHOWN_CODES:
+                yield {**_place(view, split, problem.position), **_shown(problem)}
+
+
+def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
+    if view == "metadata":
+        return True
+    if view == "transactions":
+        return batch.is_control or split.topic == TRANSACTION_STATE_TOPIC
+    return not batch.is_control
+
+
+def _place(view: str, split: Split, position: int) -> Row:
+    place: Row = {"segment": split.path, "position": position}
+    if view != "metadata":
+        place["logPartition"] = split.partition
+    if view == "transactions":
+        place["logTopic"] = split.topic
+    return place
+
+
+def _of_record(record: Record) -> Row:
+    return {
+        "logOffset": record.offset,
+        "timestamp": timestamp_of(record.timestamp_ms),
+        "timestampMs": record.timestamp_ms,
+    }
+
+
+def _shown(problem: Problem) -> Row:
+    return {"problem": f"{problem.code}: {problem.message}"}
+
+
+def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
+    """Return the view's columns of a record, None for one of another kind."""
+    try:
+        if view == "metadata":
+            return _metadata(batch, record)
+        if view == "transactions":
+            return _marker(batch, record) if batch.is_control else _transaction(record)
+        return _group_row(view, batch, record)
+    except EngineError as error:
+        return {"problem": readable(str(error))}
+
+
+def _metadata(batch: RecordBatch, record: Record) -> Row:
+    columns = {"isControl": batch.is_control, "leaderEpoch": batch.leader_epoch}
+    try:
+        return columns | (control_row(record) if batch.is_control else metadata_row(record))
+    except EngineError as error:
+        return columns | {"problem": readable(str(error))}
+
+
+def _marker(batch: RecordBatch, record: Record) -> Row | None:
+    if control_type(record) not in _ENDS:
+        return None
+    marker = end_transaction_marker(record)
+    return {
+        "kind": "marker",
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "state": marker.control_type.name,
+        "coordinatorEpoch": marker.coordinator_epoch,
+        "isTombstone": False,
+    }
+
+
+def _transaction(record: Record) -> Row:
+    pair = decode_pair("transaction_log", record)
+    row: Row = {
+        "kind": "state",
+        "transactionalId": readable(pair.key.transactional_id),
+        "isTombstone": pair.value is None,
+    }
+    if pair.value is None:
+        return row
+    value: Any = pair.value
+    status = value.transaction_status
+    partitions = [
+        {"topic": readable(entry.topic), "partitions": list(entry.partition_ids)}
+        for entry in value.transaction_partitions or ()
+    ]
+    is_known = 0 <= status < len(_STATES)
+    return row | {
+        "producerId": value.producer_id,
+        "producerEpoch": value.producer_epoch,
+        "state": _STATES[status] if is_known else None,
+        "timeoutMs": value.transaction_timeout_ms,
+        "partitions": json_text(partitions),
+        "startTimestampMs": value.transaction_start_timestamp_ms,
+        "updateTimestampMs": value.transaction_last_update_timestamp_ms,
+        "problem": None if is_known else f"no transaction has the state {status}",
+    }
+
+
+def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
+    """Return the columns of `offsets` or `groups`, None for a record of the other one."""
+    key = record.key
+    if key is not None and len(key) >= _TYPE.size:
+        (type_id,) = _TYPE.unpack_from(key)
+        if (type_id in _COMMIT_TYPES) != (view == "offsets"):
+            return None
+    pair = decode_pair("offsets", record)
+    return _commit(batch, pair) if view == "offsets" else _group(pair)
+
+
+def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
+    key, value = pair.key, pair.value
+    row: Row = {
+        "groupId": readable(key.group),
+        "topic": readable(key.topic),
+        "partition": key.partition,
+        "isTombstone": value is None,
+        "isTransactional": batch.is_transactional,
+        "producerId": batch.producer_id,
+    }
+    if value is None:
+        return row
+    return row | {
+        "committedOffset": value.offset,
+        "leaderEpoch": value.leader_epoch,
+        "metadata": readable(value.metadata),
+        "commitTimestamp": timestamp_of(value.commit_timestamp),
+        "commitTimestampMs": value.commit_timestamp,
+        "expireTimestampMs": value.expire_timestamp,
+    }
+
+
+def _group(pair: DecodedPair) -> Row:
+    group_id = getattr(pair.key, "group", None) or getattr(pair.key, "group_id", None)
+    row: Row = {
+        "groupId": readable(group_id),
+        "type": pair.name,
+        "version": None if pair.value is None else pair.value_version,
+        "isTombstone": pair.value is None,
+        "keyFields": pair.key_json(),
+        "fields": pair.value_json(),
+    }
+    if pair.value is None or pair.type != _CLASSIC_GROUP_TYPE:
+        return row
+    value = pair.value
+    return row | {
+        "generation": value.generation,
+        "protocolType": readable(value.protocol_type),
+        "protocol": readable(value.protocol),
+        "leader": readable(value.leader),
+        "memberCount": len(value.members),
+    }

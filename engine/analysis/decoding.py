@@ -1,0 +1,113 @@
+"""Keys and values of internal topics, by the tables of 4.3.0, which have all fields of earlier
+ones; by those of 3.9.1 where they do not fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.analysis.table_values import Row
+from engine.errors import CorruptRecord, WireError
+from engine.records.control import ControlType, control_type
+from engine.records.record import Record
+from engine.wire.coordinator_records import (
+    RECORD_TYPES,
+    decode_coordinator_record,
+    key_version,
+)
+from engine.wire.coordinator_text import value_node
+from engine.wire.framed_records import decode_framed_record
+from engine.wire.json_form import json_node, json_text
+from engine.wire.record_decoders import control_record_json
+from engine.wire.tool_reader import ToolFailure
+
+_RELEASE, _EARLIER_RELEASE = "4.3.0", "3.9.1"
+_CONTROL_MESSAGES = {
+    ControlType.LEADER_CHANGE: "LeaderChangeMessage",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooterRecord",
+    ControlType.KRAFT_VERSION: "KRaftVersionRecord",
+    ControlType.KRAFT_VOTERS: "VotersRecord",
+}
+
+
+class DecodedPair(NamedTuple):
+    """A record of a coordinator; `value` is None for a tombstone."""
+
+    name: str
+    type: int
+    release: str
+    key: Any
+    value_version: int
+    value: Any
+
+    def key_json(self) -> str | None:
+        """Return all fields of the key."""
+        return readable(json_text(json_node(self.key, key_version(self.type, self.release))))
+
+    def value_json(self) -> str | None:
+        """Return all fields of the value, None for a tombstone."""
+        if self.value is None:
+            return None
+        return readable(json_text(value_node(self.value, self.value_version)))
+
+
+def decode_pair(kind: str, record: Record) -> DecodedPair:
+    """Return a record of a coordinator's topic; raises CorruptRecord, WireError."""
+    if record.key is None:
+        raise CorruptRecord("a key", None)
+    try:
+        return _decoded(kind, record.key, record.value, _RELEASE)
+    except WireError as failure:
+        try:
+            return _decoded(kind, record.key, record.value, _EARLIER_RELEASE)
+        except WireError:
+            raise failure from None
+
+
+def _decoded(kind: str, key: bytes, value: bytes | None, release: str) -> DecodedPair:
+    found = decode_coordinator_record(kind, key, value, release)
+    name = RECORD_TYPES[kind][release][found.type]
+    return DecodedPair(name, found.type, release, found.key, found.value_version, found.value)
+
+
+def metadata_row(record: Record) -> Row:
+    """Return what a record of the KRaft quorum says; raises CorruptRecord, WireError."""
+    if record.value is None:
+        raise CorruptRecord("a value", None)
+    try:
+        return _framed(record.value, _RELEASE)
+    except WireError as failure:
+        try:
+            return _framed(record.value, _EARLIER_RELEASE)
+        except WireError:
+            raise failure from None
+
+
+def _framed(value: bytes, release: str) -> Row:
+    framed = decode_framed_record("cluster_metadata", value, release)
+    return {
+        "type": framed.message.message_name,
+        "version": framed.version,
+        "fields": readable(json_text(json_node(framed.message, framed.version))),
+    }
+
+
+def control_row(record: Record) -> Row:
+    """Return what a control record of the KRaft quorum says; raises CorruptRecord."""
+    kind = control_type(record)
+    message = _CONTROL_MESSAGES.get(kind)
+    if message is None:
+        raise CorruptRecord("a control record of the quorum", kind.name)
+    try:
+        text = control_record_json(message, record.value)
+    except ToolFailure as failure:
+        raise CorruptRecord(f"a {message}", str(failure)) from failure
+    return {"type": message, "version": 0, "fields": readable(text)}
+
+
+def readable(text: str | None) -> str | None:
+    """Return a text that every table can hold: U+FFFD in place of what is no UTF-8."""
+    return (
+        None if text is None else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    )

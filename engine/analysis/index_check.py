@@ -1,0 +1,88 @@
+"""Whether the entries of a segment's indexes say what its batches say.
+
+```
+.index      entry (offset, position): a batch starts at position, and one of those from there to
+            the next entry's position ends exactly at offset
+.timeindex  entry (timestamp, offset): timestamp is the largest of all batches up to the one that
+            holds offset
+```
+
+Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also knows what brokers
+leave behind the entries of an open segment, and which entries are missing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+
+from engine.analysis.batch_reader import SplitReader
+from engine.analysis.splits import Split
+from engine.errors import CorruptRecord
+from engine.host.ports import Files
+from engine.log.offset_index import OffsetIndex
+from engine.log.time_index import NO_TIMESTAMP, TimeIndex
+from engine.records.view import RecordBatch
+
+
+class IndexCheck:
+    """The batches of one whole segment, to hold the entries of its indexes to."""
+
+    def __init__(self, files: Files, split: Split) -> None:
+        self._positions: list[int] = []
+        self._last_offsets: list[int] = []
+        self._largest: list[int] = []
+        largest = NO_TIMESTAMP
+        with closing(files.open(split.path)) as file:
+            reader = SplitReader(file, split)
+            for position, batch, _ in reader.batches():
+                largest = max(largest, _largest_ms(batch))
+                self._positions.append(position)
+                self._last_offsets.append(batch.last_offset)
+                self._largest.append(largest)
+
+    def offset_problems(self, index: OffsetIndex) -> Iterator[str | None]:
+        """Yield what is wrong with each entry of an offset index, None for a right one."""
+        before = (index.base_offset - 1, -1)
+        entries = [*index]
+        for entry, following in pairwise([*entries, None]):
+            assert entry is not None
+            if entry.offset <= before[0] or entry.position <= before[1]:
+                yield f"does not rise above offset {before[0]} at {before[1]}"
+                continue
+            before = (entry.offset, entry.position)
+            first = bisect_left(self._positions, entry.position)
+            end = len(self._positions)
+            if following is not None:
+                end = max(bisect_left(self._positions, following.position), first + 1)
+            if self._positions[first : first + 1] != [entry.position]:
+                yield "no batch starts at its position"
+            elif entry.offset not in self._last_offsets[first:end]:
+                yield "no batch from its position on ends at its offset"
+            else:
+                yield None
+
+    def time_problems(self, index: TimeIndex) -> Iterator[str | None]:
+        """Yield what is wrong with each entry of a time index, None for a right one."""
+        before = (NO_TIMESTAMP - 1, index.base_offset - 1)
+        for entry in index:
+            if entry.timestamp <= before[0] or entry.offset < before[1]:
+                yield f"does not rise above time {before[0]} at offset {before[1]}"
+                continue
+            before = (entry.timestamp, entry.offset)
+            holder = bisect_left(self._last_offsets, entry.offset)
+            if holder == len(self._last_offsets):
+                yield "the log ends before its offset"
+            elif self._largest[holder] != entry.timestamp:
+                yield f"the largest timestamp up to its offset is {self._largest[holder]}"
+            else:
+                yield None
+
+
+def _largest_ms(batch: RecordBatch) -> int:
+    try:
+        return NO_TIMESTAMP if batch.max_timestamp_ms is None else batch.max_timestamp_ms
+    except CorruptRecord:
+        return NO_TIMESTAMP

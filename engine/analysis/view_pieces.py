@@ -1,0 +1,40 @@
+"""Which splits each view reads, and which of its columns say where a row comes from.
+
+| view | one piece a | of topics |
+|---|---|---|
+| records, batches | split | all |
+| segments, indexes | segment | all |
+| checkpoints, epochs, producers | partition | all |
+| transactions | split | all, for the markers |
+| offsets, groups | split | `__consumer_offsets` |
+| metadata | split | `__cluster_metadata` |
+"""
+
+from __future__ import annotations
+
+from engine.analysis.splits import Split, whole_segments
+from engine.naming import CLUSTER_METADATA_TOPIC
+
+#: Topics of the coordinators.
+GROUP_OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+
+_OF_SEGMENTS = frozenset(("segments", "indexes"))
+_OF_PARTITIONS = frozenset(("checkpoints", "epochs", "producers"))
+_TOPICS = {
+    "offsets": GROUP_OFFSETS_TOPIC,
+    "groups": GROUP_OFFSETS_TOPIC,
+    "metadata": CLUSTER_METADATA_TOPIC,
+}
+#: Views whose columns `topic` and `partition` are those of the log that is read.
+OF_THE_LOG = frozenset(("records", "batches", *_OF_SEGMENTS, *_OF_PARTITIONS))
+
+
+def pieces_of(view: str, splits: list[Split]) -> list[Split]:
+    """Return what has to be read for a view."""
+    if view in _OF_SEGMENTS:
+        return whole_segments(splits)
+    if view in _OF_PARTITIONS:
+        return list({(s.dir, s.topic, s.partition): s for s in reversed(splits)}.values())[::-1]
+    topic = _TOPICS.get(view)
+    return splits if topic is None else [split for split in splits if split.topic == topic]
