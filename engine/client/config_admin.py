@@ -119,8 +119,12 @@ def describe_configs(
     names: Sequence[str] | None = None,
     with_synonyms: bool = False,
     with_documentation: bool = False,
+    is_sorted: bool = True,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings of resources, all or those named; an error where there are none."""
+    """Return the settings of resources, all or those named; an error where there are none.
+
+    They are sorted by name, or as the broker has them.
+    """
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, requested in _by_destination(resources).items():
         message = _description(requested, names, with_synonyms, with_documentation)
@@ -132,7 +136,7 @@ def describe_configs(
                 raise
             configs |= dict.fromkeys(requested, error)
             continue
-        configs |= configs_of(response)
+        configs |= configs_of(response, is_sorted=is_sorted)
     return configs
 
 
@@ -142,11 +146,11 @@ def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
 
 
 def configs_of(
-    response: messages.DescribeConfigsResponse,
+    response: messages.DescribeConfigsResponse, *, is_sorted: bool = True
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
     """Return the settings that a response tells of, or why it does not."""
     return {
-        Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row)
+        Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row, is_sorted)
         for row in response.results
     }
 
@@ -188,11 +192,12 @@ def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Res
 
 
 def _entries(
-    row: messages.DescribeConfigsResponse.DescribeConfigsResult,
+    row: messages.DescribeConfigsResponse.DescribeConfigsResult, is_sorted: bool
 ) -> list[ConfigEntry] | EngineError:
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
-    return sorted((_entry(config) for config in row.configs), key=lambda entry: entry.name)
+    entries = [_entry(config) for config in row.configs]
+    return sorted(entries, key=lambda entry: entry.name) if is_sorted else entries
 
 
 def _entry(row: messages.DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:

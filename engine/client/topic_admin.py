@@ -40,10 +40,10 @@ class CreatedTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """How far a topic shall grow; the replicas of the added partitions, or the broker's choice."""
+    """How far a topic shall grow; the replicas of the added partitions, None for any."""
 
     total_count: int
-    assignment: tuple[tuple[int, ...], ...] = ()
+    assignment: tuple[tuple[int, ...], ...] | None = None
 
 
 def create_topics(
@@ -113,14 +113,14 @@ def create_partitions(
     request = messages.CreatePartitionsRequest
     rows = []
     for name, wanted in topics.items():
-        added = [
-            request.CreatePartitionsAssignment(broker_ids=list(replicas))
-            for replicas in wanted.assignment
-        ]
+        added = None
+        if wanted.assignment is not None:
+            added = [
+                request.CreatePartitionsAssignment(broker_ids=list(replicas))
+                for replicas in wanted.assignment
+            ]
         rows.append(
-            request.CreatePartitionsTopic(
-                name=name, count=wanted.total_count, assignments=added or None
-            )
+            request.CreatePartitionsTopic(name=name, count=wanted.total_count, assignments=added)
         )
     message = request(topics=rows, timeout_ms=client.timeout_ms, validate_only=validate_only)
     response: messages.CreatePartitionsResponse = _ask_controller(

@@ -57,7 +57,12 @@ def java_text(error: EngineError) -> str:
     """Return an error as Java's toString prints it; without a response it is a timeout."""
     if not isinstance(error, ApiError):
         return f"{_ERRORS}.TimeoutException: {error}"
-    return f"{_ERRORS}.{_java_error(error.code).class_name}: {message_of(error)}"
+    return f"{java_class(error)}: {message_of(error)}"
+
+
+def java_class(error: ApiError) -> str:
+    """Return the full name of the exception of an error code."""
+    return f"{_ERRORS}.{_java_error(error.code).class_name}"
 
 
 def _java_error(code: int) -> JavaError:

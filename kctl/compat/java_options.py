@@ -10,12 +10,12 @@ Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.errors import EngineError
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import LONG_BITS, is_java_number
 
 
 class OptionsRefused(EngineError):
@@ -36,7 +36,6 @@ class ToolOption(NamedTuple):
 
 
 _JOPTSIMPLE = "joptsimple"
-_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 #: What every tool has.
 HELP = ToolOption("help", "Print this help.")
@@ -73,10 +72,10 @@ class GivenOptions:
         assert value is not None, name
         return value
 
-    def number(self, name: str, default: int) -> int:
+    def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
         """Return a number, `default` where it was not given; ToolFailure for what is none."""
         value = self.text(name)
-        if value is not None and not _NUMBER.fullmatch(value):
+        if value is not None and not is_java_number(value, bits):
             raise ToolFailure(
                 f"{_JOPTSIMPLE}.OptionArgumentConversionException",
                 f"Cannot parse argument '{value}' of option {name}",
@@ -117,6 +116,25 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
 
 def _looks_like_an_option(word: str) -> bool:
     return word.startswith("-") and word != "-"
+
+
+def refused(message: str) -> OptionsRefused:
+    """Return a refusal that is followed by the help."""
+    return OptionsRefused(message, shows_usage=True)
+
+
+def require(given: GivenOptions, *names: str) -> None:
+    """Raise OptionsRefused unless all options are there."""
+    for name in names:
+        if not given.has(name):
+            raise refused(f'Missing required argument "[{name}]"')
+
+
+def exclude(given: GivenOptions, name: str, others: Iterable[str]) -> None:
+    """Raise OptionsRefused if an option is there beside one of the others."""
+    for other in others:
+        if given.has(name) and given.has(other):
+            raise refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
 def usage_text(tool: str, summary: str, options: Iterable[ToolOption]) -> str:

@@ -30,8 +30,12 @@ def names_in_java_order(names: Iterable[str]) -> list[str]:
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash)
 
 
-def _by_bucket(keys: list[K], hash_of: Callable[[K], int]) -> list[K]:
-    buckets = _BUCKETS_MIN
+def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order of a hash map that was made for as many of them."""
+    return _by_bucket(list(dict.fromkeys(names)), java_string_hash, 1)
+
+
+def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN) -> list[K]:
     while len(keys) * 4 > buckets * 3:
         buckets *= 2
 

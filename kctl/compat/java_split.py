@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def java_split(text: str, separator: str) -> list[str]:
     """Return the parts between separators, without the empty ones at the end.
@@ -12,5 +14,13 @@ def java_split(text: str, separator: str) -> list[str]:
         return [text]
     parts = text.split(separator)
     while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def java_split_pattern(text: str, pattern: str) -> list[str]:
+    """Return the parts between matches of a pattern, without the empty ones at the end."""
+    parts = re.split(pattern, text)
+    while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return parts

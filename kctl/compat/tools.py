@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
+from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.connect import ClusterOptions, connect
 
@@ -31,16 +34,29 @@ FOLLOWED_VERSION = "3.9.1"
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
 CONSUMER_GROUPS = "kafka-consumer-groups"
-TOOLS = (REASSIGN_PARTITIONS, LEADER_ELECTION, CONSUMER_GROUPS)
+TOPICS = "kafka-topics"
 
-#: How long a response is waited for by tools without an option for it.
-_TIMEOUTS_S = {REASSIGN_PARTITIONS: 60.0, LEADER_ELECTION: 30.0}
 _GROUPS_TIMEOUT_MS = 5000
-_CONFIG_OPTIONS = {
-    REASSIGN_PARTITIONS: "command-config",
-    LEADER_ELECTION: "admin.config",
-    CONSUMER_GROUPS: "command-config",
+
+
+class Tool(NamedTuple):
+    """A tool: its module here, its option for client properties, how long it waits by default."""
+
+    module: str
+    config_option: str
+    timeout_s: float
+    help: str
+
+
+_TABLE = {
+    REASSIGN_PARTITIONS: Tool(
+        "reassign_tool", "command-config", 60.0, "Move replicas between brokers and directories"
+    ),
+    LEADER_ELECTION: Tool("election_tool", "admin.config", 30.0, "Have leaders elected"),
+    CONSUMER_GROUPS: Tool("groups_tool", "command-config", 5.0, "Show and change consumer groups"),
+    TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
+TOOLS = tuple(_TABLE)
 
 Connect = Callable[[ClusterOptions], "KafkaClient"]
 
@@ -65,18 +81,21 @@ def run_tool(
         return _refuse(tool, error, usage)
     _enter(tool, given)
     opened = files or _real_files()
-    client = lambda: connecting(cluster)  # noqa: E731
+    client = partial(_client, connecting, cluster)
     if tool == REASSIGN_PARTITIONS:
         return int(module.perform(given, wanted, client, opened, sys.stdout))
     try:
         return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
-    except OptionsRefused as error:
+    except (OptionsRefused, ToolFailure) as error:
         return _refuse(tool, error, usage)
 
 
 def _refuse(tool: str, error: EngineError, usage: str) -> int:
     """Print why options do not fit; returns the exit code."""
     sys.stderr.write(f"{error}\n")
+    if isinstance(error, ToolFailure):
+        sys.stderr.write(f"{error.trace()}\n")
+        return exits.FAILED
     shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
     sys.stderr.write(usage if shows_usage else f"`{tool} --help` lists the options.\n")
     return exits.FAILED
@@ -90,32 +109,42 @@ def _enter(tool: str, given: GivenOptions) -> None:
     enter(f"compat {tool}", {**parameters, "bootstrap_server": given.needed("bootstrap-server")})
 
 
+def help_of(tool: str) -> str:
+    """Return what `kctl compat --help` says of a tool."""
+    return f"{_TABLE[tool].help} as {tool}.sh of Kafka {FOLLOWED_VERSION} does."
+
+
 def _module(tool: str) -> ModuleType:
-    if tool == REASSIGN_PARTITIONS:
-        from kctl.compat import reassign_tool
-
-        return reassign_tool
-    if tool == CONSUMER_GROUPS:
-        from kctl.compat import groups_tool
-
-        return groups_tool
-    from kctl.compat import election_tool
-
-    return election_tool
+    return import_module(f"kctl.compat.{_TABLE[tool].module}")
 
 
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
-    timeout_s = _TIMEOUTS_S.get(tool)
-    if timeout_s is None:
+    timeout_s = _TABLE[tool].timeout_s
+    if tool == CONSUMER_GROUPS:
         # The tool itself reports a time that is no number, when it begins.
         text = given.texts("timeout")[-1:]
         is_number = bool(text) and text[0].isdecimal()
         timeout_s = (int(text[0]) if is_number else _GROUPS_TIMEOUT_MS) / 1000
     return ClusterOptions(
         bootstrap_server=given.needed("bootstrap-server"),
-        command_config=given.text(_CONFIG_OPTIONS[tool]),
+        command_config=given.text(_TABLE[tool].config_option),
         timeout_s=timeout_s,
     )
+
+
+def _client(connecting: Connect, cluster: ClusterOptions) -> KafkaClient:
+    """Return a client; raises ToolFailure where Kafka's tools make none."""
+    from engine.client.errors import ClientSettingRefused
+    from engine.host.ports import FileMissing
+    from kctl.compat.java_client import check_bootstrap, no_client, no_properties
+
+    check_bootstrap(cluster.bootstrap_server or "")
+    try:
+        return connecting(cluster)
+    except ClientSettingRefused as error:
+        raise no_client(str(error)) from error
+    except FileMissing as error:
+        raise no_properties(cluster.command_config or "") from error
 
 
 def _real_files() -> Files:

@@ -42,6 +42,7 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-topics": ("--delete", "--topic", "t", "--bootstrap-server", "{cluster}"),
     "compat kafka-consumer-groups": (
         "--delete",
         "--group",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kctl.compat.tools import TOOLS, help_of, run_tool
 from kctl.options.cluster import noun
 
 app = noun("Tools of Apache Kafka, in our place: the same options, output and exit codes.")
@@ -16,28 +17,17 @@ _Words = Annotated[
 ]
 
 
-@app.command("kafka-reassign-partitions", context_settings=_PASSED_ON)
-def reassign_partitions(words: _Words = None) -> int:
-    """Move replicas as kafka-reassign-partitions.sh of Kafka 3.9.1 does."""
-    from kctl.compat.tools import REASSIGN_PARTITIONS, run_tool
+def _add(tool: str) -> None:
+    """Add the command of a tool."""
 
-    return run_tool(REASSIGN_PARTITIONS, words or [])
+    def run(words: _Words = None) -> int:
+        return run_tool(tool, words or [])
 
-
-@app.command("kafka-leader-election", context_settings=_PASSED_ON)
-def leader_election(words: _Words = None) -> int:
-    """Have leaders elected as kafka-leader-election.sh of Kafka 3.9.1 does."""
-    from kctl.compat.tools import LEADER_ELECTION, run_tool
-
-    return run_tool(LEADER_ELECTION, words or [])
+    app.command(tool, help=help_of(tool), context_settings=_PASSED_ON)(run)
 
 
-@app.command("kafka-consumer-groups", context_settings=_PASSED_ON)
-def consumer_groups(words: _Words = None) -> int:
-    """Show and change consumer groups as kafka-consumer-groups.sh of Kafka 3.9.1 does."""
-    from kctl.compat.tools import CONSUMER_GROUPS, run_tool
-
-    return run_tool(CONSUMER_GROUPS, words or [])
+for _tool in TOOLS:
+    _add(_tool)
 
 
 @app.command("install", epilog="Example: kctl compat install ~/bin")

@@ -9,7 +9,8 @@ from tests.unit.kctl.played_tools import Ended, PlayedTools, Recorded
 
 _MOVES = Recorded("reassign_and_election")
 _GROUPS = Recorded("consumer_groups")
-_CALLS = [(recorded, name) for recorded in (_MOVES, _GROUPS) for name in recorded.calls]
+_TOPICS = Recorded("topics")
+_CALLS = [(recorded, name) for recorded in (_MOVES, _GROUPS, _TOPICS) for name in recorded.calls]
 _CALLS_THAT_FAIL = [
     (recorded, name) for recorded, name in _CALLS if "stderr_first_line" in recorded.calls[name]
 ]
@@ -18,7 +19,8 @@ _CALLS_THAT_FAIL = [
 @pytest.fixture(scope="module")
 def played() -> dict[str, Ended]:
     moves = PlayedTools(_MOVES, replica_fetch_max_bytes="300")
-    return {**moves.play(), **PlayedGroups(_GROUPS).play()}
+    topics = PlayedTools(_TOPICS, auto_create_topics_enable="false")
+    return {**moves.play(), **PlayedGroups(_GROUPS).play(), **topics.play()}
 
 
 @pytest.mark.parametrize(("recorded", "name"), _CALLS, ids=[name for _, name in _CALLS])

@@ -1,0 +1,49 @@
+"""Failures of an admin client's calls as the exceptions that Kafka's tools catch.
+
+Source: KafkaAdminClient.Call.handleTimeoutFailure, Errors.exception of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from engine.client.errors import TimedOut, Unreachable
+from engine.errors import ApiError, EngineError
+from kctl.compat.java_failures import ToolFailure, java_class, message_of
+
+TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
+ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
+_EXECUTION: Final = "java.util.concurrent.ExecutionException"
+
+
+def admin_failure(error: EngineError, call: str) -> EngineError:
+    """Return the exception of an admin call's future; what is none of its errors is itself."""
+    if isinstance(error, TimedOut | Unreachable):
+        return ToolFailure(TIMEOUT, f"Timed out waiting for a node assignment. Call: {call}")
+    if isinstance(error, ApiError):
+        return ToolFailure(java_class(error), message_of(error))
+    return error
+
+
+@contextmanager
+def admin_call(name: str) -> Iterator[None]:
+    """Turn errors of requests into those of an admin client's call; raises ToolFailure."""
+    try:
+        yield
+    except EngineError as error:
+        raise admin_failure(error, name) from error
+
+
+def raise_first(results: dict[str, ApiError | None]) -> None:
+    """Raise the first error of the results of several futures as a ToolFailure."""
+    for error in results.values():
+        if error is not None:
+            raise admin_failure(error, "")
+
+
+def waited_for(failure: ToolFailure) -> ToolFailure:
+    """Return the failure as it comes out of a future that was waited for."""
+    text = f"{failure.java_class}: {failure}"
+    return ToolFailure(_EXECUTION, text, text)

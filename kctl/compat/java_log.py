@@ -1,0 +1,21 @@
+"""Lines that Kafka's tools log on stderr, in the pattern of their log4j settings."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+from engine.host.real import RealClock
+from kctl.compat.java_failures import ToolFailure
+
+
+def log_line(err: TextIO, level: str, text: str, logger: str) -> None:
+    """Log a text with the time of this machine."""
+    now_ms = RealClock().wall_ms()
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now_ms / 1000))
+    err.write(f"[{at},{now_ms % 1000:03d}] {level} {text} ({logger})\n")
+
+
+def log_failure(err: TextIO, failure: ToolFailure, logger: str) -> None:
+    """Log the trace of a failure."""
+    log_line(err, "ERROR", failure.trace(), logger)

@@ -1,0 +1,251 @@
+"""`kafka-topics --list` and `--describe`.
+
+Source: TopicCommand.TopicService.listTopics, describeTopic, TopicFilter.IncludeList of 3.9.1.
+Differs: a regular expression is Python's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple, TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    Resource,
+    describe_configs,
+)
+from engine.client.metadata import PartitionView, TopicView
+from engine.client.reassignments import OngoingReassignment, list_reassignments
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
+from engine.model import TopicPartition
+from engine.naming import uuid_text
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import GivenOptions
+from kctl.compat.java_order import names_in_sized_java_order
+from kctl.compat.java_uuids import java_uuid
+
+_RUNTIME: Final = "java.lang.RuntimeException"
+_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
+_MIN_ISR: Final = "min.insync.replicas"
+_PER_RESPONSE: Final = "partition-size-limit-per-response"
+_QUIET: Final = (CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION)
+
+
+class _Shown(NamedTuple):
+    """What is told of one partition."""
+
+    topic: str
+    partition: PartitionView
+    min_isr: int
+    move: OngoingReassignment | None
+
+
+# Choosing topics
+
+
+def topic_pattern(text: str) -> re.Pattern[str]:
+    """Return the expression that a list of names stands for; raises ToolFailure."""
+    cleaned = text.strip().replace(",", "|").replace(" ", "")
+    cleaned = re.sub(r"^[\"']+", "", cleaned)
+    cleaned = re.sub(r"[\"']+$", "", cleaned)
+    try:
+        return re.compile(cleaned)
+    except re.error:
+        raise ToolFailure(_RUNTIME, f"{cleaned} is an invalid regex.") from None
+
+
+def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
+    """Return the topics that options name, sorted; raises ToolFailure."""
+    text = given.text("topic") if given.has("topic") else None
+    is_without_internal = given.has("exclude-internal")
+    topics = _all_topics(client, is_without_internal)
+    pattern = None if text is None else topic_pattern(text)
+    return [
+        topic
+        for topic in topics
+        if (pattern is None or pattern.fullmatch(topic.name))
+        and not (is_without_internal and topic.name in _INTERNAL)
+    ]
+
+
+def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicView]:
+    with admin_call("listTopics"):
+        view = client.view(None)
+    return [
+        topic
+        for _, topic in sorted(view.topics.items())
+        if not (is_without_internal and topic.is_internal)
+    ]
+
+
+def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
+    """Raise ToolFailure if a topic was named and is not there, unless that is no mistake."""
+    named = given.text("topic") if given.has("topic") else None
+    if named and not found and not given.has("if-exists"):
+        message = f"Topic 'Optional[{named}]' does not exist as expected"
+        raise ToolFailure(ILLEGAL_ARGUMENT, message)
+
+
+def list_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print the names of topics, an empty line where there are none; raises ToolFailure."""
+    out.write("\n".join(topic.name for topic in topics_of(client, given)) + "\n")
+
+
+# Describing
+
+
+def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print topics and partitions; raises ToolFailure."""
+    topics = _to_describe(client, given)
+    given.number(_PER_RESPONSE, 0, 32)
+    if not topics:
+        return
+    configs = _configs(client, topics)
+    with admin_call("describeCluster"):
+        live = client.view([]).brokers
+    moves = _moves(client, topics)
+    for topic in topics:
+        entries = configs[topic.name]
+        if isinstance(entries, EngineError):
+            raise admin_failure(entries, "describeConfigs")
+        _print_topic(topic, entries, moves, given, out)
+        if given.has("topics-with-overrides"):
+            continue
+        min_isr = next(int(e.value or 0) for e in entries if e.name == _MIN_ISR)
+        for partition in topic.partitions:
+            move = moves.get(TopicPartition(topic.name, partition.partition))
+            shown = _Shown(topic.name, partition, min_isr, move)
+            if _is_wanted(shown, given, live):
+                out.write(_partition_line(shown))
+
+
+def _to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
+    """Return the topics in the order of a Java map."""
+    if given.has("topic-id"):
+        topic_id = java_uuid(given.needed("topic-id"))
+        if any(topic_id):
+            found = [
+                topic
+                for topic in _all_topics(client, given.has("exclude-internal"))
+                if topic.topic_id == topic_id
+            ]
+            if not found and not given.has("if-exists"):
+                message = f"TopicId '{uuid_text(topic_id)}' does not exist as expected"
+                raise ToolFailure(ILLEGAL_ARGUMENT, message)
+            return found
+    topics = topics_of(client, given)
+    need_topics(topics, given)
+    by_name = {topic.name: topic for topic in topics}
+    return [by_name[name] for name in names_in_sized_java_order(by_name)]
+
+
+def _configs(
+    client: KafkaClient, topics: Sequence[TopicView]
+) -> dict[str, list[ConfigEntry] | EngineError]:
+    resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
+    with admin_call("describeConfigs"):
+        found = describe_configs(client, resources, is_sorted=False)
+    return {resource.name: entries for resource, entries in found.items()}
+
+
+def _moves(
+    client: KafkaClient, topics: Sequence[TopicView]
+) -> Mapping[TopicPartition, OngoingReassignment]:
+    keys = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
+    try:
+        return list_reassignments(client, keys)
+    except ApiError as error:
+        if error.code in _QUIET:
+            return {}
+        failure = admin_failure(error, "listPartitionReassignments")
+        raise ToolFailure(_RUNTIME, f"java.util.concurrent.ExecutionException: {failure}") from None
+
+
+def _replica_count(partition: PartitionView, move: OngoingReassignment | None) -> int:
+    """Return the replication factor, without the replicas that a reassignment adds."""
+    replicas = partition.replicas
+    if move is None or not {*replicas} & {*move.adding, *move.removing}:
+        return len(replicas)
+    return len(move.replicas) - len(move.adding)
+
+
+def _print_topic(
+    topic: TopicView,
+    entries: Sequence[ConfigEntry],
+    moves: Mapping[TopicPartition, OngoingReassignment],
+    given: GivenOptions,
+    out: TextIO,
+) -> None:
+    overrides = [entry for entry in entries if not entry.is_default]
+    if any(given.has(name) for name in _REPORTS):
+        return
+    if given.has("topics-with-overrides") and not overrides:
+        return
+    first = topic.partitions[0]
+    factor = _replica_count(first, moves.get(TopicPartition(topic.name, first.partition)))
+    cells = [f"Topic: {topic.name}"]
+    if topic.has_id:
+        cells.append(f"TopicId: {uuid_text(topic.topic_id)}")
+    cells.append(f"PartitionCount: {len(topic.partitions)}")
+    cells.append(f"ReplicationFactor: {factor}")
+    shown = ",".join(f"{e.name}={'null' if e.value is None else e.value}" for e in overrides)
+    cells.append(f"Configs: {shown}")
+    out.write("\t".join(cells) + "\n")
+
+
+def _is_under_replicated(shown: _Shown, live: Collection[int]) -> bool:
+    del live
+    return _replica_count(shown.partition, shown.move) > len(shown.partition.isr)
+
+
+def _is_unavailable(shown: _Shown, live: Collection[int]) -> bool:
+    return shown.partition.leader not in live
+
+
+def _is_under_min_isr(shown: _Shown, live: Collection[int]) -> bool:
+    del live
+    return not shown.partition.has_leader or len(shown.partition.isr) < shown.min_isr
+
+
+def _is_at_min_isr(shown: _Shown, live: Collection[int]) -> bool:
+    del live
+    return len(shown.partition.isr) == shown.min_isr
+
+
+#: Options that show some partitions alone, and which.
+_REPORTS: Final = {
+    "under-replicated-partitions": _is_under_replicated,
+    "unavailable-partitions": _is_unavailable,
+    "under-min-isr-partitions": _is_under_min_isr,
+    "at-min-isr-partitions": _is_at_min_isr,
+}
+
+
+def _is_wanted(shown: _Shown, given: GivenOptions, live: Collection[int]) -> bool:
+    reports = [is_shown for name, is_shown in _REPORTS.items() if given.has(name)]
+    return not reports or any(is_shown(shown, live) for is_shown in reports)
+
+
+def _partition_line(shown: _Shown) -> str:
+    partition, move = shown.partition, shown.move
+    cells = [
+        f"\tTopic: {shown.topic}",
+        f"Partition: {partition.partition}",
+        f"Leader: {partition.leader if partition.has_leader else 'none'}",
+        f"Replicas: {_joined(partition.replicas)}",
+        f"Isr: {_joined(partition.isr)}",
+    ]
+    if move is not None:
+        cells.append(f"Adding Replicas: {_joined(move.adding)}")
+        cells.append(f"Removing Replicas: {_joined(move.removing)}")
+    cells += ["Elr: N/A", "LastKnownElr: N/A"]
+    return "\t".join(cells) + "\n"
+
+
+def _joined(broker_ids: Sequence[int]) -> str:
+    return ",".join(map(str, broker_ids))
