@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kctl.spark_input import engine_for
 
 if TYPE_CHECKING:
-    from engine.analysis.batch_reader import Problem
-    from engine.analysis.splits import Split
+    from engine.analysis.problem import Problem
+    from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
 
 
@@ -18,8 +19,8 @@ class LogQueries(NamedTuple):
     """What answers a query (with the most rows that are wanted, 0 for all) and what it reads."""
 
     ask: Callable[[str, int], QueryResult]
-    #: Transactions that damage left undecided, with read_committed.
-    undecided: list[Problem]
+    #: In what replicas differ, and transactions that damage left undecided, with read_committed.
+    problems: list[Problem]
 
 
 class Wanted(NamedTuple):
@@ -27,7 +28,7 @@ class Wanted(NamedTuple):
 
     engine: str
     master: str | None
-    splits: list[Split]
+    plan: ReadingPlan
     is_committed: bool
     control: bool
 
@@ -35,7 +36,7 @@ class Wanted(NamedTuple):
 @contextmanager
 def log_queries(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries]:
     """Yield what answers queries; `say` is told what takes long. Spark ends with it."""
-    if engine_for(wanted.engine, wanted.master, wanted.splits) == "local":
+    if engine_for(wanted.engine, wanted.master, wanted.plan.splits) == "local":
         yield _local(wanted, say)
     else:
         with _on_spark(wanted, say) as queries:
@@ -48,15 +49,16 @@ def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
     from engine.host.real import RealFiles
 
     require_local_engine()
-    read = Committed(wanted.splits, [])
+    read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         say("looking for transactions")
-        read = committed_here(RealFiles(), wanted.splits)
+        read = committed_here(RealFiles(), wanted.plan.splits)
+    splits = [*read.splits, *wanted.plan.spares]
 
     def ask(query: str, max_rows: int) -> QueryResult:
-        return run_local_query(query, read.splits, control=wanted.control, max_rows=max_rows)
+        return run_local_query(query, splits, control=wanted.control, max_rows=max_rows)
 
-    return LogQueries(ask, read.problems)
+    return LogQueries(ask, [*wanted.plan.problems, *read.problems])
 
 
 @contextmanager
@@ -68,16 +70,27 @@ def _on_spark(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries
     require_spark()
     say("starting Spark")
     session = start_session(wanted.master or "local[*]")
-    read = Committed(wanted.splits, [])
+    read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         say("looking for transactions")
-        read = committed_on_spark(session, wanted.splits)
+        read = committed_on_spark(session, wanted.plan.splits)
+    splits = [*read.splits, *wanted.plan.spares]
 
     def ask(query: str, max_rows: int) -> QueryResult:
-        return run_query(session, query, read.splits, control=wanted.control, max_rows=max_rows)
+        return run_query(session, query, splits, control=wanted.control, max_rows=max_rows)
 
-    yield LogQueries(ask, read.problems)
+    yield LogQueries(ask, [*wanted.plan.problems, *read.problems])
     session.stop()
+
+
+def warn_of(problems: list[Problem]) -> None:
+    """Print what is wrong with what a query read."""
+    for problem in problems:
+        sys.stderr.write(
+            f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
+            if problem.position or problem.code == "undecided"
+            else f"warning: {problem.segment}: {problem.message}\n"
+        )
 
 
 def shown_value(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
-    from engine.analysis.splits import Split
+    from engine.analysis.splits import ReadingPlan, Split
 
 
 class WrongSelection(EngineError):
@@ -75,9 +75,9 @@ class Inputs:
         self._topics = topics
         self._partitions = partitions
 
-    def splits(self) -> list[Split]:
+    def plan(self) -> ReadingPlan:
         """Return what is to be read; raises WrongSelection and the planner's errors."""
-        from engine.analysis.splits import Selection, plan_splits
+        from engine.analysis.splits import Selection, plan_reading
         from engine.host.real import RealFiles
 
         pattern = None
@@ -86,7 +86,7 @@ class Inputs:
                 pattern = re.compile(self._topics)
             except re.error as error:
                 raise WrongSelection("--topics", self._topics, str(error)) from error
-        return plan_splits(RealFiles(), self._paths, Selection(pattern, self._partitions))
+        return plan_reading(RealFiles(), self._paths, Selection(pattern, self._partitions))
 
 
 @contextmanager

@@ -30,10 +30,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS
 from engine.analysis.gaps import with_gaps
 from engine.analysis.isolation import committed_only, partitions_of
+from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import NothingSelected, Selection, Split, plan_splits
 from engine.errors import EngineError

@@ -14,9 +14,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from engine.analysis.batch_order import BatchOrder, OffsetSpan
+from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
@@ -27,18 +27,6 @@ from engine.records.view import RecordBatch
 
 #: Codes of batches that are passed over; the others are of places and offsets.
 BAD_BATCH_CODES = frozenset(("bad_batch", "bad_crc", "bad_offset", "bad_records"))
-
-
-class Problem(NamedTuple):
-    """One damaged place; the fields are the columns of the problems table."""
-
-    topic: str
-    partition: int
-    segment: str
-    position: int
-    bytes: int
-    code: str
-    message: str
 
 
 class SplitReader:

@@ -72,6 +72,11 @@ BATCHES = (
     ViewColumn("maxTimestampMs", "long", False, "the same exactly"),
 )
 
+_OF_REPLICAS = (
+    "topic", "partition", "segment", "position", "baseOffset", "lastOffset", "count", "size", "crc",
+    "crcValid", "leaderEpoch", "isControl",
+)  # fmt: skip
+
 SEGMENTS = (
     ViewColumn("dir", "string", False, "the log directory"),
     ViewColumn("topic", "string", False, "from the folder's name"),
@@ -90,9 +95,16 @@ SEGMENTS = (
     ViewColumn("lastTimestampMs", "long", True, "lastTimestamp exactly"),
 )
 
+REPLICAS = (
+    ViewColumn("dir", "string", False, "the log directory"),
+    ViewColumn("brokerId", "int", True, "from its meta.properties"),
+    ViewColumn("isRead", "boolean", False, "whether other views read this replica"),
+    *(column for column in BATCHES if column.name in _OF_REPLICAS),
+)
+
 PROBLEM_CODES = (
     "bad_crc", "bad_batch", "bad_offset", "bad_records", "bad_epoch", "lost", "gap", "overlap",
-    "short", "torn_tail", "undecided",
+    "short", "torn_tail", "undecided", "diverged", "replica",
 )  # fmt: skip
 
 PROBLEMS = (
@@ -109,6 +121,7 @@ VIEWS = {
     "records": RECORDS,
     "batches": BATCHES,
     "segments": SEGMENTS,
+    "replicas": REPLICAS,
     "indexes": INDEXES,
     "checkpoints": CHECKPOINTS,
     "epochs": EPOCHS,
@@ -120,7 +133,8 @@ VIEWS = {
 }
 #: Read to count rows by, when a query uses no column of a view.
 CHEAPEST = {
-    "records": "offset", "batches": "position", "segments": "baseOffset", "indexes": "baseOffset",
+    "records": "offset", "batches": "position", "segments": "baseOffset",
+    "replicas": "position", "indexes": "baseOffset",
     "checkpoints": "partition", "epochs": "partition", "producers": "partition",
     "offsets": "logPartition", "groups": "logPartition", "transactions": "logPartition",
     "metadata": "position",

@@ -17,7 +17,7 @@ from contextlib import closing
 from struct import Struct as Format
 from typing import Any
 
-from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
+from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.decoding import (
     DecodedPair,
     control_row,
@@ -26,6 +26,7 @@ from engine.analysis.decoding import (
     readable,
 )
 from engine.analysis.isolation import HiddenRecords
+from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamp_of
 from engine.analysis.view_pieces import TRANSACTION_STATE_TOPIC

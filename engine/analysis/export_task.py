@@ -14,8 +14,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS, arrow_schema, chosen
+from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Split, decode_splits
 from engine.host.real import RealFiles

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
 from engine.analysis.batch_order import OffsetSpan, missing_offsets
-from engine.analysis.batch_reader import Problem
+from engine.analysis.problem import Problem
 
 
 def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:

@@ -15,7 +15,8 @@ from contextlib import closing
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.analysis.batch_reader import Problem, SplitReader
+from engine.analysis.batch_reader import SplitReader
+from engine.analysis.problem import Problem
 from engine.analysis.splits import Split, decode_splits, encode_splits
 from engine.analysis.transactions import Hidden, Outcome, PartitionTransactions
 from engine.errors import EngineError, StorageError

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine import __version__
-from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, TaskReport, map_export
 from engine.analysis.gaps import with_gaps
+from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
+#: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
+_HARMLESS = frozenset(("torn_tail", "replica"))
 
 
 class DamagedData(EngineError):
@@ -166,7 +168,7 @@ def _complete(
 
 def _refuse(problems: list[Problem]) -> None:
     """Raise DamagedData for anything but the end of a last write that did not end."""
-    serious = [problem for problem in problems if problem.code != "torn_tail"]
+    serious = [problem for problem in problems if problem.code not in _HARMLESS]
     if serious:
         first = serious[0]
         where = f"{first.segment} at position {first.position}"

@@ -8,14 +8,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.batch_reader import BAD_BATCH_CODES, Problem, SplitReader
+from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
 from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.isolation import HiddenRecords
+from engine.analysis.problem import Problem
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
-from engine.analysis.table_columns import batch_rows, segment_row
+from engine.analysis.table_columns import batch_rows, replica_rows, segment_row
 from engine.analysis.table_values import Row
 from engine.analysis.view_column import ViewColumn
 from engine.errors import CorruptRecord
@@ -101,6 +102,8 @@ class ViewReader:
         files, view = self._files, self._view
         if view == "batches":
             return batch_rows(files, split)
+        if view == "replicas":
+            return replica_rows(files, split)
         if view == "segments":
             # A segment is described by the task that has its beginning.
             return [segment_row(files, split)[0]] if split.start == 0 else []

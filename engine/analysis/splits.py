@@ -19,6 +19,8 @@ from contextlib import closing, suppress
 from itertools import pairwise
 from typing import NamedTuple
 
+from engine.analysis.problem import Problem
+from engine.analysis.replicas import broker_of, check_replicas, choose
 from engine.errors import EngineError, StorageError
 from engine.host.ports import File, Files
 from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
@@ -28,13 +30,13 @@ from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.directory.log_dir import (
     LogDir,
     PartitionFolder,
-    duplicate_partitions,
     find_log_dir,
 )
 from engine.log.directory.offset_checkpoint import LOG_STARTS
 from engine.log.offset_index import read_offset_index
 from engine.log.segment_files import SegmentFiles
 from engine.log.time_index import read_time_index
+from engine.model import TopicPartition
 from engine.naming import DirectoryKind, FileKind
 from engine.records.batch_header import MAGIC, MAGIC_AT, PROLOGUE_BYTES, read_offset_and_length
 from engine.records.view import batch_at
@@ -52,7 +54,8 @@ class Split(NamedTuple):
     segment, None in the last one; `is_compacted` says that the topic is known to be; `epochs` are
     (epoch, first offset) of the partition's epoch checkpoint. By the log directory's checkpoints
     the log had every offset below `reached_offset`; in the last split of a closed segment of a
-    compacted log, `indexed_offset` is the last that the segment's indexes have.
+    compacted log, `indexed_offset` is the last that the segment's indexes have. `is_spare` says
+    that another replica of the partition is read, and this one compared with it alone.
     """
 
     path: str
@@ -71,6 +74,8 @@ class Split(NamedTuple):
     epochs: tuple[tuple[int, int], ...] = ()
     reached_offset: int | None = None
     indexed_offset: int | None = None
+    broker_id: int | None = None
+    is_spare: bool = False
 
 
 class Selection(NamedTuple):
@@ -89,17 +94,6 @@ class Selection(NamedTuple):
         return self.partitions is None or directory.partition in self.partitions
 
 
-class PartitionTwice(EngineError):
-    """The same partition lies in two of the directories: its records would count twice."""
-
-    hint = "give the directories of one broker at a time, or choose with --topics"
-
-    def __init__(self, partition: str, paths: list[str]) -> None:
-        super().__init__(f"{partition} is in {' and in '.join(paths)}")
-        self.partition = partition
-        self.paths = paths
-
-
 class NothingSelected(EngineError):
     """No partition was found, or none is wanted."""
 
@@ -108,28 +102,54 @@ class NothingSelected(EngineError):
         self.paths = paths
 
 
+class ReadingPlan(NamedTuple):
+    """What is read: pieces of all wanted segments, partition by partition, offsets rising.
+
+    Of several brokers, `splits` are those of one replica of each partition, `spares` those of the
+    others, and `problems` say in what these differ.
+    """
+
+    splits: list[Split]
+    spares: list[Split]
+    problems: list[Problem]
+
+
 def plan_splits(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> list[Split]:
-    """Return the pieces of all wanted segments, partition by partition, offsets rising.
+    """Return the pieces of all wanted segments; see `plan_reading`."""
+    return plan_reading(files, paths, selection, split_bytes).splits
+
+
+def plan_reading(
+    files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
+) -> ReadingPlan:
+    """Return what is read of some directories.
 
     Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
     """
-    dirs = [find_log_dir(files, path) for path in paths]
-    wanted = [
-        log_dir._replace(partitions=tuple(p for p in log_dir.partitions if selection.takes(p)))
-        for log_dir in dirs
-    ]
-    for partition, copies in duplicate_partitions(wanted).items():
-        raise PartitionTwice(str(partition), copies)
-    if not any(log_dir.partitions for log_dir in wanted):
+    copies: dict[TopicPartition, list[tuple[LogDir, PartitionFolder]]] = {}
+    for path in paths:
+        log_dir = find_log_dir(files, path)
+        for partition in log_dir.partitions:
+            if selection.takes(partition) and partition.topic_partition is not None:
+                copies.setdefault(partition.topic_partition, []).append((log_dir, partition))
+    if not copies:
         raise NothingSelected(paths)
-    return [
-        split
-        for log_dir in wanted
-        for partition in log_dir.partitions
-        for split in _cut_partition(files, log_dir, partition, split_bytes)
-    ]
+    plan = ReadingPlan([], [], [])
+    for place, of_partition in copies.items():
+        read, others = of_partition[0], of_partition[:0]
+        if len(of_partition) > 1:
+            check_replicas(place, of_partition)
+            chosen = choose(files, of_partition)
+            read = (chosen.replica.log_dir, chosen.replica.folder)
+            others = [(other.log_dir, other.folder) for other in chosen.others]
+            plan.problems.extend(chosen.problems)
+        plan.splits.extend(_cut_partition(files, *read, split_bytes))
+        for other in others:
+            spares = _cut_partition(files, *other, split_bytes)
+            plan.spares.extend(split._replace(is_spare=True) for split in spares)
+    return plan
 
 
 def _cut_partition(
@@ -151,6 +171,7 @@ def _cut_partition(
                 is_compacted=is_compacted,
                 epochs=epochs,
                 reached_offset=reached,
+                broker_id=broker_of(log_dir),
                 indexed_offset=indexed if split.is_last else None,
             )
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from engine.analysis.batch_reader import Problem, SplitReader
+from engine.analysis.batch_reader import SplitReader
+from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamp_of
 from engine.errors import CorruptRecord, StorageError
@@ -24,6 +25,12 @@ def batch_rows(files: Files, split: Split) -> Iterator[Row]:
     with closing(files.open(split.path)) as file:
         for position, batch, valid in SplitReader(file, split).batches(keep_bad=True):
             yield _batch_row(split, position, batch, valid)
+
+
+def replica_rows(files: Files, split: Split) -> Iterator[Row]:
+    """Yield one row a batch of a replica, read or not."""
+    replica = {"dir": split.dir, "brokerId": split.broker_id, "isRead": not split.is_spare}
+    return ({**replica, **row} for row in batch_rows(files, split))
 
 
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:

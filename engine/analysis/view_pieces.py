@@ -3,6 +3,7 @@
 | view | one piece a | of topics |
 |---|---|---|
 | records, batches | split | all |
+| replicas | split, of replicas that no other view reads, too | all |
 | segments, indexes | segment | all |
 | checkpoints, epochs, producers | partition | all |
 | transactions | split | all, for the markers |
@@ -27,11 +28,14 @@ _TOPICS = {
     "metadata": CLUSTER_METADATA_TOPIC,
 }
 #: Views whose columns `topic` and `partition` are those of the log that is read.
-OF_THE_LOG = frozenset(("records", "batches", *_OF_SEGMENTS, *_OF_PARTITIONS))
+OF_THE_LOG = frozenset(("records", "batches", "replicas", *_OF_SEGMENTS, *_OF_PARTITIONS))
 
 
 def pieces_of(view: str, splits: list[Split]) -> list[Split]:
     """Return what has to be read for a view."""
+    if view == "replicas":
+        return splits
+    splits = [split for split in splits if not split.is_spare]
     if view in _OF_SEGMENTS:
         return whole_segments(splits)
     if view in _OF_PARTITIONS:

@@ -134,6 +134,25 @@ BATCH_REPORTS = (
            order by topic, partition, leaderEpoch""",
     ),
     Report(
+        "divergence",
+        "Batches that replicas have not alike, or below the end of the shortest not all",
+        HEADERS,
+        "with directories of several brokers; in a compacted topic brokers clean at other times",
+        """select topic, partition, baseOffset, count(*) copies, max(replicas) replicas,
+                  count(distinct crc) contents, count(distinct leaderEpoch) epochs
+           from (select topic, partition, baseOffset, lastOffset, crc, leaderEpoch,
+                        min(last) over (partition by topic, partition) shortest,
+                        max(rank) over (partition by topic, partition) replicas
+                 from (select topic, partition, baseOffset, lastOffset, crc, leaderEpoch,
+                              max(lastOffset) over (partition by topic, partition, dir) last,
+                              dense_rank() over (partition by topic, partition order by dir) rank
+                       from replicas where crcValid))
+           group by topic, partition, baseOffset
+           having count(distinct crc) > 1 or count(distinct leaderEpoch) > 1
+                  or (count(*) < max(replicas) and max(lastOffset) <= min(shortest))
+           order by topic, partition, baseOffset""",
+    ),
+    Report(
         "late-batches",
         "Batches older than one before them, and by how much",
         HEADERS,

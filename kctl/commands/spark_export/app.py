@@ -86,7 +86,8 @@ def spark_export(
     require_spark()
     wanted = chosen(RECORDS, column_names(columns))
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
-    splits = inputs.splits()
+    reading = inputs.plan()
+    splits = reading.splits
     check_isolation(isolation)
     with quiet_py4j(), ProgressBar("exporting") as bar:
         bar.say("starting Spark")
@@ -97,7 +98,9 @@ def spark_export(
         else:
             undecided = []
         names = tuple(column.name for column in wanted)
-        plan = ExportPlan(splits, out, names, include_control, strict, tuple(undecided))
+        plan = ExportPlan(
+            splits, out, names, include_control, strict, (*reading.problems, *undecided)
+        )
         job_id = RealEntropy().random_bytes(8).hex()
         summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
     session.stop()

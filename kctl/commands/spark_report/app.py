@@ -80,7 +80,7 @@ def spark_report(
     `kctl spark-report list` shows what there is.
     """
     from engine.analysis.reports import REPORTS, report_named
-    from kctl.log_queries import Wanted, log_queries
+    from kctl.log_queries import Wanted, log_queries, warn_of
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
@@ -92,9 +92,9 @@ def spark_report(
     reports = REPORTS if name == "all" else (report_named(name),)
     if not logdirs:
         raise ReportNeedsLogs(name)
-    splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
+    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
-    wanted = Wanted(engine, master, splits, is_committed=False, control=False)
+    wanted = Wanted(engine, master, plan, is_committed=False, control=False)
     with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.say) as queries:
         for report in reports:
             bar.say(report.name)
@@ -103,6 +103,7 @@ def spark_report(
         _write_all(results, output)
     else:
         _write(results[0][1], output)
+    warn_of(queries.problems)
     for report, result in results:
         if result.is_cut:
             sys.stderr.write(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kctl import exits
-from kctl.log_queries import Wanted, log_queries, shown_value
+from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
 
@@ -70,8 +70,8 @@ def spark_sql(
     check_isolation(isolation)
     check_engine(engine, master)
     check_statement(query)
-    splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
-    wanted = Wanted(engine, master, splits, isolation == "read_committed", include_control)
+    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
+    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.say) as queries:
         bar.say("running the query")
         result = queries.ask(query, max_rows)
@@ -79,10 +79,7 @@ def spark_sql(
     for row in result.rows:
         writer.write({name: shown_value(value) for name, value in row.items()})
     writer.close()
-    for problem in queries.undecided:
-        sys.stderr.write(
-            f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
-        )
+    warn_of(queries.problems)
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.batch_reader import Problem
 from engine.analysis.gaps import with_gaps
+from engine.analysis.problem import Problem
 
 
 def _span(

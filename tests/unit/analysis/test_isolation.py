@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS, chosen
 from engine.analysis.isolation import committed_only
+from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.memory import MemoryFiles

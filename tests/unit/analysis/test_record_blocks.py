@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS, arrow_schema
+from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Selection, Split, plan_splits

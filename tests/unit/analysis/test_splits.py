@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from engine.analysis.batch_reader import Problem, SplitReader
+from engine.analysis.batch_reader import SplitReader
+from engine.analysis.problem import Problem
 from engine.analysis.splits import (
     NothingSelected,
     Selection,
