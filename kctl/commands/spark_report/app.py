@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.render import Column
-from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 
 if TYPE_CHECKING:
     from engine.analysis.reports.report import Report
@@ -47,7 +47,7 @@ def spark_report(
     ],
     logdirs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+        typer.Argument(metavar="DIR...", help=LOGDIRS_HELP),
     ] = None,
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")

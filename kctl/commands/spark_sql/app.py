@@ -10,7 +10,7 @@ import typer
 from kctl import exits
 from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
 from kctl.options.cluster import FORMATS_HELP, one_command
-from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 
 app = one_command()
 
@@ -22,7 +22,7 @@ def spark_sql(
     ],
     logdirs: Annotated[
         list[str],
-        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+        typer.Argument(metavar="DIR...", help=LOGDIRS_HELP),
     ],
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
