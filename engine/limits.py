@@ -140,6 +140,10 @@ LINK_RETRANSMISSION_MS_MAX = 120_000
 # How often TCP sends again before it gives a connection up (net.ipv4.tcp_retries2).
 LINK_RETRANSMISSIONS_MAX = 15
 
+# One request to an object store takes some 20 to 50 ms: ranges of this size keep a fast line busy,
+# and a file that is looked at in one place costs no more than that.
+OBJECT_RANGE_BYTES = 8 << 20
+
 # -- native ------------------------------------------------------------------------------------
 
 # Mapping compiled code takes some ms: so many records take as long without it.

@@ -46,13 +46,13 @@ def log_queries(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueri
 def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
-    from engine.host.real import RealFiles
+    from engine.host.source_files import SourceFiles
 
     require_local_engine()
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         say("looking for transactions")
-        read = committed_here(RealFiles(), wanted.plan.splits)
+        read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
     def ask(query: str, max_rows: int) -> QueryResult:

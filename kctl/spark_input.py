@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from engine.analysis.splits import ReadingPlan, Split
 
 
+LOGDIRS_HELP = (
+    "Log directories, also of several brokers, single partition directories, tar archives of these"
+    " (.tar, .tar.gz, .tgz), s3:// addresses."
+)
+
+
 class WrongSelection(EngineError):
     """A selection of topics or partitions was not understood."""
 
@@ -71,14 +77,15 @@ class Inputs:
     def __init__(
         self, logdirs: list[str], topics: str | None, partitions: frozenset[int] | None
     ) -> None:
-        self._paths = [os.path.abspath(path) for path in logdirs]
+        self._paths = logdirs
         self._topics = topics
         self._partitions = partitions
 
     def plan(self) -> ReadingPlan:
         """Return what is to be read; raises WrongSelection and the planner's errors."""
+        from engine.analysis.sources import absolute_source, log_dirs_of
         from engine.analysis.splits import Selection, plan_reading
-        from engine.host.real import RealFiles
+        from engine.host.source_files import SourceFiles
 
         pattern = None
         if self._topics is not None:
@@ -86,7 +93,13 @@ class Inputs:
                 pattern = re.compile(self._topics)
             except re.error as error:
                 raise WrongSelection("--topics", self._topics, str(error)) from error
-        return plan_reading(RealFiles(), self._paths, Selection(pattern, self._partitions))
+        files = SourceFiles()
+        paths = [
+            log_dir
+            for path in self._paths
+            for log_dir in log_dirs_of(files, absolute_source(files, path))
+        ]
+        return plan_reading(files, paths, Selection(pattern, self._partitions))
 
 
 @contextmanager

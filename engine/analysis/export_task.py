@@ -19,6 +19,7 @@ from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Split, decode_splits
 from engine.host.real import RealFiles
+from engine.host.source_files import SourceFiles
 from engine.limits import PARQUET_ROW_GROUP_BYTES
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class TaskReport(NamedTuple):
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
     """Write the records of some splits to `<staging>/<name>.parquet`; no file without records."""
     columns = chosen(RECORDS, list(job.columns))
-    records = SplitRecords(RealFiles(), columns, include_control=job.include_control)
+    records = SplitRecords(SourceFiles(), columns, include_control=job.include_control)
     path = f"{job.staging_dir}/{name}.parquet"
     writer = _RowGroups(path, arrow_schema(columns))
     try:

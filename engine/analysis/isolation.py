@@ -21,7 +21,7 @@ from engine.analysis.splits import Split, decode_splits, encode_splits
 from engine.analysis.transactions import Hidden, Outcome, PartitionTransactions
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Files
-from engine.host.real import RealFiles
+from engine.host.source_files import SourceFiles
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import FileKind
 
@@ -177,7 +177,7 @@ def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
     for batch in groups:
         for row in batch.to_pylist():
-            committed = committed_only(RealFiles(), decode_splits(row["splits"]))
+            committed = committed_only(SourceFiles(), decode_splits(row["splits"]))
             yield pa.RecordBatch.from_pydict(
                 {
                     "splits": [encode_splits(committed.splits)],

@@ -18,7 +18,7 @@ from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Split
 from engine.analysis.view_column import ViewColumn
 from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
-from engine.host.real import RealFiles
+from engine.host.source_files import SourceFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ class LocalView:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        files = RealFiles()
+        files = SourceFiles()
         try:
             reader = ViewReader(files, self._view, self._columns, control=self._control)
             for split in self._splits:

@@ -19,7 +19,7 @@ from engine.analysis.splits import Split, decode_splits, encode_splits, pack_spl
 from engine.analysis.view_column import ViewColumn
 from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
-from engine.host.real import RealFiles
+from engine.host.source_files import SourceFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,7 +129,7 @@ def _read_view(
     from engine.analysis.worker import calm_worker
 
     calm_worker()
-    reader = ViewReader(RealFiles(), view, columns, control=control)
+    reader = ViewReader(SourceFiles(), view, columns, control=control)
     for batch in groups:
         for row in batch.to_pylist():
             for split in decode_splits(row["splits"]):

@@ -9,7 +9,7 @@ import typer
 
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
-from kctl.spark_input import Inputs, column_names, partition_numbers
+from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers
 
 app = one_command()
 
@@ -18,7 +18,7 @@ app = one_command()
 def spark_export(
     logdirs: Annotated[
         list[str],
-        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+        typer.Argument(metavar="DIR...", help=LOGDIRS_HELP),
     ],
     out: Annotated[
         str,

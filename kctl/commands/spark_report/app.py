@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,10 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.render import Column
-from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 
 if TYPE_CHECKING:
+    from engine.analysis.problem import Problem
     from engine.analysis.reports.report import Report
     from engine.analysis.statements import QueryResult
 
@@ -47,7 +49,7 @@ def spark_report(
     ],
     logdirs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+        typer.Argument(metavar="DIR...", help=LOGDIRS_HELP),
     ] = None,
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
@@ -72,6 +74,12 @@ def spark_report(
         str,
         typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP),
     ] = "table",
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write one page of HTML instead of printing the rows."
+        ),
+    ] = None,
 ) -> int:
     """Report on log directories: sizes, keys, producers, gaps, transactions, retention, such as
 
@@ -80,6 +88,7 @@ def spark_report(
     `kctl spark-report list` shows what there is.
     """
     from engine.analysis.reports import REPORTS, report_named
+    from kctl.destinations import check_destination
     from kctl.log_queries import Wanted, log_queries, warn_of
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
@@ -92,6 +101,7 @@ def spark_report(
     reports = REPORTS if name == "all" else (report_named(name),)
     if not logdirs:
         raise ReportNeedsLogs(name)
+    check_destination(html, logdirs)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
     wanted = Wanted(engine, master, plan, is_committed=False, control=False)
@@ -99,7 +109,9 @@ def spark_report(
         for report in reports:
             bar.say(report.name)
             results.append((report, queries.ask(report.query, max_rows)))
-    if name == "all":
+    if html is not None:
+        _write_page(html, results, queries.problems, logdirs)
+    elif name == "all":
         _write_all(results, output)
     else:
         _write(results[0][1], output)
@@ -110,6 +122,21 @@ def spark_report(
                 f"note: {report.name}: only the first {max_rows} rows; --max-rows 0 prints all\n"
             )
     return exits.OK
+
+
+def _write_page(
+    path: str,
+    results: list[tuple[Report, QueryResult]],
+    problems: list[Problem],
+    logdirs: list[str],
+) -> None:
+    """Write the reports as a page."""
+    from engine.host.real import RealClock, RealFiles
+    from kctl.commands.spark_report.page import report_page
+    from kctl.time_text import time_text
+
+    page = report_page(results, problems, logdirs, time_text(RealClock().wall_ms()) or "")
+    RealFiles().replace_file(os.path.abspath(path), page.encode("utf-8", "replace"))
 
 
 def _write(result: QueryResult, output: str) -> None:

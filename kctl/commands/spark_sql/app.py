@@ -7,23 +7,35 @@ from typing import Annotated
 
 import typer
 
+from engine.errors import EngineError
 from kctl import exits
 from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
 from kctl.options.cluster import FORMATS_HELP, one_command
-from kctl.spark_input import Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 
 app = one_command()
 
 
+class WrongWords(EngineError):
+    """A query or a directory is missing."""
+
+    exit_code = 2
+    hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
+
+
 @app.command()
 def spark_sql(
-    query: Annotated[
-        str, typer.Argument(metavar="SQL", help="SQL over the views; `show views` lists them.")
-    ],
-    logdirs: Annotated[
+    words: Annotated[
         list[str],
-        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
+        typer.Argument(
+            metavar="SQL DIR...",
+            help=f"SQL over the views (`show views` lists them; not with --file). {LOGDIRS_HELP}",
+        ),
     ],
+    file: Annotated[
+        str | None,
+        typer.Option("-f", "--file", metavar="FILE", help="Read the SQL from a file; - is stdin."),
+    ] = None,
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
     ] = None,
@@ -69,6 +81,7 @@ def spark_sql(
     check_format(output)
     check_isolation(isolation)
     check_engine(engine, master)
+    query, logdirs = _query_and_dirs(words, file)
     check_statement(query)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control)
@@ -83,3 +96,16 @@ def spark_sql(
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK
+
+
+def _query_and_dirs(words: list[str], file: str | None) -> tuple[str, list[str]]:
+    """Return the query and the directories; raises WrongWords, and StorageError for the file."""
+    from engine.host.real import RealFiles
+
+    if file is None:
+        if len(words) == 1:
+            raise WrongWords("SQL and at least one log directory are needed")
+        return words[0], words[1:]
+    if file == "-":
+        return sys.stdin.read(), words
+    return RealFiles().read_bytes(file).decode("utf-8-sig", "replace"), words

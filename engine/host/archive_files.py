@@ -1,0 +1,185 @@
+"""Files inside a tar archive, which stands for a directory: `/copies/a.tar.gz/data/orders-0`.
+
+The members of a `.tar` are read in place. A `.tar.gz` or `.tgz` is unpacked into one unnamed
+temporary file first, for its members can be read from the beginning alone; that needs disk space
+in TMPDIR for as long as this process runs. Links, devices and names that lead out are left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import posixpath
+import shutil
+import tarfile
+import tempfile
+import zlib
+from functools import lru_cache
+from typing import IO, NamedTuple
+
+from engine.errors import StorageError
+from engine.host.os_errors import storage_error
+from engine.host.ports import FileMissing, FileRefused
+from engine.host.read_only_files import ReadOnlyFile, ReadOnlyFiles, refuse_writing
+
+SUFFIXES = (".tar", ".tar.gz", ".tgz")
+_COPY_BYTES = 1 << 20
+#: Archives whose lists of members, and unpacked bytes, a process keeps.
+_OPEN_MAX = 16
+
+
+class ArchiveDamaged(StorageError):
+    """An archive ends too early or is none."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: not a whole tar archive: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class _Member(NamedTuple):
+    position: int
+    size_bytes: int
+
+
+class _Archive(NamedTuple):
+    """An open archive: its bytes, where each file is in them, and the names in each folder."""
+
+    content: IO[bytes]
+    members: dict[str, _Member]
+    folders: dict[str, set[str]]
+
+
+def archive_in(path: str) -> tuple[str, str] | None:
+    """Return the archive that a path leads into and the path in it, None if it leads into none."""
+    if ".t" not in path:
+        return None
+    parts = path.split("/")
+    for count, part in enumerate(parts, 1):
+        if part.endswith(SUFFIXES):
+            outer = "/".join(parts[:count])
+            if os.path.isfile(outer):
+                return outer, "/".join(part for part in parts[count:] if part)
+    return None
+
+
+class ArchiveFiles(ReadOnlyFiles):
+    """The files inside of archives, by paths through them."""
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> ReadOnlyFile:
+        """Open a file read-only; raises FileMissing, FileRefused."""
+        if write or create:
+            refuse_writing(path)
+        archive, inner = _opened(path)
+        member = archive.members.get(inner)
+        if member is None:
+            if inner in archive.folders:
+                raise FileRefused(path, "open", "it is a directory", errno.EISDIR)
+            raise FileMissing(path)
+        return _ArchiveFile(path, archive.content, member)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        archive, inner = _opened(path)
+        return inner in archive.members or inner in archive.folders
+
+    def is_dir(self, path: str) -> bool:
+        """Return whether the path is a directory."""
+        archive, inner = _opened(path)
+        return inner in archive.folders
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size."""
+        return self.open(path).size_bytes()
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        file = self.open(path)
+        return file.read_at(0, file.size_bytes())
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        archive, inner = _opened(path)
+        if inner not in archive.folders:
+            raise FileMissing(path)
+        return sorted(archive.folders[inner])
+
+
+class _ArchiveFile(ReadOnlyFile):
+    def __init__(self, path: str, content: IO[bytes], member: _Member) -> None:
+        super().__init__(path, member.size_bytes)
+        self._content = content
+        self._start = member.position
+
+    def read_at(self, position: int, length: int) -> bytes:
+        length = min(length, self._size_bytes - position)
+        parts: list[bytes] = []
+        while length > 0:
+            try:
+                part = os.pread(self._content.fileno(), length, self._start + position)
+            except OSError as error:
+                raise storage_error(error.errno or errno.EIO, self.path, "read") from error
+            if not part:
+                break
+            parts.append(part)
+            position, length = position + len(part), length - len(part)
+        return b"".join(parts)
+
+
+def _opened(path: str) -> tuple[_Archive, str]:
+    found = archive_in(path)
+    if found is None:
+        raise FileMissing(path)
+    outer, inner = found
+    try:
+        status = os.stat(outer)
+        return _open_archive(outer, status.st_mtime_ns, status.st_size), inner
+    except OSError as error:
+        raise storage_error(error.errno or errno.EIO, outer, "open") from error
+
+
+@lru_cache(maxsize=_OPEN_MAX)
+def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
+    """Open an archive; another time or size of the file makes it another one."""
+    content = tempfile.TemporaryFile() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115
+    try:
+        if path.endswith("gz"):
+            with gzip.open(path, "rb") as packed:
+                shutil.copyfileobj(packed, content, _COPY_BYTES)
+        return _read_members(content)
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        content.close()
+        raise ArchiveDamaged(path, str(error)) from error
+    except BaseException:
+        content.close()
+        raise
+
+
+def _read_members(content: IO[bytes]) -> _Archive:
+    """Return where the members of an unpacked archive are; raises TarError."""
+    members: dict[str, _Member] = {}
+    folders: dict[str, set[str]] = {"": set()}
+    end = content.seek(0, os.SEEK_END)
+    content.seek(0)
+    with tarfile.open(fileobj=content, mode="r:") as archive:
+        for entry in archive:
+            name = posixpath.normpath(entry.name).lstrip("/")
+            if name.split("/")[0] in ("..", ".") or entry.issparse():
+                continue
+            if entry.isreg():
+                if entry.offset_data + entry.size > end:
+                    raise tarfile.ReadError(f"{name} is not whole")
+                members[name] = _Member(entry.offset_data, entry.size)
+                _add_to_folders(folders, name)
+            elif entry.isdir():
+                folders.setdefault(name, set())
+                _add_to_folders(folders, name)
+    return _Archive(content, members, folders)
+
+
+def _add_to_folders(folders: dict[str, set[str]], name: str) -> None:
+    while name:
+        folder, _, last = name.rpartition("/")
+        folders.setdefault(folder, set()).add(last)
+        name = folder

@@ -1,0 +1,163 @@
+"""Files of an object store, read by ranges: `s3://bucket/brokers/1/orders-0/….log`.
+
+A directory is a common beginning of names. Sizes come with the listing of a directory. A file is
+read in blocks of RANGE_BYTES, the last of which is kept, so that small reads one after another
+cost one request. Credentials, region and endpoint are those of the store's own client: AWS_…
+variables, profiles, the machine's role. Nothing is written.
+
+Source: facts/spark.md §4. Differs: only S3; the others of `pyarrow.fs` were not tried.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EngineError, StorageError
+from engine.host.ports import FileMissing, FileRefused
+from engine.host.read_only_files import ReadOnlyFile, ReadOnlyFiles, refuse_writing
+from engine.limits import OBJECT_RANGE_BYTES
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+_SCHEME = re.compile(r"s3:/+(?=[^/])")
+_STORE_PACKAGE = "pyarrow"
+
+
+class ObjectStoreMissing(EngineError):
+    """The package that reads object stores is not installed."""
+
+    hint = "pip install 'kctl-kafka[sql]'"
+
+    def __init__(self) -> None:
+        super().__init__(f"{_STORE_PACKAGE} is not installed, and s3:// needs it")
+
+
+def is_object_path(path: str) -> bool:
+    """Return whether a path is one of an object store; a missing slash after `s3:/` is fine."""
+    return _SCHEME.match(path) is not None
+
+
+class ObjectFiles(ReadOnlyFiles):
+    """The files of object stores, by their addresses."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, dict[str, FileInfo]] = {}
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> ReadOnlyFile:
+        """Open a file read-only; raises FileMissing, FileRefused."""
+        if write or create:
+            refuse_writing(path)
+        found = self._info(path)
+        if found is None or not found.is_file:
+            raise FileMissing(path)
+        try:
+            source = _store().open_input_file(found.path)
+        except OSError as error:
+            raise _failure(error, path, "open") from error
+        return _ObjectFile(path, found.size, source)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        return self._info(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        """Return whether the path is a directory."""
+        found = self._info(path)
+        return found is not None and not found.is_file
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size."""
+        found = self._info(path)
+        if found is None or not found.is_file:
+            raise FileMissing(path)
+        return int(found.size)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        file = self.open(path)
+        try:
+            return file.read_at(0, file.size_bytes())
+        finally:
+            file.close()
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        return sorted(self._listing(_key(path), path))
+
+    def _listing(self, key: str, path: str) -> dict[str, FileInfo]:
+        if key not in self._listed:
+            from pyarrow.fs import FileSelector
+
+            try:
+                found = _store().get_file_info(FileSelector(key))
+            except FileNotFoundError as error:
+                raise FileMissing(path) from error
+            except OSError as error:
+                raise _failure(error, path, "list") from error
+            self._listed[key] = {info.base_name: info for info in found}
+        return self._listed[key]
+
+    def _info(self, path: str) -> FileInfo | None:
+        """Return what is at a path; by its folder's listing if that was read."""
+        from pyarrow.fs import FileType
+
+        key = _key(path)
+        folder, _, name = key.rpartition("/")
+        if folder in self._listed:
+            return self._listed[folder].get(name)
+        try:
+            found = _store().get_file_info(key)
+        except OSError as error:
+            raise _failure(error, path, "stat") from error
+        return None if found.type == FileType.NotFound else found
+
+
+class _ObjectFile(ReadOnlyFile):
+    def __init__(self, path: str, size_bytes: int, source: Any) -> None:
+        super().__init__(path, size_bytes)
+        self._source = source
+        self._block = b""
+        self._block_start = 0
+
+    def read_at(self, position: int, length: int) -> bytes:
+        length = min(length, self._size_bytes - position)
+        if length <= 0:
+            return b""
+        start = position - self._block_start
+        if not (start >= 0 and start + length <= len(self._block)):
+            wanted = min(max(length, OBJECT_RANGE_BYTES), self._size_bytes - position)
+            try:
+                self._block = self._source.read_at(wanted, position)
+            except OSError as error:
+                raise _failure(error, self.path, "read") from error
+            self._block_start, start = position, 0
+        return self._block[start : start + length]
+
+    def close(self) -> None:
+        self._block = b""
+        self._source.close()
+
+
+def _key(path: str) -> str:
+    return _SCHEME.sub("", path, count=1).rstrip("/")
+
+
+@lru_cache(maxsize=1)
+def _store() -> FileSystem:
+    try:
+        from pyarrow.fs import S3FileSystem
+    except ImportError as error:
+        raise ObjectStoreMissing from error
+    # Arrow's client takes all settings from the environment but this one.
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return S3FileSystem(endpoint_override=endpoint)
+
+
+def _failure(error: OSError, path: str, operation: str) -> StorageError:
+    reason = str(error).split("\n", 1)[0]
+    return FileRefused(path, operation, reason, error.errno or errno.EIO)

@@ -1,0 +1,107 @@
+"""Files that are read and never written: those inside archives and in object stores."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from typing import NoReturn
+
+from engine.host.ports import Buffer, DiskSpace, FileRefused
+
+
+def refuse_writing(path: str) -> NoReturn:
+    """Raise FileRefused: nothing is written there."""
+    raise FileRefused(path, "write", "archives and object stores are only read", errno.EROFS)
+
+
+class ReadOnlyFile:
+    """What all files have that cannot be written."""
+
+    def __init__(self, path: str, size_bytes: int) -> None:
+        self.path = path
+        self._size_bytes = size_bytes
+
+    def size_bytes(self) -> int:
+        """Return the size, which does not change."""
+        return self._size_bytes
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer only at the end of the file."""
+        raise NotImplementedError
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
+        content = self.read_at(position, len(buffer))
+        memoryview(buffer)[: len(content)] = content
+        return len(content)
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Raise FileRefused."""
+        refuse_writing(self.path)
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Raise FileRefused."""
+        refuse_writing(self.path)
+
+    def truncate(self, size_bytes: int) -> None:
+        """Raise FileRefused."""
+        refuse_writing(self.path)
+
+    def reserve(self, size_bytes: int) -> None:
+        """Raise FileRefused."""
+        refuse_writing(self.path)
+
+    def sync(self) -> None:
+        """Raise FileRefused."""
+        refuse_writing(self.path)
+
+    def fileno(self) -> int | None:
+        """Return None: there is no descriptor of these bytes alone."""
+        return None
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+class ReadOnlyFiles:
+    """What all file systems have that cannot be written; links do not exist there."""
+
+    def is_link(self, path: str) -> bool:
+        """Return False."""
+        return False
+
+    def absolute_path(self, path: str) -> str:
+        """Return the path, which is absolute already."""
+        return path
+
+    def modified_ms(self, path: str) -> int:
+        """Return 0: nobody asks when a copy was made."""
+        return 0
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)
+
+    def disk_space(self, path: str) -> DiskSpace:
+        """Return no space."""
+        return DiskSpace(0, 0)
+
+    def make_dir(self, path: str) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Raise FileRefused."""
+        refuse_writing(target)
+
+    def remove(self, path: str) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)
+
+    def sync_dir(self, path: str) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)

@@ -1,0 +1,65 @@
+"""Where copies of log directories are read from: this machine, tar archives on it, object stores.
+
+| path | files |
+|---|---|
+| `s3://bucket/…` | `object_files.py` |
+| `/copies/a.tar/…`, also `.tar.gz` and `.tgz`, where that is a file | `archive_files.py` |
+| any other | `real.py` |
+"""
+
+from __future__ import annotations
+
+from engine.host.archive_files import ArchiveFiles, archive_in
+from engine.host.object_files import ObjectFiles, is_object_path
+from engine.host.ports import File, Files
+from engine.host.real import RealFiles
+
+
+class SourceFiles(RealFiles):
+    """The files of all sources; only those of this machine can be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._archives = ArchiveFiles()
+        self._objects = ObjectFiles()
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file; raises FileMissing, FileRefused."""
+        other = self._other(path)
+        if other is None:
+            return super().open(path, write=write, create=create)
+        return other.open(path, write=write, create=create)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        other = self._other(path)
+        return super().exists(path) if other is None else other.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        """Return whether the path is a directory; an archive is one."""
+        other = self._other(path)
+        return super().is_dir(path) if other is None else other.is_dir(path)
+
+    def is_link(self, path: str) -> bool:
+        """Return whether the path itself is a symbolic link."""
+        return self._other(path) is None and super().is_link(path)
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size without opening it."""
+        other = self._other(path)
+        return super().size_bytes(path) if other is None else other.size_bytes(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        other = self._other(path)
+        return super().read_bytes(path) if other is None else other.read_bytes(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        other = self._other(path)
+        return super().list_dir(path) if other is None else other.list_dir(path)
+
+    def _other(self, path: str) -> Files | None:
+        if is_object_path(path):
+            return self._objects
+        return self._archives if archive_in(path) is not None else None

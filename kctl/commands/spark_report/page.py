@@ -1,0 +1,118 @@
+"""Reports as one page of HTML that needs nothing beside it: no script, no font, no connection.
+
+```
+title, when and of what           contents: a line a report, with its number of rows
+warnings about the logs           a table a report, under its title and what to look for
+```
+
+A column of numbers whose name speaks of bytes or records has a bar behind each number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from kctl.log_queries import shown_value
+
+if TYPE_CHECKING:
+    from engine.analysis.problem import Problem
+    from engine.analysis.reports.report import Report
+    from engine.analysis.statements import QueryResult
+
+_BARRED = ("bytes", "records", "batches", "missing", "segments")
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
+  color: #1c2127; background: #fff }
+h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 0 }
+p.meaning { color: #5b6570; margin: .1rem 0 .6rem } ul.contents { columns: 3; padding-left: 1.2rem }
+div.scroll { overflow-x: auto } table { border-collapse: collapse; white-space: nowrap }
+th { text-align: left; border-bottom: 2px solid #c3cad1; padding: .2rem .7rem .2rem .2rem }
+td { border-bottom: 1px solid #e6e9ec; padding: .2rem .7rem .2rem .2rem }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+.null { color: #9aa4ae } .warning { background: #fff4d6; padding: .3rem .6rem; margin: .2rem 0 }
+@media (prefers-color-scheme: dark) { body { color: #dde3e8; background: #15191d }
+  td { border-color: #2b3238 } .warning { background: #4a3b10 } p.meaning { color: #9aa4ae } }
+"""
+
+
+def report_page(
+    results: list[tuple[Report, QueryResult]],
+    problems: Iterable[Problem],
+    sources: list[str],
+    made_at: str,
+) -> str:
+    """Return the page; `made_at` is the time that it shows."""
+    head = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Kafka logs</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>Kafka logs</h1>\n<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
+    )
+    warnings = [
+        f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
+    ]
+    parts = [head, *warnings, *_contents(results)]
+    for report, result in results:
+        parts += _section(report, result)
+    return "".join([*parts, "</body></html>\n"])
+
+
+def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
+    if len(results) == 1:
+        return
+    yield '<ul class="contents">\n'
+    for report, result in results:
+        name, count = escape(report.name), len(result.rows)
+        yield f'<li><a href="#{name}">{name}</a> ({count}{"+" if result.is_cut else ""})</li>\n'
+    yield "</ul>\n"
+
+
+def _section(report: Report, result: QueryResult) -> Iterator[str]:
+    yield f'<h2 id="{escape(report.name)}">{escape(report.title)}</h2>\n'
+    yield f'<p class="meaning">{escape(report.meaning)}</p>\n'
+    if not result.rows:
+        yield "<p>nothing</p>\n"
+        return
+    numbers = {name for name in result.columns if _is_number(result, name)}
+    largest = {
+        name: max((row[name] or 0 for row in result.rows), default=0)
+        for name in numbers
+        if any(word in name.lower() for word in _BARRED)
+    }
+    yield '<div class="scroll"><table><thead><tr>'
+    for name in result.columns:
+        yield f"<th{_class(name in numbers)}>{escape(name)}</th>"
+    yield "</tr></thead><tbody>\n"
+    for row in result.rows:
+        cells = (_cell(row[n], n in numbers, largest.get(n, 0)) for n in result.columns)
+        yield f"<tr>{''.join(cells)}</tr>\n"
+    yield "</tbody></table></div>\n"
+    if result.is_cut:
+        yield f"<p>only the first {len(result.rows)} rows</p>\n"
+
+
+def _is_number(result: QueryResult, name: str) -> bool:
+    values = [row[name] for row in result.rows if row[name] is not None]
+    return bool(values) and all(_is_plain_number(shown_value(value)) for value in values)
+
+
+def _is_plain_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any, is_number: bool, largest: Any) -> str:
+    shown = shown_value(value)
+    if shown is None:
+        return f"<td{_class(is_number)}><span class=null>null</span></td>"
+    text = f"{shown:.6g}" if isinstance(shown, float) else str(shown)
+    if not largest or not is_number:
+        return f"<td{_class(is_number)}>{escape(text)}</td>"
+    share = max(0, min(100, round(100 * float(shown) / float(largest))))
+    bar = f"background: linear-gradient(to left, #4c90f044 {share}%, transparent {share}%)"
+    return f'<td class="number" style="{bar}">{escape(text)}</td>'
+
+
+def _class(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""

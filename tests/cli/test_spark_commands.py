@@ -1,0 +1,93 @@
+"""`spark-sql` and `spark-report` as commands: where a query comes from, and what they write."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kctl.__main__ import main
+from tests.golden_cases import case_dir
+
+LOGS = str(case_dir("plain") / "data")
+
+
+def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main([*words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_query_can_come_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "query.sql"
+    path.write_text("-- how many\nselect count(*) n from records;\n")
+    code, out, _ = _run(capsys, "spark-sql", "-f", str(path), LOGS, "-o", "json")
+    assert (0, [{"n": 1186}]) == (code, json.loads(out))
+
+
+@pytest.mark.parametrize(("output", "mark"), [("markdown", "|:----|"), ("html", "<table>")])
+def test_rows_can_be_a_table_for_a_ticket(
+    capsys: pytest.CaptureFixture[str], output: str, mark: str
+) -> None:
+    code, out, _ = _run(capsys, "spark-sql", "select 1 n from records", LOGS, "-o", output)
+    assert 0 == code
+    assert mark in out
+
+
+def test_a_query_without_a_directory_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = _run(capsys, "spark-sql", "select 1")
+    assert 2 == code
+    assert "at least one log directory" in err
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.headings: list[str] = []
+        self.outside: list[str] = []
+        self._tag = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._tag = tag
+        self.outside += [v for k, v in attrs if k in ("src", "href") and v and v[0] != "#"]
+
+    def handle_data(self, data: str) -> None:
+        if self._tag == "h2" and data.strip():
+            self.headings.append(data.strip())
+
+
+def test_reports_make_a_page_that_needs_nothing_else(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from engine.analysis.reports import REPORTS
+
+    path = tmp_path / "page.html"
+    code, out, _ = _run(capsys, "spark-report", "all", LOGS, "--html", str(path))
+    assert (0, "") == (code, out)
+    page = _Page()
+    page.feed(path.read_text())
+    assert [report.title for report in REPORTS] == page.headings
+    assert [] == page.outside
+    assert "<script" not in path.read_text()
+
+
+def test_what_records_hold_is_no_markup_of_the_page(tmp_path: Path) -> None:
+    from engine.analysis.problem import Problem
+    from engine.analysis.reports import report_named
+    from engine.analysis.statements import QueryResult
+    from kctl.commands.spark_report.page import report_page
+
+    result = QueryResult(["key", "bytes"], [{"key": b"<script>x</script>", "bytes": 3}], False)
+    problem = Problem("t", 0, "<b>", 0, 0, "bad_crc", "<i>")
+    page = report_page([(report_named("keys"), result)], [problem], ["<u>"], "<s>")
+    assert not any(tag in page for tag in ("<script>", "<b>", "<i>", "<u>", "<s>"))
+
+
+def test_a_page_is_never_written_into_the_logs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = _run(capsys, "spark-report", "topics", LOGS, "--html", f"{LOGS}/page.html")
+    assert 2 == code
+    assert "lies inside" in err
