@@ -141,6 +141,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-reassign-partitions": Effect(CHANGES, unless=("generate", "list")),
     "compat kafka-leader-election": _CHANGE,
     "compat kafka-consumer-groups": Effect(CHANGES, unless=("list", "describe", "dry-run")),
+    "compat kafka-configs": Effect(CHANGES, unless=("describe",)),
     "compat kafka-topics": Effect(CHANGES, unless=("list", "describe")),
     "compat install": _LOCAL,
     "completions": _LOCAL,

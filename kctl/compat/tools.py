@@ -35,6 +35,7 @@ REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
 CONSUMER_GROUPS = "kafka-consumer-groups"
 TOPICS = "kafka-topics"
+CONFIGS = "kafka-configs"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -54,6 +55,7 @@ _TABLE = {
     ),
     LEADER_ELECTION: Tool("election_tool", "admin.config", 30.0, "Have leaders elected"),
     CONSUMER_GROUPS: Tool("groups_tool", "command-config", 5.0, "Show and change consumer groups"),
+    CONFIGS: Tool("configs_tool", "command-config", 60.0, "Show and change settings and quotas"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)
@@ -106,7 +108,7 @@ def _enter(tool: str, given: GivenOptions) -> None:
     from kctl.guard import enter
 
     parameters: dict[str, object] = dict.fromkeys(given.names(), True)
-    enter(f"compat {tool}", {**parameters, "bootstrap_server": given.needed("bootstrap-server")})
+    enter(f"compat {tool}", {**parameters, "bootstrap_server": _servers(given)})
 
 
 def help_of(tool: str) -> str:
@@ -118,6 +120,14 @@ def _module(tool: str) -> ModuleType:
     return import_module(f"kctl.compat.{_TABLE[tool].module}")
 
 
+def _servers(given: GivenOptions) -> str:
+    """Return the brokers that an option names; raises OptionsRefused for those not served."""
+    for name in ("bootstrap-server",):
+        if given.has(name):
+            return given.needed(name)
+    raise OptionsRefused("Only --bootstrap-server is served")
+
+
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
     timeout_s = _TABLE[tool].timeout_s
     if tool == CONSUMER_GROUPS:
@@ -126,7 +136,7 @@ def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
         is_number = bool(text) and text[0].isdecimal()
         timeout_s = (int(text[0]) if is_number else _GROUPS_TIMEOUT_MS) / 1000
     return ClusterOptions(
-        bootstrap_server=given.needed("bootstrap-server"),
+        bootstrap_server=_servers(given),
         command_config=given.text(_TABLE[tool].config_option),
         timeout_s=timeout_s,
     )
