@@ -36,6 +36,9 @@ LEADER_ELECTION = "kafka-leader-election"
 CONSUMER_GROUPS = "kafka-consumer-groups"
 TOPICS = "kafka-topics"
 CONFIGS = "kafka-configs"
+GET_OFFSETS = "kafka-get-offsets"
+DELETE_RECORDS = "kafka-delete-records"
+LOG_DIRS = "kafka-log-dirs"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -56,6 +59,9 @@ _TABLE = {
     LEADER_ELECTION: Tool("election_tool", "admin.config", 30.0, "Have leaders elected"),
     CONSUMER_GROUPS: Tool("groups_tool", "command-config", 5.0, "Show and change consumer groups"),
     CONFIGS: Tool("configs_tool", "command-config", 60.0, "Show and change settings and quotas"),
+    GET_OFFSETS: Tool("offsets_tool", "command-config", 60.0, "Show offsets of partitions"),
+    DELETE_RECORDS: Tool("records_tool", "command-config", 60.0, "Delete records of partitions"),
+    LOG_DIRS: Tool("log_dirs_tool", "command-config", 60.0, "Show log directories of brokers"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)
@@ -94,12 +100,13 @@ def run_tool(
 
 def _refuse(tool: str, error: EngineError, usage: str) -> int:
     """Print why options do not fit; returns the exit code."""
-    sys.stderr.write(f"{error}\n")
+    is_usage = isinstance(error, OptionsRefused) and error.shows_usage
+    prefix = "" if is_usage else getattr(_module(tool), "ERROR_PREFIX", "")
+    sys.stderr.write(f"{prefix}{error}\n")
     if isinstance(error, ToolFailure):
         sys.stderr.write(f"{error.trace()}\n")
         return exits.FAILED
-    shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
-    sys.stderr.write(usage if shows_usage else f"`{tool} --help` lists the options.\n")
+    sys.stderr.write(usage if is_usage else f"`{tool} --help` lists the options.\n")
     return exits.FAILED
 
 
@@ -122,7 +129,7 @@ def _module(tool: str) -> ModuleType:
 
 def _servers(given: GivenOptions) -> str:
     """Return the brokers that an option names; raises OptionsRefused for those not served."""
-    for name in ("bootstrap-server",):
+    for name in ("bootstrap-server", "broker-list"):
         if given.has(name):
             return given.needed(name)
     raise OptionsRefused("Only --bootstrap-server is served")

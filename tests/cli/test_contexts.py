@@ -42,6 +42,12 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-delete-records": (
+        "--offset-json-file",
+        "{plan}",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
     "compat kafka-configs": (
         "--alter",
         "--topic",
