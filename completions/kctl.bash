@@ -187,7 +187,7 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-topics install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-topics install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
     "compat kafka-consumer-groups") words="--help" ;;
@@ -195,6 +195,7 @@ _kctl() {
     "compat kafka-get-offsets") words="--help" ;;
     "compat kafka-delete-records") words="--help" ;;
     "compat kafka-log-dirs") words="--help" ;;
+    "compat kafka-broker-api-versions") words="--help" ;;
     "compat kafka-topics") words="--help" ;;
     "compat install") words="--force --help" ;;
     "completions") words="--help" ;;

@@ -39,6 +39,7 @@ CONFIGS = "kafka-configs"
 GET_OFFSETS = "kafka-get-offsets"
 DELETE_RECORDS = "kafka-delete-records"
 LOG_DIRS = "kafka-log-dirs"
+API_VERSIONS = "kafka-broker-api-versions"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -62,6 +63,7 @@ _TABLE = {
     GET_OFFSETS: Tool("offsets_tool", "command-config", 60.0, "Show offsets of partitions"),
     DELETE_RECORDS: Tool("records_tool", "command-config", 60.0, "Delete records of partitions"),
     LOG_DIRS: Tool("log_dirs_tool", "command-config", 60.0, "Show log directories of brokers"),
+    API_VERSIONS: Tool("versions_tool", "command-config", 5.0, "Show versions of requests"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)

@@ -1,4 +1,4 @@
-"""The rules of kafka-get-offsets, kafka-delete-records and kafka-configs, one by one.
+"""The rules of tools that show offsets, settings and versions, one by one.
 
 The expectations were printed by the tools of 3.9.1.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.client.connection import VersionRange
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.compat.configs_changes import added_configs, credential_of
@@ -16,6 +17,7 @@ from kctl.compat.java_uuids import java_uuid
 from kctl.compat.offsets_tool import OPTIONS, filter_of, time_of
 from kctl.compat.records_tool import read_offsets
 from kctl.compat.topics_changes import replica_assignment
+from kctl.compat.versions_tool import versions_text
 
 _KEYS = [TopicPartition(topic, partition) for topic in ("a", "b") for partition in range(4)]
 
@@ -120,3 +122,12 @@ def test_an_id_that_java_does_not_read_is_refused(text: str, message: str) -> No
 def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
     with pytest.raises(EngineError, match="Failed to create new KafkaAdminClient"):
         check_bootstrap(text)
+
+
+def test_versions_that_both_sides_know_are_usable() -> None:
+    offered = {0: VersionRange(0, 11), 3: VersionRange(99, 99), 999: VersionRange(0, 1)}
+    lines = versions_text(offered).split("\n")
+    assert ["(", "\tProduce(0): 0 to 11 [usable: 11],"] == lines[:2]
+    assert "\tMetadata(3): 99 [unusable]," in lines
+    assert "\tDescribeQuorum(55): UNSUPPORTED," in lines
+    assert ["\tUNKNOWN(999): 0 to 1", ")"] == lines[-2:]
