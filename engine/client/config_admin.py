@@ -19,6 +19,7 @@ class ConfigResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
     BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
 
 
 class Resource(NamedTuple):
@@ -30,9 +31,12 @@ class Resource(NamedTuple):
     @property
     def broker_id(self) -> int | None:
         """Return the broker that alone can answer for it, None if any can."""
-        if self.kind is ConfigResourceType.TOPIC or not self.name:
+        if self.kind in _OF_ANY_BROKER or not self.name:
             return None
         return int(self.name)
+
+
+_OF_ANY_BROKER = (ConfigResourceType.TOPIC, ConfigResourceType.CLIENT_METRICS)
 
 
 class ConfigSource(IntEnum):

@@ -45,8 +45,16 @@ VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 class GivenOptions:
     """The options of one call."""
 
-    def __init__(self, values: dict[str, list[str]]) -> None:
+    def __init__(
+        self,
+        values: dict[str, list[str]],
+        occurrences: Sequence[str] = (),
+        words: Sequence[str] = (),
+    ) -> None:
         self._values = values
+        #: The names of options in the order of the call, repeated ones as often as given.
+        self.occurrences = occurrences
+        self.words = words
 
     def has(self, name: str) -> bool:
         """Return whether an option was given."""
@@ -91,6 +99,7 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
     """Return what a call gives; OptionsRefused for what is unknown or has no value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
+    occurrences: list[str] = []
     left = list(reversed(words))
     while left:
         word = left.pop()
@@ -102,6 +111,7 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
         option = known.get(name)
         if option is None:
             raise OptionsRefused(f"{name} is not a recognized option")
+        occurrences.append(name)
         found = values.setdefault(name, [])
         if option.value is None:
             continue
@@ -111,7 +121,7 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
             found.append(left.pop())
         elif not option.is_value_optional:
             raise OptionsRefused(f"Option {name} requires an argument")
-    return GivenOptions(values)
+    return GivenOptions(values, occurrences, words)
 
 
 def _looks_like_an_option(word: str) -> bool:

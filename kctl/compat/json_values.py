@@ -36,6 +36,12 @@ def whole_of(value: Any) -> int:
     return int(value) if is_whole else _not_a("`Integer` value", value)
 
 
+def long_of(value: Any) -> int:
+    """Return a whole number of 64 bits; raises ToolFailure."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return int(value) if is_whole else _not_a("`Long` value", value)
+
+
 def text_of(value: object) -> str:
     """Return a string; raises ToolFailure."""
     return value if isinstance(value, str) else _not_a("`String` value", value)

@@ -35,6 +35,11 @@ REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
 CONSUMER_GROUPS = "kafka-consumer-groups"
 TOPICS = "kafka-topics"
+CONFIGS = "kafka-configs"
+GET_OFFSETS = "kafka-get-offsets"
+DELETE_RECORDS = "kafka-delete-records"
+LOG_DIRS = "kafka-log-dirs"
+API_VERSIONS = "kafka-broker-api-versions"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -54,6 +59,11 @@ _TABLE = {
     ),
     LEADER_ELECTION: Tool("election_tool", "admin.config", 30.0, "Have leaders elected"),
     CONSUMER_GROUPS: Tool("groups_tool", "command-config", 5.0, "Show and change consumer groups"),
+    CONFIGS: Tool("configs_tool", "command-config", 60.0, "Show and change settings and quotas"),
+    GET_OFFSETS: Tool("offsets_tool", "command-config", 60.0, "Show offsets of partitions"),
+    DELETE_RECORDS: Tool("records_tool", "command-config", 60.0, "Delete records of partitions"),
+    LOG_DIRS: Tool("log_dirs_tool", "command-config", 60.0, "Show log directories of brokers"),
+    API_VERSIONS: Tool("versions_tool", "command-config", 5.0, "Show versions of requests"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)
@@ -92,12 +102,13 @@ def run_tool(
 
 def _refuse(tool: str, error: EngineError, usage: str) -> int:
     """Print why options do not fit; returns the exit code."""
-    sys.stderr.write(f"{error}\n")
+    is_usage = isinstance(error, OptionsRefused) and error.shows_usage
+    prefix = "" if is_usage else getattr(_module(tool), "ERROR_PREFIX", "")
+    sys.stderr.write(f"{prefix}{error}\n")
     if isinstance(error, ToolFailure):
         sys.stderr.write(f"{error.trace()}\n")
         return exits.FAILED
-    shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
-    sys.stderr.write(usage if shows_usage else f"`{tool} --help` lists the options.\n")
+    sys.stderr.write(usage if is_usage else f"`{tool} --help` lists the options.\n")
     return exits.FAILED
 
 
@@ -106,7 +117,7 @@ def _enter(tool: str, given: GivenOptions) -> None:
     from kctl.guard import enter
 
     parameters: dict[str, object] = dict.fromkeys(given.names(), True)
-    enter(f"compat {tool}", {**parameters, "bootstrap_server": given.needed("bootstrap-server")})
+    enter(f"compat {tool}", {**parameters, "bootstrap_server": _servers(given)})
 
 
 def help_of(tool: str) -> str:
@@ -118,6 +129,14 @@ def _module(tool: str) -> ModuleType:
     return import_module(f"kctl.compat.{_TABLE[tool].module}")
 
 
+def _servers(given: GivenOptions) -> str:
+    """Return the brokers that an option names; raises OptionsRefused for those not served."""
+    for name in ("bootstrap-server", "broker-list"):
+        if given.has(name):
+            return given.needed(name)
+    raise OptionsRefused("Only --bootstrap-server is served")
+
+
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
     timeout_s = _TABLE[tool].timeout_s
     if tool == CONSUMER_GROUPS:
@@ -126,7 +145,7 @@ def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
         is_number = bool(text) and text[0].isdecimal()
         timeout_s = (int(text[0]) if is_number else _GROUPS_TIMEOUT_MS) / 1000
     return ClusterOptions(
-        bootstrap_server=given.needed("bootstrap-server"),
+        bootstrap_server=_servers(given),
         command_config=given.text(_TABLE[tool].config_option),
         timeout_s=timeout_s,
     )

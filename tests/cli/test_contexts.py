@@ -42,6 +42,21 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-delete-records": (
+        "--offset-json-file",
+        "{plan}",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
+    "compat kafka-configs": (
+        "--alter",
+        "--topic",
+        "t",
+        "--add-config",
+        "retention.ms=1",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
     "compat kafka-topics": ("--delete", "--topic", "t", "--bootstrap-server", "{cluster}"),
     "compat kafka-consumer-groups": (
         "--delete",

@@ -10,7 +10,10 @@ from tests.unit.kctl.played_tools import Ended, PlayedTools, Recorded
 _MOVES = Recorded("reassign_and_election")
 _GROUPS = Recorded("consumer_groups")
 _TOPICS = Recorded("topics")
-_CALLS = [(recorded, name) for recorded in (_MOVES, _GROUPS, _TOPICS) for name in recorded.calls]
+_OFFSETS = Recorded("offsets_and_directories")
+_CALLS = [
+    (recorded, name) for recorded in (_MOVES, _GROUPS, _TOPICS, _OFFSETS) for name in recorded.calls
+]
 _CALLS_THAT_FAIL = [
     (recorded, name) for recorded, name in _CALLS if "stderr_first_line" in recorded.calls[name]
 ]
@@ -20,7 +23,13 @@ _CALLS_THAT_FAIL = [
 def played() -> dict[str, Ended]:
     moves = PlayedTools(_MOVES, replica_fetch_max_bytes="300")
     topics = PlayedTools(_TOPICS, auto_create_topics_enable="false")
-    return {**moves.play(), **PlayedGroups(_GROUPS).play(), **topics.play()}
+    offsets = PlayedTools(_OFFSETS)
+    return {
+        **moves.play(),
+        **PlayedGroups(_GROUPS).play(),
+        **topics.play(),
+        **offsets.play(),
+    }
 
 
 @pytest.mark.parametrize(("recorded", "name"), _CALLS, ids=[name for _, name in _CALLS])

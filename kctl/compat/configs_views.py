@@ -1,0 +1,156 @@
+"""`kafka-configs --describe`.
+
+Source: ConfigCommand.describeResourceConfig, describeQuotaConfigs of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Final, TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    describe_configs,
+)
+from engine.client.quota_admin import QuotaEntity, QuotaFilter, describe_quotas
+from engine.client.scram_admin import describe_credentials
+from engine.config.value import java_double_text
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import RESOURCE_NOT_FOUND
+from kctl.compat.configs_entities import ConfigsRefused, Entities
+from kctl.compat.java_admin import admin_call, admin_failure
+from kctl.compat.java_failures import ToolFailure, java_class, message_of
+from kctl.compat.java_numbers import is_java_number
+from kctl.compat.java_options import GivenOptions
+from kctl.compat.java_order import names_in_java_order, names_in_sized_java_order
+
+_RESOURCES: Final = {
+    "topics": (ConfigResourceType.TOPIC, ConfigSource.DYNAMIC_TOPIC_CONFIG),
+    "brokers": (ConfigResourceType.BROKER, ConfigSource.DYNAMIC_BROKER_CONFIG),
+    "broker-loggers": (ConfigResourceType.BROKER_LOGGER, None),
+    "client-metrics": (ConfigResourceType.CLIENT_METRICS, ConfigSource.CLIENT_METRICS_CONFIG),
+}
+_QUOTA_TYPES: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
+_SHOWN_TYPES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+_UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
+
+
+def describe_configs_of(
+    client: KafkaClient, given: GivenOptions, entities: Entities, out: TextIO
+) -> None:
+    """Print the settings of entities; raises ToolFailure, ConfigsRefused."""
+    head = entities.types[0]
+    if head in _RESOURCES:
+        names = entities.names[:1] or _all_names(client, head)
+        for name in names:
+            _print_resource(client, head, name, is_all=given.has("all"), out=out)
+        return
+    for entity, quotas in quotas_of(client, entities).items():
+        _print_quotas(entity, quotas, out)
+    if head != "ips" and "clients" not in entities.types and "" not in entities.names:
+        _print_credentials(client, entities, out)
+
+
+def _all_names(client: KafkaClient, kind: str) -> list[str]:
+    if kind == "topics":
+        with admin_call("listTopics"):
+            return names_in_java_order(sorted(client.view(None).topics))
+    if kind == "client-metrics":
+        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
+        raise ToolFailure(_UNSUPPORTED, message)
+    with admin_call("listNodes"):
+        return [*map(str, client.view([]).brokers), ""]
+
+
+def _print_resource(
+    client: KafkaClient, kind: str, name: str, *, is_all: bool, out: TextIO
+) -> None:
+    if name:
+        out.write(f"{'All' if is_all else 'Dynamic'} configs for {kind[:-1]} {name} are:\n")
+    else:
+        out.write(f"Default configs for {kind} in the cluster are:\n")
+    for entry in settings_of(client, kind, name, is_all=is_all):
+        synonyms = ", ".join(f"{s.source.name}:{s.name}={_shown(s.value)}" for s in entry.synonyms)
+        is_sensitive = str(entry.is_sensitive).lower()
+        out.write(
+            f"  {entry.name}={_shown(entry.value)} sensitive={is_sensitive} "
+            f"synonyms={{{synonyms}}}\n"
+        )
+
+
+def _shown(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def settings_of(
+    client: KafkaClient, kind: str, name: str, *, is_all: bool = False
+) -> list[ConfigEntry]:
+    """Return what is set for an entity, or all that holds, by name; raises ToolFailure."""
+    resource_type, source = _RESOURCES[kind]
+    if kind in ("brokers", "broker-loggers") and name and not is_java_number(name):
+        message = f"The entity name for {kind} must be a valid integer broker id, found: {name}"
+        raise ConfigsRefused(message)
+    if kind == "brokers" and not name:
+        source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    resource = Resource(resource_type, name)
+    with admin_call("describeConfigs"):
+        found = describe_configs(client, [resource], with_synonyms=True)[resource]
+    if isinstance(found, EngineError):
+        raise admin_failure(found, "describeConfigs")
+    return [entry for entry in found if is_all or source is None or entry.source is source]
+
+
+# Quotas and credentials
+
+
+def quotas_of(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
+    """Return the quotas of entities; raises ToolFailure, ConfigsRefused."""
+    if len(entities.names) > len(entities.types):
+        raise ConfigsRefused("More entity names specified than entity types")
+    filters = [
+        QuotaFilter(_QUOTA_TYPES[kind], name)
+        for kind, name in zip_longest(entities.types, entities.names)
+    ]
+    with admin_call("describeClientQuotas"):
+        return describe_quotas(client, filters)
+
+
+def quota_entity(entities: Entities) -> QuotaEntity:
+    """Return the entity that types and names make."""
+    pairs = zip(entities.types, entities.names, strict=True)
+    return tuple((_QUOTA_TYPES[kind], name or None) for kind, name in pairs)
+
+
+def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) -> None:
+    named = dict(entity)
+    parts = []
+    for kind, shown in _SHOWN_TYPES.items():
+        if kind in named:
+            name = named[kind]
+            parts.append(f"the default {shown}" if name is None else f"{shown} '{name}'")
+    keys = names_in_sized_java_order(quotas)
+    values = ", ".join(f"{key}={java_double_text(quotas[key])}" for key in keys)
+    out.write(f"Quota configs for {', '.join(parts)} are {values}\n")
+
+
+def _print_credentials(client: KafkaClient, entities: Entities, out: TextIO) -> None:
+    with admin_call("describeUserScramCredentials"):
+        found = describe_credentials(client, entities.names)
+    for user, credentials in found.items():
+        if isinstance(credentials, ApiError):
+            if credentials.code != RESOURCE_NOT_FOUND:
+                name = java_class(credentials).rpartition(".")[2]
+                out.write(
+                    f"Error retrieving SCRAM credential configs for user-principal '{user}': "
+                    f"{name}: {message_of(credentials)}\n"
+                )
+        elif isinstance(credentials, dict):
+            shown = ", ".join(
+                f"{mechanism.sasl_name}=iterations={iterations}"
+                for mechanism, iterations in credentials.items()
+            )
+            out.write(f"SCRAM credential configs for user-principal '{user}' are {shown}\n")

@@ -1,0 +1,95 @@
+"""`kafka-delete-records`: deletes the records before the offsets of a file.
+
+Source: DeleteRecordsCommand of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.topic_admin import delete_records
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.compat.group_answers import cause_text
+from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
+from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
+from kctl.compat.java_order import in_java_order
+from kctl.compat.json_values import array_of, field_of, long_of, object_of, text_of, whole_of
+from kctl.compat.plan_json import read_text
+
+SUMMARY = "Deletes the records of partitions before an offset."
+OPTIONS = (
+    ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
+    ToolOption(
+        "offset-json-file",
+        '{"partitions":[{"topic":"a","partition":0,"offset":9}],"version":1}. Required.',
+        "FILE",
+    ),
+    ToolOption("command-config", "Client properties.", "FILE"),
+    HELP,
+    VERSION,
+)
+
+
+def check_options(given: GivenOptions) -> None:
+    """Raise OptionsRefused for options that do not fit."""
+    require(given, "bootstrap-server", "offset-json-file")
+
+
+def perform(
+    given: GivenOptions,
+    wanted: None,
+    connect: Callable[[], KafkaClient],
+    files: Files,
+    out: TextIO,
+    err: TextIO,
+) -> int:
+    """Delete records and print the new starts of logs; returns the exit code."""
+    del wanted
+    try:
+        with connect() as client:
+            before = read_offsets(read_text(files, given.needed("offset-json-file")))
+            out.write("Executing records delete operation\n")
+            results = delete_records(client, before) if before else {}
+    except ToolFailure as failure:
+        err.write(f"{failure}\n{failure.trace()}\n")
+        return exits.FAILED
+    except EngineError as error:
+        results = dict.fromkeys(before, error)
+    out.write("Records delete operation completed:\n")
+    for key in in_java_order(results):
+        result = results[key]
+        if isinstance(result, EngineError):
+            out.write(f"partition: {key}\terror: {cause_text(result, 'deleteRecords')}\n")
+        else:
+            out.write(f"partition: {key}\tlow_watermark: {result}\n")
+    return exits.OK
+
+
+def read_offsets(text: str) -> dict[TopicPartition, int]:
+    """Return the offsets of a file; raises ToolFailure."""
+    try:
+        document = object_of(json.loads(text))
+    except ValueError:
+        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
+    version = whole_of(document.get("version", 1))
+    if version != 1:
+        raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
+    if "partitions" not in document:
+        raise ToolFailure(ADMIN_OPERATION, "Missing partitions field")
+    offsets: dict[TopicPartition, list[int]] = {}
+    for row in array_of(document["partitions"]):
+        topic, partition = text_of(field_of(row, "topic")), whole_of(field_of(row, "partition"))
+        offset = long_of(field_of(row, "offset"))
+        offsets.setdefault(TopicPartition(topic, partition), []).append(offset)
+    twice = in_java_order(key for key, values in offsets.items() if len(values) > 1)
+    if twice:
+        named = ",".join(map(str, twice))
+        message = f"Offset json file contains duplicate topic partitions: {named}"
+        raise ToolFailure(ADMIN_COMMAND_FAILED, message)
+    return {key: values[0] for key, values in offsets.items()}

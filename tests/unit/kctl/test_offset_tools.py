@@ -1,0 +1,133 @@
+"""The rules of tools that show offsets, settings and versions, one by one.
+
+The expectations were printed by the tools of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.connection import VersionRange
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl.compat.configs_changes import added_configs, credential_of
+from kctl.compat.java_client import check_bootstrap
+from kctl.compat.java_options import read_options
+from kctl.compat.java_uuids import java_uuid
+from kctl.compat.offsets_tool import OPTIONS, filter_of, time_of
+from kctl.compat.records_tool import read_offsets
+from kctl.compat.topics_changes import replica_assignment
+from kctl.compat.versions_tool import versions_text
+
+_KEYS = [TopicPartition(topic, partition) for topic in ("a", "b") for partition in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ("--topic a", "a-0 a-1 a-2 a-3"),
+        ("--topic a --partitions 0,2", "a-0 a-2"),
+        ("--topic-partitions a:1-3,b:0", "a-1 a-2 b-0"),
+        ("--topic-partitions a:-2", "a-0 a-1"),
+        ("--topic-partitions :0", "a-0 b-0"),
+        ("--topic-partitions a:2-", "a-2 a-3"),
+        ("--topic-partitions a:3-1", ""),
+    ],
+)
+def test_partitions_are_chosen_by_patterns(words: str, chosen: str) -> None:
+    is_wanted = filter_of(read_options(OPTIONS, words.split()))
+    assert chosen == " ".join(str(key) for key in _KEYS if is_wanted(key))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--topic-partitions a:x", "Invalid rule specification: a:x"),
+        ("--topic a --partitions x", "numeric partition ids, but received: x"),
+        ("--topic a --topic-partitions a", "cannot be used with --topic or --partitions"),
+        ("--topic (", "( is an invalid regex."),
+    ],
+)
+def test_patterns_that_do_not_fit_are_refused(words: str, message: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        filter_of(read_options(OPTIONS, words.split()))
+    assert message in str(caught.value)
+
+
+def test_a_time_is_a_name_or_a_number() -> None:
+    assert [-2, -1, -3, 77] == [time_of(text) for text in ("earliest", "-1", "max-timestamp", "77")]
+    with pytest.raises(EngineError, match="Malformed time argument noon"):
+        time_of("noon")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The input string is not a valid JSON"),
+        ("[]", "Expected JSON object, received []"),
+        ("{}", "Missing partitions field"),
+        ('{"version":9}', "Not supported version field value 9"),
+        (
+            '{"partitions":[{"topic":"t","partition":0,"offset":"1"}]}',
+            'Expected `Long` value, received "1"',
+        ),
+    ],
+)
+def test_a_file_of_offsets_that_does_not_fit_is_refused(text: str, message: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        read_offsets(text)
+    assert message == str(caught.value)
+
+
+def test_brackets_keep_commas_in_a_setting() -> None:
+    added = added_configs("cleanup.policy=[compact,delete], retention.ms = 5")
+    assert {"cleanup.policy": "compact,delete", "retention.ms": "5"} == added
+    with pytest.raises(EngineError, match="must be in the format"):
+        added_configs("retention.ms")
+
+
+def test_a_credential_has_a_password_and_enough_iterations() -> None:
+    assert 4096 == credential_of("SCRAM-SHA-512", "password=x").iterations
+    with pytest.raises(EngineError, match="Iterations 100 is less than the minimum 4096"):
+        credential_of("SCRAM-SHA-256", "iterations=100,password=x")
+    with pytest.raises(EngineError, match="Invalid credential property SCRAM_SHA_256="):
+        credential_of("SCRAM-SHA-256", "iterations=8192")
+
+
+def test_replicas_are_given_for_each_partition() -> None:
+    assert [(1, 2), (2, 3)] == replica_assignment("1:2,2:3")
+    assert [] == replica_assignment(",")
+    for text in ("1:1", "1:2,3", "1:x", ":1"):
+        with pytest.raises(EngineError):
+            replica_assignment(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("not-an-id", "Last unit does not have enough valid bits"),
+        ("A", "Input byte[] should at least have 2 bytes for base64 bytes"),
+        ("!!", "Illegal base64 character 21"),
+        ("A" * 33, f"Input string with prefix `{'A' * 24}` is too long"),
+        ("A" * 12, "decoded as 9 bytes, which is not equal to the expected 16 bytes"),
+    ],
+)
+def test_an_id_that_java_does_not_read_is_refused(text: str, message: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        java_uuid(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["foo", "foo:x", ""])
+def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
+    with pytest.raises(EngineError, match="Failed to create new KafkaAdminClient"):
+        check_bootstrap(text)
+
+
+def test_versions_that_both_sides_know_are_usable() -> None:
+    offered = {0: VersionRange(0, 11), 3: VersionRange(99, 99), 999: VersionRange(0, 1)}
+    lines = versions_text(offered).split("\n")
+    assert ["(", "\tProduce(0): 0 to 11 [usable: 11],"] == lines[:2]
+    assert "\tMetadata(3): 99 [unusable]," in lines
+    assert "\tDescribeQuorum(55): UNSUPPORTED," in lines
+    assert ["\tUNKNOWN(999): 0 to 1", ")"] == lines[-2:]
