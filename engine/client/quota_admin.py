@@ -15,7 +15,7 @@ _DEFAULT: Final = 1
 _ANY: Final = 2
 
 
-class QuotaFilter(NamedTuple):
+class QuotaEntityFilter(NamedTuple):
     """One part of the entities that are requested: an entity type, and a name.
 
     The name "" is the default entity of the type; None is any entity of it.
@@ -30,7 +30,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 def describe_quotas(
-    client: KafkaClient, filters: Sequence[QuotaFilter]
+    client: KafkaClient, filters: Sequence[QuotaEntityFilter]
 ) -> dict[QuotaEntity, dict[str, float]]:
     """Return the quotas of entities that have just these parts; raises ApiError."""
     request = messages.DescribeClientQuotasRequest

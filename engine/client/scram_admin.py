@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Final, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
+from engine.security.scram import ScramMechanism
 from engine.wire import messages
 
 _SALT_BYTES: Final = 16
-
-
-class ScramMechanism(IntEnum):
-    """The mechanisms with their numbers in requests."""
-
-    SCRAM_SHA_256 = 1
-    SCRAM_SHA_512 = 2
-
-    @property
-    def sasl_name(self) -> str:
-        """Return the name in settings."""
-        return self.name.replace("_", "-")
-
-    @property
-    def hash_name(self) -> str:
-        """Return the name of its hash function."""
-        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
 
 class NewCredential(NamedTuple):

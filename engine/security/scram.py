@@ -35,6 +35,11 @@ class ScramMechanism(IntEnum):
         """Return the name that a user's setting has: `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
+    @property
+    def hash_name(self) -> str:
+        """Return the name of its hash function."""
+        return _HASHES[self]
+
 
 _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
 

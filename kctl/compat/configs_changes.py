@@ -19,9 +19,10 @@ from engine.client.config_admin import (
     alter_configs,
 )
 from engine.client.quota_admin import alter_quotas
-from engine.client.scram_admin import NewCredential, ScramMechanism, alter_credentials
+from engine.client.scram_admin import NewCredential, alter_credentials
 from engine.config.java_properties import parse_properties
 from engine.host.ports import FileMissing, Files
+from engine.security.scram import ScramMechanism
 from kctl.compat.configs_entities import ConfigsRefused, Entities
 from kctl.compat.configs_views import quota_entity, quotas_of, settings_of
 from kctl.compat.java_admin import admin_call, raise_first
@@ -44,7 +45,7 @@ _QUOTAS: Final = (
     "controller_mutation_rate",
 )
 _IP_QUOTAS: Final = ("connection_creation_rate",)
-_MECHANISMS: Final = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+_MECHANISMS: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _NOT_IN_BRACKETS: Final = r"(?=[^\]]*(?:\[|$))"
 _KEY: Final = re.compile(r"[a-zA-Z0-9._-]*")
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")

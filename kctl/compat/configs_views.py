@@ -16,7 +16,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
-from engine.client.quota_admin import QuotaEntity, QuotaFilter, describe_quotas
+from engine.client.quota_admin import QuotaEntity, QuotaEntityFilter, describe_quotas
 from engine.client.scram_admin import describe_credentials
 from engine.config.value import java_double_text
 from engine.errors import ApiError, EngineError
@@ -112,7 +112,7 @@ def quotas_of(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict
     if len(entities.names) > len(entities.types):
         raise ConfigsRefused("More entity names specified than entity types")
     filters = [
-        QuotaFilter(_QUOTA_TYPES[kind], name)
+        QuotaEntityFilter(_QUOTA_TYPES[kind], name)
         for kind, name in zip_longest(entities.types, entities.names)
     ]
     with admin_call("describeClientQuotas"):
@@ -150,7 +150,7 @@ def _print_credentials(client: KafkaClient, entities: Entities, out: TextIO) -> 
                 )
         elif isinstance(credentials, dict):
             shown = ", ".join(
-                f"{mechanism.sasl_name}=iterations={iterations}"
+                f"{mechanism.key}=iterations={iterations}"
                 for mechanism, iterations in credentials.items()
             )
             out.write(f"SCRAM credential configs for user-principal '{user}' are {shown}\n")
