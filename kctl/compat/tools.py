@@ -41,6 +41,7 @@ DELETE_RECORDS = "kafka-delete-records"
 LOG_DIRS = "kafka-log-dirs"
 API_VERSIONS = "kafka-broker-api-versions"
 CLUSTER = "kafka-cluster"
+CLIENT_METRICS = "kafka-client-metrics"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -66,6 +67,7 @@ _TABLE = {
     LOG_DIRS: Tool("log_dirs_tool", "command-config", 60.0, "Show log directories of brokers"),
     API_VERSIONS: Tool("versions_tool", "command-config", 5.0, "Show versions of requests"),
     CLUSTER: Tool("cluster_tool", "config", 60.0, "Show the id of a cluster"),
+    CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)
