@@ -193,7 +193,7 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-topics install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-topics install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
     "compat kafka-consumer-groups") words="--help" ;;
@@ -202,6 +202,8 @@ _kctl() {
     "compat kafka-delete-records") words="--help" ;;
     "compat kafka-log-dirs") words="--help" ;;
     "compat kafka-broker-api-versions") words="--help" ;;
+    "compat kafka-cluster") words="--help" ;;
+    "compat kafka-client-metrics") words="--help" ;;
     "compat kafka-topics") words="--help" ;;
     "compat install") words="--force --help" ;;
     "completions") words="--help" ;;

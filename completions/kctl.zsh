@@ -182,7 +182,7 @@ _kctl() {
     ('context show') choices=('-o:table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv' '--output:table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv' '--help:Show help') ;;
     ('context delete') choices=('--help:Show help') ;;
     ('schema') choices=('-o:A schema\: json, yaml; the list\: table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv' '--output:A schema\: json, yaml; the list\: table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv' '--help:Show help') ;;
-    ('compat') choices=('kafka-reassign-partitions:Move replicas between brokers and directories as kafka-reassign-partitions.sh of Kafka 3.9.1 does' 'kafka-leader-election:Have leaders elected as kafka-leader-election.sh of Kafka 3.9.1 does' 'kafka-consumer-groups:Show and change consumer groups as kafka-consumer-groups.sh of Kafka 3.9.1 does' 'kafka-configs:Show and change settings and quotas as kafka-configs.sh of Kafka 3.9.1 does' 'kafka-get-offsets:Show offsets of partitions as kafka-get-offsets.sh of Kafka 3.9.1 does' 'kafka-delete-records:Delete records of partitions as kafka-delete-records.sh of Kafka 3.9.1 does' 'kafka-log-dirs:Show log directories of brokers as kafka-log-dirs.sh of Kafka 3.9.1 does' 'kafka-broker-api-versions:Show versions of requests as kafka-broker-api-versions.sh of Kafka 3.9.1 does' 'kafka-topics:Show and change topics as kafka-topics.sh of Kafka 3.9.1 does' 'install:Write scripts with the names of Kafkas tools that run kctl' '--help:Show help') ;;
+    ('compat') choices=('kafka-reassign-partitions:Move replicas between brokers and directories as kafka-reassign-partitions.sh of Kafka 3.9.1 does' 'kafka-leader-election:Have leaders elected as kafka-leader-election.sh of Kafka 3.9.1 does' 'kafka-consumer-groups:Show and change consumer groups as kafka-consumer-groups.sh of Kafka 3.9.1 does' 'kafka-configs:Show and change settings and quotas as kafka-configs.sh of Kafka 3.9.1 does' 'kafka-get-offsets:Show offsets of partitions as kafka-get-offsets.sh of Kafka 3.9.1 does' 'kafka-delete-records:Delete records of partitions as kafka-delete-records.sh of Kafka 3.9.1 does' 'kafka-log-dirs:Show log directories of brokers as kafka-log-dirs.sh of Kafka 3.9.1 does' 'kafka-broker-api-versions:Show versions of requests as kafka-broker-api-versions.sh of Kafka 3.9.1 does' 'kafka-cluster:Show the id of a cluster as kafka-cluster.sh of Kafka 3.9.1 does' 'kafka-client-metrics:Show and change subscriptions as kafka-client-metrics.sh of Kafka 3.9.1 does' 'kafka-topics:Show and change topics as kafka-topics.sh of Kafka 3.9.1 does' 'install:Write scripts with the names of Kafkas tools that run kctl' '--help:Show help') ;;
     ('compat kafka-reassign-partitions') choices=('--help:Show help') ;;
     ('compat kafka-leader-election') choices=('--help:Show help') ;;
     ('compat kafka-consumer-groups') choices=('--help:Show help') ;;
@@ -191,6 +191,8 @@ _kctl() {
     ('compat kafka-delete-records') choices=('--help:Show help') ;;
     ('compat kafka-log-dirs') choices=('--help:Show help') ;;
     ('compat kafka-broker-api-versions') choices=('--help:Show help') ;;
+    ('compat kafka-cluster') choices=('--help:Show help') ;;
+    ('compat kafka-client-metrics') choices=('--help:Show help') ;;
     ('compat kafka-topics') choices=('--help:Show help') ;;
     ('compat install') choices=('--force:Also over scripts that kctl did not write' '--help:Show help') ;;
     ('completions') choices=('--help:Show help') ;;

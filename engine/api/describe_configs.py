@@ -143,7 +143,7 @@ class DescribeConfigs:
         elif kind == ResourceType.BROKER:
             described = self._broker(name)
         elif name:
-            raise InvalidRequest("client metrics are kept only by clusters without ZooKeeper")
+            raise InvalidRequest("Config type client-metrics is only supported on KRaft clusters")
         else:
             raise InvalidRequest("Client metrics subscription name must not be empty")
         texts = _documentation(kind) if request.include_documentation else {}

@@ -40,6 +40,8 @@ GET_OFFSETS = "kafka-get-offsets"
 DELETE_RECORDS = "kafka-delete-records"
 LOG_DIRS = "kafka-log-dirs"
 API_VERSIONS = "kafka-broker-api-versions"
+CLUSTER = "kafka-cluster"
+CLIENT_METRICS = "kafka-client-metrics"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -64,6 +66,8 @@ _TABLE = {
     DELETE_RECORDS: Tool("records_tool", "command-config", 60.0, "Delete records of partitions"),
     LOG_DIRS: Tool("log_dirs_tool", "command-config", 60.0, "Show log directories of brokers"),
     API_VERSIONS: Tool("versions_tool", "command-config", 5.0, "Show versions of requests"),
+    CLUSTER: Tool("cluster_tool", "config", 60.0, "Show the id of a cluster"),
+    CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 TOOLS = tuple(_TABLE)
@@ -76,6 +80,8 @@ def run_tool(
 ) -> int:
     """Run one of TOOLS; returns its exit code."""
     module = _module(tool)
+    if hasattr(module, "COMMANDS"):
+        return _run_command(tool, module, words, connecting)
     usage = usage_text(tool, module.SUMMARY, module.OPTIONS)
     try:
         given = read_options(module.OPTIONS, words)
@@ -98,6 +104,24 @@ def run_tool(
         return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
     except (OptionsRefused, ToolFailure) as error:
         return _refuse(tool, error, usage)
+
+
+def _run_command(tool: str, module: ModuleType, words: Sequence[str], connecting: Connect) -> int:
+    """Run a tool whose first word is a command; returns its exit code."""
+    from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
+
+    try:
+        wanted = read_command(tool, module.SUMMARY, module.COMMANDS, words)
+        cluster = _cluster(tool, wanted.given)
+    except HelpRequested as help_text:
+        sys.stdout.write(str(help_text))
+        return exits.FAILED
+    except (CommandRefused, OptionsRefused) as error:
+        sys.stderr.write(f"{error}\n")
+        return exits.FAILED
+    _enter(tool, wanted.given)
+    client = partial(_client, connecting, cluster)
+    return int(module.perform_command(wanted, client, sys.stdout, sys.stderr))
 
 
 def _refuse(tool: str, error: EngineError, usage: str) -> int:

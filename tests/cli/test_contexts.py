@@ -48,6 +48,7 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-client-metrics": ("--delete", "--name", "x", "--bootstrap-server", "{cluster}"),
     "compat kafka-configs": (
         "--alter",
         "--topic",

@@ -37,7 +37,7 @@ from kctl.compat.plan_json import (
     read_topics,
 )
 from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
-from kctl.compat.tools import TOOLS
+from kctl.compat.tools import CLUSTER, TOOLS
 from tests.client_session import FixedEntropy
 
 T0 = TopicPartition("t", 0)
@@ -246,7 +246,7 @@ def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None
 # -- calls without a cluster
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != CLUSTER])
 def test_help_goes_to_stderr_and_the_version_to_stdout(
     tool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +256,15 @@ def test_help_goes_to_stderr_and_the_version_to_stdout(
         assert (out, f"Usage: {tool} " in err) == ("", True)
     assert run([tool, "--version"]) == 0
     assert "3.9.1\n" == capsys.readouterr().out
+
+
+def test_a_tool_with_commands_prints_requested_help_on_stdout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([CLUSTER, "--help"]) == 1
+    assert capsys.readouterr().out.startswith("usage: kafka-cluster ")
+    assert run([CLUSTER]) == 1
+    assert capsys.readouterr().err.startswith("usage: kafka-cluster ")
 
 
 def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_tool(

@@ -1,0 +1,161 @@
+"""`kafka-client-metrics`: subscriptions of client metrics, which brokers with znodes refuse.
+
+Source: ClientMetricsCommand of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOp,
+    ConfigResourceType,
+    Resource,
+    alter_configs,
+    describe_configs,
+)
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.naming import uuid_text
+from kctl import exits
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure, raise_first
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_log import log_failure
+from kctl.compat.java_numbers import is_java_number
+from kctl.compat.java_options import (
+    HELP,
+    VERSION,
+    GivenOptions,
+    ToolOption,
+    exclude,
+    refused,
+)
+
+SUMMARY = "Shows and changes which metrics clients are to send."
+OPTIONS = (
+    ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
+    ToolOption("command-config", "Client properties.", "FILE"),
+    ToolOption("alter", "Change a subscription."),
+    ToolOption("delete", "Delete a subscription."),
+    ToolOption("describe", "Show a subscription, or all."),
+    ToolOption("list", "List the names of subscriptions."),
+    ToolOption("name", "The name of a subscription.", "NAME"),
+    ToolOption("generate-name", "Alter: under a random name."),
+    ToolOption("interval", "Alter: milliseconds between two reports.", "NUMBER"),
+    ToolOption("match", "Alter: which clients.", "KEY=VALUE,..."),
+    ToolOption("metrics", "Alter: the first letters of metrics.", "PREFIX,..."),
+    HELP,
+    VERSION,
+)
+_LOGGER: Final = "org.apache.kafka.tools.ClientMetricsCommand"
+_ACTIONS: Final = ("alter", "delete", "describe", "list")
+_OF_ALTER: Final = ("generate-name", "interval", "match", "metrics")
+_UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
+_NAME_BYTES: Final = 16
+
+
+def check_options(given: GivenOptions) -> str:
+    """Return the action that is requested; raises OptionsRefused, ToolFailure."""
+    actions = [name for name in _ACTIONS if given.has(name)]
+    if len(actions) != 1:
+        raise refused(
+            "Command must include exactly one action: --alter, --delete, --describe or --list."
+        )
+    if not given.has("bootstrap-server"):
+        raise ToolFailure(ILLEGAL_ARGUMENT, "--bootstrap-server must be specified.")
+    _check_interval(given)
+    exclude(given, "delete", _OF_ALTER)
+    exclude(given, "describe", _OF_ALTER)
+    exclude(given, "list", ("name", *_OF_ALTER))
+    if given.has("alter") and given.has("name") == given.has("generate-name"):
+        message = "One of --name or --generate-name must be specified with --alter."
+        raise ToolFailure(ILLEGAL_ARGUMENT, message)
+    if given.has("delete") and not given.has("name"):
+        message = "A client metrics resource name must be specified with --delete."
+        raise ToolFailure(ILLEGAL_ARGUMENT, message)
+    return actions[0]
+
+
+def _check_interval(given: GivenOptions) -> None:
+    text = given.text("interval") if given.has("interval") else None
+    if text and not is_java_number(text):
+        message = "Invalid interval value. Enter an integer, or leave empty to reset."
+        raise ToolFailure(ILLEGAL_ARGUMENT, message)
+
+
+def perform(
+    given: GivenOptions,
+    action: str,
+    connect: Callable[[], KafkaClient],
+    files: Files,
+    out: TextIO,
+    err: TextIO,
+) -> int:
+    """Do what is requested and print it; returns the exit code."""
+    del files
+    with connect() as client:
+        try:
+            _act(client, given, action, out)
+        except ToolFailure as failure:
+            out.write(f"Error while executing client metrics command : {failure}\n")
+            log_failure(err, failure, _LOGGER)
+            return exits.FAILED
+    return exits.OK
+
+
+def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
+    if action == "alter":
+        _alter(client, given, out)
+    elif action == "list" or not given.has("name"):
+        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
+        raise ToolFailure(_UNSUPPORTED, message)
+    elif action == "delete":
+        name = given.needed("name")
+        entries = _entries(client, name)
+        _change(client, name, [ConfigChange(ConfigOp.DELETE, e.name, e.value) for e in entries])
+        out.write(f"Deleted client metrics config for {name}.\n")
+    else:
+        name = given.needed("name")
+        out.write(f"Client metrics configs for {name} are:\n")
+        out.writelines(f"  {entry.name}={entry.value}\n" for entry in _entries(client, name))
+
+
+def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    if given.has("name"):
+        name = given.needed("name")
+    else:
+        name = uuid_text(client.entropy.random_bytes(_NAME_BYTES))
+    values = {}
+    if given.has("interval"):
+        text = given.text("interval") or ""
+        # Nothing brings back the default.
+        values["interval.ms"] = text and str(int(text))
+    for option in ("metrics", "match"):
+        if given.has(option):
+            values[option] = ",".join(given.texts(option))
+    changes = [
+        ConfigChange(ConfigOp.SET if value else ConfigOp.DELETE, key, value)
+        for key, value in values.items()
+    ]
+    _change(client, name, changes)
+    out.write(f"Altered client metrics config for {name}.\n")
+
+
+def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
+    resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
+    with admin_call("describeConfigs"):
+        found = describe_configs(client, [resource], is_sorted=False)[resource]
+    if isinstance(found, EngineError):
+        raise admin_failure(found, "describeConfigs")
+    return found
+
+
+def _change(client: KafkaClient, name: str, changes: list[ConfigChange]) -> None:
+    resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
+    with admin_call("incrementalAlterConfigs"):
+        results = alter_configs(client, {resource: changes})
+    raise_first({key.name: error for key, error in results.items()})
