@@ -81,7 +81,7 @@ def test_producers_say_where_open_transactions_begin(shell: Shell) -> None:
     every = rows(shell, "producers", "t:1")
     assert 2 <= len(every)
     (held,) = rows(shell, "producers", "t:1", "--open")
-    assert held["blocked_records"] == 1
+    assert held["blocked_records"] >= 1
     assert held["transaction_start_offset"] is not None
     nothing = shell.run("transactions", "producers", "t:0", "--open")
     assert (0, True) == (nothing.returncode, "no transaction is open" in nothing.stderr)

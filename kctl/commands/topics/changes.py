@@ -224,7 +224,7 @@ def _grow(
         where = cluster_named(client)
         what = f"Grow {names} of {where} to {counted(total, 'partition')}, for good"
         confirm(what, yes=request.yes)
-    wanted = {topic.name: NewPartitions(total, added) for topic in topics}
+    wanted = {topic.name: NewPartitions(total, added or None) for topic in topics}
     results = create_partitions(client, wanted, validate_only=request.dry_run)
     if not request.dry_run:
         await_partitions(client, {n: total for n, error in results.items() if error is None})
