@@ -16,14 +16,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine import __version__
+from engine.analysis.anonymise import left_columns
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
+from engine.analysis.export_files import ENDINGS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
-from engine.analysis.export_task import ExportJob, TaskReport, map_export
+from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
 from engine.analysis.gaps import with_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
+from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
 from engine.host.ports import Files
 
@@ -76,6 +79,12 @@ class ExportPlan(NamedTuple):
     strict: bool = False
     #: What was found before the export: they are listed with its own.
     problems: tuple[Problem, ...] = ()
+    shape: ExportShape = ExportShape()
+
+    @property
+    def written_columns(self) -> tuple[ViewColumn, ...]:
+        """Return the columns of the files."""
+        return left_columns(chosen(RECORDS, list(self.columns)), self.shape.anonymised)
 
 
 def export(
@@ -107,7 +116,7 @@ def export_with(
     # Two names of one folder must have one lock.
     out = os.path.realpath(plan.out)
     with ExportFolder(files, out, job_id) as folder:
-        reports = run(ExportJob(folder.staging, plan.columns, plan.include_control))
+        reports = run(ExportJob(folder.staging, plan.columns, plan.include_control, plan.shape))
         summary = _complete(files, plan, folder.staging, reports)
         leftovers = folder.publish()
     return summary._replace(out=out, leftovers=tuple(leftovers))
@@ -177,9 +186,10 @@ def _refuse(problems: list[Problem]) -> None:
 
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> str:
     """Write a file without rows, so that the folder still says its columns."""
-    name = "part-00000-empty.parquet"
-    schema = arrow_schema(chosen(RECORDS, list(plan.columns)))
-    _write_table(files, f"{staging}/{name}", schema.empty_table())
+    file_format = plan.shape.file_format
+    name = f"part-00000-empty{ENDINGS[file_format]}"
+    content = empty_content(arrow_schema(plan.written_columns), file_format)
+    files.replace_file(f"{staging}/{name}", content)
     return name
 
 
@@ -205,7 +215,10 @@ def _manifest(plan: ExportPlan, reports: list[TaskReport], summary: ExportSummar
     content = {
         "version": 1,
         "kctl_version": __version__,
-        "columns": list(plan.columns),
+        "format": plan.shape.file_format,
+        "columns": [column.name for column in plan.written_columns],
+        "where": plan.shape.condition.text if plan.shape.condition else None,
+        "anonymised": dict(plan.shape.anonymised),
         "include_control": plan.include_control,
         "sources": sorted({split.path for split in plan.splits}),
         "files": [
