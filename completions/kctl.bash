@@ -183,7 +183,7 @@ _kctl() {
     "logs verify") words="--deep --compacted --not-compacted --all --notes -o --output --help" ;;
     "logs repair") words="--to --in-place --dry-run --backup --no-backup --from-recovery-point --rebuild-indexes --cut-overlaps --index-interval-bytes -y --yes -o --output --help" ;;
     "logs diff") words="--force -o --output --help" ;;
-    "spark-export") words="--out --format --where --anonymise --topics --partitions --columns --master --include-control --strict --isolation -o --output --help" ;;
+    "spark-export") words="--out --format --where --anonymise --topics --partitions --columns --append --master --include-control --strict --isolation -o --output --help" ;;
     "spark-sql") words="-f --file --topics --partitions --engine --master --include-control --isolation --max-rows -o --output --help" ;;
     "spark-report") words="--topics --partitions --engine --master --max-rows -o --output --html --help" ;;
     "context") words="list set use show delete --help" ;;

@@ -43,6 +43,8 @@ class ExportJob(NamedTuple):
     columns: tuple[str, ...]
     include_control: bool
     shape: ExportShape = ExportShape()
+    #: What the names of its files begin with.
+    prefix: str = ""
 
 
 class TaskReport(NamedTuple):
@@ -110,6 +112,6 @@ def map_export(job: ExportJob, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.
     calm_worker()
     for batch in groups:
         for row in batch.to_pylist():
-            name = f"part-{row['number']:05d}-{attempt_name()}"
+            name = f"part-{job.prefix}{row['number']:05d}-{attempt_name()}"
             report = run_export_task(job, decode_splits(row["splits"]), name)
             yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})

@@ -57,6 +57,10 @@ def spark_export(
         str | None,
         typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
     ] = None,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
+    ] = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Export transaction markers too.")
@@ -87,7 +91,7 @@ def spark_export(
     from engine.analysis.export_files import check_file_format
     from engine.analysis.export_task import ExportShape
     from engine.analysis.isolation import check_isolation, committed_on_spark
-    from engine.analysis.parquet_export import ExportPlan, export
+    from engine.analysis.parquet_export import ExportPlan, appending, export
     from engine.analysis.row_condition import narrowed, row_condition
     from engine.analysis.spark_session import require_spark, start_session
     from engine.host.held_file import RealHeldFiles
@@ -122,9 +126,12 @@ def spark_export(
             undecided = []
         names = tuple(column.name for column in wanted)
         problems = (*reading.problems, *undecided)
-        plan = ExportPlan(splits, out, names, include_control, strict, problems, shape)
+        plan = ExportPlan(splits, out, names, include_control, strict, problems, shape, isolation)
+        files = RealHeldFiles()
+        if append:
+            plan = appending(files, plan)
         job_id = RealEntropy().random_bytes(8).hex()
-        summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
+        summary = export(session, files, plan, job_id, bar.update)
     session.stop()
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
