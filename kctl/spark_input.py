@@ -31,16 +31,6 @@ class WrongSelection(EngineError):
         self.text = text
 
 
-class UnknownFileFormat(EngineError):
-    """A file format was asked for that is not written."""
-
-    exit_code = 2
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"--format {name}: parquet is the only one")
-        self.name = name
-
-
 class UnknownEngine(EngineError):
     """An engine was asked for that does not exist, or one that takes no Spark master."""
 

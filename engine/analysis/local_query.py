@@ -82,7 +82,7 @@ def run_local_query(
     if explained:
         query = query[len("explain") :]
     translated = translate(query, max_rows)
-    with closing(_connect()) as connection:
+    with closing(connect()) as connection:
         if explained:
             return _explain(connection, translated)
         table = _run(connection, translated, splits, control=control)
@@ -91,7 +91,8 @@ def run_local_query(
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
 
-def _connect() -> DuckDBPyConnection:
+def connect() -> DuckDBPyConnection:
+    """Return a new engine with the functions of Spark that it lacks."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config=_SETTINGS)
@@ -114,7 +115,7 @@ def _run(
     except duckdb.Error as error:
         for failure in (view.failure for view in views if view.failure is not None):
             raise QueryFailed(str(failure)) from failure
-        raise QueryFailed(_failure_of(error)) from error
+        raise QueryFailed(failure_of(error)) from error
 
 
 def _plan(connection: DuckDBPyConnection, sql: str) -> dict[str, ViewScan]:
@@ -147,11 +148,11 @@ def _explain(connection: DuckDBPyConnection, query: LocalQuery) -> QueryResult:
     try:
         rows = connection.execute(f"explain {query.sql}").fetchall()
     except duckdb.Error as error:
-        raise QueryFailed(_failure_of(error)) from error
+        raise QueryFailed(failure_of(error)) from error
     return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
 
 
-def _failure_of(error: Exception) -> str:
+def failure_of(error: Exception) -> str:
     """Return what DuckDB says of a query, in a line: no class, no query text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("LINE ", "^"))]

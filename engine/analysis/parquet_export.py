@@ -13,17 +13,28 @@ import json
 import os
 import posixpath
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import __version__
+from engine.analysis.anonymise import left_columns
+from engine.analysis.appending import (
+    Earlier,
+    carry_over,
+    earlier_export,
+    earlier_problems,
+    exported_ends,
+    not_exported,
+)
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
+from engine.analysis.export_files import ENDINGS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
-from engine.analysis.export_task import ExportJob, TaskReport, map_export
+from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
 from engine.analysis.gaps import with_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
+from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
 from engine.host.ports import Files
 
@@ -76,6 +87,38 @@ class ExportPlan(NamedTuple):
     strict: bool = False
     #: What was found before the export: they are listed with its own.
     problems: tuple[Problem, ...] = ()
+    shape: ExportShape = ExportShape()
+    isolation: str = "read_uncommitted"
+    #: The export to add to; the splits are then what it lacks.
+    earlier: Earlier | None = None
+
+    @property
+    def written_columns(self) -> tuple[ViewColumn, ...]:
+        """Return the columns of the files."""
+        return left_columns(chosen(RECORDS, list(self.columns)), self.shape.anonymised)
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """Return what an export to add to has to have in common with this one."""
+        return {
+            "format": self.shape.file_format,
+            "columns": [column.name for column in self.written_columns],
+            "where": self.shape.condition.text if self.shape.condition else None,
+            "anonymised": dict(self.shape.anonymised),
+            "include_control": self.include_control,
+            "isolation": self.isolation,
+        }
+
+
+def appending(files: Files, plan: ExportPlan) -> ExportPlan:
+    """Return a plan for what the export in its folder lacks, the plan itself without any there.
+
+    Raises AppendMismatch.
+    """
+    earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
+    if earlier is None:
+        return plan
+    return plan._replace(splits=not_exported(plan.splits, earlier), earlier=earlier)
 
 
 def export(
@@ -107,8 +150,10 @@ def export_with(
     # Two names of one folder must have one lock.
     out = os.path.realpath(plan.out)
     with ExportFolder(files, out, job_id) as folder:
-        reports = run(ExportJob(folder.staging, plan.columns, plan.include_control))
-        summary = _complete(files, plan, folder.staging, reports)
+        prefix = f"run{plan.earlier.run_count + 1}-" if plan.earlier else ""
+        columns, control = plan.columns, plan.include_control
+        reports = run(ExportJob(folder.staging, columns, control, plan.shape, prefix))
+        summary = _complete(files, plan._replace(out=out), folder.staging, reports)
         leftovers = folder.publish()
     return summary._replace(out=out, leftovers=tuple(leftovers))
 
@@ -148,13 +193,21 @@ def _complete(
     for name in files.list_dir(staging):
         if name not in listed:
             files.remove(f"{staging}/{name}")
-    if not listed:
-        listed = {_empty_file(files, staging, plan)}
+    entries = [
+        {"name": r.file, "records": r.record_count, "bytes": r.file_bytes}
+        for r in reports
+        if r.file
+    ]
     problems = [*plan.problems, *problems]
+    if plan.earlier is not None:
+        entries = [*carry_over(files, plan.out, staging, plan.earlier), *entries]
+        problems = [*earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}"), *problems]
+    if not entries:
+        _empty_file(files, staging, plan)
     _write_problems(files, staging, problems)
     summary = ExportSummary(
         out=plan.out,
-        file_count=len(listed),
+        file_count=max(len(entries), 1),
         record_count=sum(report.record_count for report in reports),
         file_bytes=sum(report.file_bytes for report in reports),
         read_bytes=sum(report.read_bytes for report in reports),
@@ -162,7 +215,9 @@ def _complete(
         problem_count=len(problems),
     )
     files.replace_file(f"{staging}/{_SUCCESS}", b"")
-    files.replace_file(f"{staging}/{MANIFEST}", _manifest(plan, reports, summary))
+    spans = [span for report in reports for span in report.spans]
+    partitions = exported_ends(spans, plan.splits, plan.earlier)
+    files.replace_file(f"{staging}/{MANIFEST}", _manifest(plan, entries, partitions, summary))
     return summary
 
 
@@ -175,12 +230,12 @@ def _refuse(problems: list[Problem]) -> None:
         raise DamagedData(len(serious), f"{where}: {first.message}")
 
 
-def _empty_file(files: Files, staging: str, plan: ExportPlan) -> str:
+def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
     """Write a file without rows, so that the folder still says its columns."""
-    name = "part-00000-empty.parquet"
-    schema = arrow_schema(chosen(RECORDS, list(plan.columns)))
-    _write_table(files, f"{staging}/{name}", schema.empty_table())
-    return name
+    file_format = plan.shape.file_format
+    path = f"{staging}/part-00000-empty{ENDINGS[file_format]}"
+    content = empty_content(arrow_schema(plan.written_columns), file_format)
+    files.replace_file(path, content)
 
 
 def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
@@ -201,19 +256,23 @@ def _write_table(files: Files, path: str, table: pa.Table) -> None:
     files.replace_file(path, content.getvalue().to_pybytes())
 
 
-def _manifest(plan: ExportPlan, reports: list[TaskReport], summary: ExportSummary) -> bytes:
+def _manifest(
+    plan: ExportPlan,
+    entries: list[dict[str, Any]],
+    partitions: list[dict[str, Any]],
+    summary: ExportSummary,
+) -> bytes:
+    earlier = plan.earlier
+    sources = {split.path for split in plan.splits}
     content = {
         "version": 1,
         "kctl_version": __version__,
-        "columns": list(plan.columns),
-        "include_control": plan.include_control,
-        "sources": sorted({split.path for split in plan.splits}),
-        "files": [
-            {"name": r.file, "records": r.record_count, "bytes": r.file_bytes}
-            for r in reports
-            if r.file
-        ],
-        "record_count": summary.record_count,
+        **plan.form,
+        "runs": earlier.run_count + 1 if earlier else 1,
+        "sources": sorted(sources | set(earlier.manifest["sources"] if earlier else ())),
+        "files": entries,
+        "partitions": partitions,
+        "record_count": sum(entry["records"] for entry in entries),
         "read_bytes": summary.read_bytes,
         "bad_batch_count": summary.bad_batch_count,
         "problem_count": summary.problem_count,

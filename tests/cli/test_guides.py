@@ -149,3 +149,25 @@ def test_reading_consumer_lag(home: Shell) -> None:
         home.run("cluster", "destroy", "-y")
     assert "100" == told["kctl consume orders -g billing -e | wc -l"].strip()
     assert 40 == (home.home / "read.txt").read_text().count("\n")
+
+
+@pytest.mark.spark
+def test_looking_into_incidents(home: Shell) -> None:
+    (home.home / "tests").symlink_to(Path(__file__).parents[1])
+    told = {}
+    for line in commands("forensics.md"):
+        done = run(home, line)
+        assert 0 == done.returncode, (line, done.stdout, done.stderr)
+        told[line] = done.stdout
+    guide = (GUIDES / "forensics.md").read_text()
+    for line, stdout in told.items():
+        after = guide.partition(f"$ {line}\n")[2].partition("```")[0]
+        shown = f"\n{after}".partition("\n$ ")[0]
+        printed = [text.split() for text in stdout.splitlines()]
+        # The guide leaves out rows, and shows none that is not there.
+        assert all(text.split() in printed for text in shown.split("\n") if text), line
+    assert "big" not in (home.home / "offsets.csv").read_text()
+    assert 5 <= (home.home / "offsets.csv").read_text().count("\n")
+    assert "996000" in (home.home / "hot.json").read_text()
+    assert "<h2" in (home.home / "incident.html").read_text()
+    assert (home.home / "evidence" / "_kctl_manifest.json").exists()

@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from engine.analysis.anonymise import anonymised_columns
 from engine.analysis.columns import RECORDS
 from engine.analysis.export_folder import ForeignFolder
+from engine.analysis.export_task import ExportShape
 from engine.analysis.isolation import committed_on_spark
 from engine.analysis.parquet_export import (
     DamagedData,
@@ -19,6 +21,7 @@ from engine.analysis.parquet_export import (
     ExportSummary,
     export,
 )
+from engine.analysis.row_condition import row_condition
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.held_file import RealHeldFiles
@@ -133,3 +136,12 @@ def test_nothing_but_markers_is_an_empty_table(spark: Any, tmp_path: Path) -> No
     _run(spark, log_dir, tmp_path / "out")
     assert 0 == pq.read_table(tmp_path / "out").num_rows
     assert list(COLUMNS) == spark.read.parquet(str(tmp_path / "out")).columns
+
+
+def test_tasks_filter_and_anonymise(spark: Any, tmp_path: Path) -> None:
+    shape = ExportShape(row_condition("offset >= 390"), anonymised_columns(["key=hash"]), "orc")
+    summary = _run(spark, case_dir("plain") / "data", tmp_path / "out", shape=shape)
+    frame = spark.read.orc(str(tmp_path / "out"))
+    assert summary.record_count == frame.count() > 0
+    rows = frame.selectExpr("min(offset) first", "min(length(key)) shortest").collect()
+    assert (390, 64) == (rows[0]["first"], rows[0]["shortest"])

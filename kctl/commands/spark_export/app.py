@@ -1,4 +1,4 @@
-"""`kctl spark-export`: log directories to Parquet."""
+"""`kctl spark-export`: log directories to Parquet, ORC or JSON."""
 
 from __future__ import annotations
 
@@ -30,8 +30,23 @@ def spark_export(
         ),
     ],
     file_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="parquet is the only one.")
+        str,
+        typer.Option("--format", metavar="FORMAT", help="parquet, orc, or json: lines, gzipped."),
     ] = "parquet",
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL", help='Only records that meet a condition, such as "offset > 9".'
+        ),
+    ] = None,
+    anonymised: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--anonymise",
+            metavar="COLUMN=HOW",
+            help="hash (SHA-256), mask or drop a column; can be given several times.",
+        ),
+    ] = None,
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
     ] = None,
@@ -42,6 +57,10 @@ def spark_export(
         str | None,
         typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
     ] = None,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
+    ] = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Export transaction markers too.")
@@ -62,14 +81,18 @@ def spark_export(
         ),
     ] = "table",
 ) -> int:
-    """Export the records of log directories to Parquet files on Spark.
+    """Export the records of log directories to files on Spark.
 
     Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
     complete or not at all, so a run can be repeated after any failure.
     """
+    from engine.analysis.anonymise import anonymised_columns
     from engine.analysis.columns import RECORDS, chosen
+    from engine.analysis.export_files import check_file_format
+    from engine.analysis.export_task import ExportShape
     from engine.analysis.isolation import check_isolation, committed_on_spark
-    from engine.analysis.parquet_export import ExportPlan, export
+    from engine.analysis.parquet_export import ExportPlan, appending, export
+    from engine.analysis.row_condition import narrowed, row_condition
     from engine.analysis.spark_session import require_spark, start_session
     from engine.host.held_file import RealHeldFiles
     from engine.host.real import RealEntropy
@@ -77,17 +100,21 @@ def spark_export(
     from kctl.destinations import check_destination
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
-    from kctl.spark_input import UnknownFileFormat, quiet_py4j
+    from kctl.spark_input import quiet_py4j
 
     check_format(output)
     check_destination(out, logdirs)
-    if file_format != "parquet":
-        raise UnknownFileFormat(file_format)
+    check_file_format(file_format)
+    shape = ExportShape(
+        row_condition(where) if where is not None else None,
+        anonymised_columns(anonymised or ()),
+        file_format,
+    )
     require_spark()
     wanted = chosen(RECORDS, column_names(columns))
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
     reading = inputs.plan()
-    splits = reading.splits
+    splits = narrowed(reading.splits, shape.condition) if shape.condition else reading.splits
     check_isolation(isolation)
     with quiet_py4j(), ProgressBar("exporting") as bar:
         bar.say("starting Spark")
@@ -98,11 +125,13 @@ def spark_export(
         else:
             undecided = []
         names = tuple(column.name for column in wanted)
-        plan = ExportPlan(
-            splits, out, names, include_control, strict, (*reading.problems, *undecided)
-        )
+        problems = (*reading.problems, *undecided)
+        plan = ExportPlan(splits, out, names, include_control, strict, problems, shape, isolation)
+        files = RealHeldFiles()
+        if append:
+            plan = appending(files, plan)
         job_id = RealEntropy().random_bytes(8).hex()
-        summary = export(session, RealHeldFiles(), plan, job_id, bar.update)
+        summary = export(session, files, plan, job_id, bar.update)
     session.stop()
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:

@@ -1,0 +1,137 @@
+"""Adding to an earlier export what it has not: records from where its manifest says it ended.
+
+1. The manifest of the folder is read. It has to be of the same form: columns, format, condition,
+   anonymised columns, markers and isolation.
+2. Of each partition what lies below the manifest's `next_offset` is left out: whole segments, and
+   the beginning of the one after them.
+3. The earlier files are copied into the staging folder, so that the folder still appears at once.
+   Another export that was published since step 1 ends this one.
+
+A log that was truncated or made again is not noticed, unless it ends before that offset, which is
+a problem `short`. Damage of the earlier export stays as it was listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from engine.analysis.batch_order import OffsetSpan
+from engine.analysis.export_folder import MANIFEST
+from engine.analysis.problem import Problem
+from engine.analysis.splits import Split
+from engine.errors import EngineError
+from engine.host.ports import FileMissing, Files
+from engine.log.directory.file_copy import copy_file
+
+
+class AppendMismatch(EngineError):
+    """An earlier export has another form, or does not say how far it came."""
+
+    exit_code = 2
+    hint = "export without --append, or into another folder"
+
+    def __init__(self, out: str, what: str) -> None:
+        super().__init__(f"{out} cannot be appended to: {what}")
+        self.out = out
+
+
+class ExportChanged(EngineError):
+    """Another export into the same folder ended while this one was planned."""
+
+    hint = "run it again"
+
+    def __init__(self, out: str) -> None:
+        super().__init__(f"{out} was exported into meanwhile")
+        self.out = out
+
+
+class Earlier(NamedTuple):
+    """An earlier export: its manifest as it is stored, and what it says."""
+
+    content: bytes
+    manifest: dict[str, Any]
+
+    @property
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the offset after the last exported one, of each partition."""
+        return {
+            (entry["topic"], entry["partition"]): entry["next_offset"]
+            for entry in self.manifest["partitions"]
+        }
+
+    @property
+    def run_count(self) -> int:
+        """Return how many runs the export was made by."""
+        return int(self.manifest.get("runs", 1))
+
+
+def earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
+    """Return the export in a folder, None without one; raises AppendMismatch for another form."""
+    try:
+        content = files.read_bytes(f"{out}/{MANIFEST}")
+    except FileMissing:
+        return None
+    try:
+        manifest = json.loads(content)
+        earlier = Earlier(content, manifest)
+        earlier.ends.items()
+    except (ValueError, KeyError, TypeError) as error:
+        raise AppendMismatch(out, "its manifest does not say how far it came") from error
+    for name, value in form.items():
+        if manifest.get(name) != value:
+            raise AppendMismatch(out, f"its {name} is {manifest.get(name)}, here it is {value}")
+    return earlier
+
+
+def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
+    """Return the splits with records that an earlier export has not, and only those records."""
+    ends = earlier.ends
+    found = []
+    for split in splits:
+        end = ends.get((split.topic, split.partition), 0)
+        if split.next_base is None or split.next_base > end:
+            start = max(split.log_start_offset, end)
+            found.append(split._replace(log_start_offset=start))
+    return found
+
+
+def exported_ends(
+    spans: Iterable[OffsetSpan], splits: Iterable[Split], earlier: Earlier | None
+) -> list[dict[str, Any]]:
+    """Return what the manifest says of partitions: up to where their records are exported.
+
+    Records that are not settled yet, with read_committed, are left for the next run.
+    """
+    settled = {(s.topic, s.partition): s.end_offset for s in splits if s.end_offset is not None}
+    ends = dict(earlier.ends) if earlier else {}
+    for span in spans:
+        place = (span.topic, span.partition)
+        if span.next_offset is not None:
+            end = min(span.next_offset, settled.get(place, span.next_offset))
+            ends[place] = max(ends.get(place, 0), end)
+    return [
+        {"topic": topic, "partition": partition, "next_offset": end}
+        for (topic, partition), end in sorted(ends.items())
+    ]
+
+
+def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
+    """Copy the files of an earlier export; returns what its manifest says of them."""
+    if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
+        raise ExportChanged(out)
+    listed: list[dict[str, Any]] = earlier.manifest["files"]
+    for entry in listed:
+        copy_file(files, f"{out}/{entry['name']}", f"{staging}/{entry['name']}")
+    return listed
+
+
+def earlier_problems(files: Files, path: str) -> list[Problem]:
+    """Return the problems that an earlier export listed."""
+    import io
+
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(io.BytesIO(files.read_bytes(path))).to_pylist()
+    return [Problem(**row) for row in rows]

@@ -1,0 +1,116 @@
+"""Conditions of `spark-export --where`: Spark's SQL over one record, decided by DuckDB in tasks.
+
+The condition is translated as a query is (`local_sql.py`). It may look at one record alone: no
+subquery, no aggregate, no window. Tasks read the columns that it names, whether they are exported
+or not. A record for which it is null is left out, as SQL does.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.columns import RECORDS, arrow_schema, chosen
+from engine.analysis.local_plan import make_stand_ins, scans_of
+from engine.analysis.local_query import connect, failure_of, require_local_engine
+from engine.analysis.local_sql import translate
+from engine.analysis.pruning import bounds_of, within
+from engine.analysis.splits import Split
+from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+
+class RowCondition(NamedTuple):
+    """A condition as DuckDB's SQL over a table `records`, and the columns that it names."""
+
+    text: str
+    sql: str
+    columns: tuple[str, ...]
+
+
+def row_condition(text: str) -> RowCondition:
+    """Return a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
+    require_local_engine()
+    query = f"select cast(({text}) as boolean) as kept from records"
+    check_statement(query)
+    _check_form(text)
+    sql = translate(query).sql
+    with closing(connect()) as connection:
+        scan = _scan(connection, sql)
+    return RowCondition(text, sql, tuple(sorted(scan)))
+
+
+def _check_form(text: str) -> None:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(text, read="spark")
+    except SqlglotError as error:
+        raise QueryFailed(f"the condition {text}: {str(error).splitlines()[0]}") from error
+    if any(tree.find(kind) for kind in (exp.Query, exp.AggFunc, exp.Window)):
+        raise StatementRefused("--where looks at one record: no subquery, aggregate or window")
+
+
+def _scan(connection: DuckDBPyConnection, sql: str) -> frozenset[str]:
+    import duckdb
+
+    make_stand_ins(connection)
+    try:
+        found = scans_of(connection, sql).get("records")
+    except duckdb.Error as error:
+        raise QueryFailed(failure_of(error)) from error
+    return found.columns if found else frozenset()
+
+
+def narrowed(splits: list[Split], condition: RowCondition) -> list[Split]:
+    """Return the splits of topics and partitions that can have such records.
+
+    Segments stay: what is missing between them is looked for.
+    """
+    import duckdb
+
+    with closing(connect()) as connection:
+        make_stand_ins(connection)
+        query = translate(f"select topic from records where ({condition.text})").sql
+        try:
+            scan = scans_of(connection, query).get("records")
+        except duckdb.Error as error:
+            raise QueryFailed(failure_of(error)) from error
+    if scan is None:
+        return splits
+    bounds = bounds_of(scan.conditions)
+    return within(splits, bounds._replace(first_offset=0, last_offset=(1 << 63) - 1))
+
+
+class RowFilter:
+    """Applies a condition to Arrow batches, in one process."""
+
+    def __init__(self, condition: RowCondition) -> None:
+        self._condition = condition
+        self._connection = connect()
+
+    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that meet the condition; raises QueryFailed."""
+        import duckdb
+        import pyarrow as pa
+
+        names = self._condition.columns or (batch.schema.names[0],)
+        looked_at = batch.select(list(names))
+        zoneless = arrow_schema(chosen(RECORDS, list(names)), zone=None)
+        table = pa.Table.from_batches([looked_at]).select(zoneless.names).cast(zoneless)
+        try:
+            self._connection.register("records", table)
+            kept = self._connection.sql(self._condition.sql).to_arrow_table().column(0)
+            self._connection.unregister("records")
+        except duckdb.Error as error:
+            raise QueryFailed(failure_of(error)) from error
+        return batch.filter(kept.combine_chunks())
+
+    def close(self) -> None:
+        """Release what the engine holds."""
+        self._connection.close()

@@ -1,0 +1,170 @@
+"""Exports of some records, anonymised, in every format."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
+from engine.analysis.columns import RECORDS, UnknownColumn
+from engine.analysis.export_files import UnknownFileFormat, check_file_format
+from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
+from engine.analysis.local_query import run_local_query
+from engine.analysis.parquet_export import ExportPlan, export_with
+from engine.analysis.row_condition import narrowed, row_condition
+from engine.analysis.splits import Selection, Split, plan_splits
+from engine.analysis.statements import QueryFailed, StatementRefused
+from engine.host.held_file import RealHeldFiles
+from engine.host.real import RealFiles
+from tests.golden_cases import case_dir
+
+ALL = tuple(column.name for column in RECORDS)
+
+
+def _splits() -> list[Split]:
+    return plan_splits(RealFiles(), [str(case_dir("plain") / "data")], Selection())
+
+
+def _export(
+    out: Path, shape: ExportShape, columns: tuple[str, ...] = ALL, splits: list[Split] | None = None
+) -> Path:
+    plan = ExportPlan(splits or _splits(), str(out), columns, shape=shape)
+
+    def run(job: ExportJob) -> list[TaskReport]:
+        return [run_export_task(job, plan.splits, "part-00000")]
+
+    export_with(run, RealHeldFiles(), plan, "job")
+    return out
+
+
+def _rows(out: Path, file_format: str) -> list[dict[str, Any]]:
+    if file_format == "parquet":
+        return list(pq.read_table(out).to_pylist())
+    (path,) = out.glob(f"part-*.{file_format}*")
+    if file_format == "orc":
+        return list(orc.read_table(path).to_pylist())
+    with gzip.open(path, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "offset >= 390 and topic = 'clicks'",
+        "key is null",
+        "cast(value as string) like '%a%' or size(headers) > 0",
+        "timestamp > timestamp '2026-01-01 00:00:01'",
+        "value rlike '[0-9]+' and partition in (0, 2)",
+        "schema_id > 3",
+    ],
+)
+def test_an_export_has_the_records_that_a_query_has(where: str, tmp_path: Path) -> None:
+    out = _export(tmp_path / "out", ExportShape(row_condition(where)), ("topic", "offset"))
+    query = f"select topic, offset from records where {where}"
+    expected = run_local_query(query, _splits(), control=False, max_rows=0).rows
+    key = lambda row: (row["topic"], row["offset"])  # noqa: E731
+    assert sorted(expected, key=key) == sorted(_rows(out, "parquet"), key=key)
+
+
+def test_a_condition_narrows_what_is_read_to_its_topics() -> None:
+    splits = narrowed(_splits(), row_condition("topic = 'clicks' and offset > 300"))
+    assert {"clicks"} == {split.topic for split in splits}
+    # Missing segments would be looked for.
+    assert [s for s in _splits() if s.topic == "clicks"] == splits
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("nonsense = 1", QueryFailed),
+        ("offset >", QueryFailed),
+        ("count(*) > 1", StatementRefused),
+        ("offset = (select max(offset) from records)", StatementRefused),
+        ("row_number() over (order by offset) = 1", StatementRefused),
+        ("1) from records; drop table x --", StatementRefused),
+        ("true) as kept from records union select (true", QueryFailed),
+        ("", QueryFailed),
+    ],
+)
+def test_what_is_no_condition_of_a_record_is_refused(where: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        row_condition(where)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "json"])
+def test_every_format_has_every_record(file_format: str, tmp_path: Path) -> None:
+    out = _export(tmp_path / "out", ExportShape(file_format=file_format))
+    expected = _rows(_export(tmp_path / "plain", ExportShape()), "parquet")
+    rows = _rows(out, file_format)
+    assert len(expected) == len(rows)
+    for row, wanted in zip(rows, expected, strict=True):
+        if file_format == "json":
+            value = row["value"]
+            assert wanted["value"] == (None if value is None else base64.b64decode(value))
+            assert wanted["timestamp"].isoformat() == row["timestamp"]
+        else:
+            assert [wanted[n] for n in ("key", "value", "headers", "timestamp")] == [
+                row[n] for n in ("key", "value", "headers", "timestamp")
+            ]
+        assert wanted["offset"] == row["offset"]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "json"])
+def test_an_export_without_records_is_a_file(file_format: str, tmp_path: Path) -> None:
+    shape = ExportShape(row_condition("offset < 0"), file_format=file_format)
+    assert [] == _rows(_export(tmp_path / "out", shape), file_format)
+
+
+def test_hashes_are_the_same_for_the_same_and_nothing_tells_of_values(tmp_path: Path) -> None:
+    shape = ExportShape(
+        anonymised=anonymised_columns(["key=hash", "value=mask", "headers=drop", "topic=hash"])
+    )
+    rows = _rows(_export(tmp_path / "out", shape), "parquet")
+    plain = _rows(_export(tmp_path / "plain", ExportShape()), "parquet")
+    assert "headers" not in rows[0]
+    for row, wanted in zip(rows, plain, strict=True):
+        key = wanted["key"]
+        hashed = None if key is None else hashlib.sha256(key).hexdigest().encode()
+        assert hashed == row["key"]
+        assert (None if wanted["value"] is None else b"***") == row["value"]
+        assert None is row["value_hash"]
+        assert hashlib.sha256(wanted["topic"].encode()).hexdigest() == row["topic"]
+    manifest = json.loads((tmp_path / "out" / "_kctl_manifest.json").read_text())
+    assert "hash" == manifest["anonymised"]["key"]
+    assert "headers" not in manifest["columns"]
+
+
+def test_a_condition_may_name_a_column_that_is_dropped(tmp_path: Path) -> None:
+    shape = ExportShape(row_condition("key is not null"), anonymised_columns(["key=drop"]))
+    rows = _rows(_export(tmp_path / "out", shape, ("offset", "key")), "parquet")
+    assert rows
+    assert all(["offset"] == list(row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("key", WrongAnonymising),
+        ("key=encrypt", WrongAnonymising),
+        ("offset=hash", WrongAnonymising),
+        ("nosuch=drop", UnknownColumn),
+    ],
+)
+def test_what_cannot_be_anonymised_is_refused(text: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        anonymised_columns([text])
+    with pytest.raises(WrongAnonymising):
+        anonymised_columns(["key=hash", "key=mask"])
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(UnknownFileFormat):
+        check_file_format("csv")
