@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ def refuse_writing(path: str) -> NoReturn:
     raise FileRefused(path, "write", "archives and object stores are only read", errno.EROFS)
 
 
-class ReadOnlyFile:
+class ReadOnlyFile(ABC):
     """What all files have that cannot be written."""
 
     def __init__(self, path: str, size_bytes: int) -> None:
@@ -25,9 +26,9 @@ class ReadOnlyFile:
         """Return the size, which does not change."""
         return self._size_bytes
 
+    @abstractmethod
     def read_at(self, position: int, length: int) -> bytes:
         """Return up to `length` bytes from `position`; fewer only at the end of the file."""
-        raise NotImplementedError
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
         """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
@@ -60,7 +61,8 @@ class ReadOnlyFile:
         return None
 
     def close(self) -> None:
-        """Release nothing."""
+        """Return at once: nothing is held."""
+        return
 
 
 class ReadOnlyFiles:

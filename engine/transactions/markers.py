@@ -10,7 +10,7 @@
 1. Partitions are grouped by their leaders; one that is gone needs no marker.
 2. A leader is sent all that waits for it in one request, and nothing more until that is answered.
 3. A partition whose marker is written is taken out of its transaction. A marker that failed for now
-   is sent again after a pause, to whoever leads then. One that is refused because producer or
+   is sent again after a pause, to the leader of that time. One that is refused because producer or
    coordinator have a later epoch ends the sending: somebody else has gone on.
 4. When no partition is left, the completion is written, again and again while too few replicas of
    the log are there.

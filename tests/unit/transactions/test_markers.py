@@ -53,7 +53,7 @@ def test_a_marker_that_failed_for_now_is_sent_again(code: int) -> None:
     assert "CompleteCommit" == stage.state
 
 
-def test_it_goes_to_whoever_leads_then() -> None:
+def test_it_goes_to_the_leader_of_that_time() -> None:
     stage = Stage().begun(T0)
     stage.links.codes = {T0: 6}
     stage.end().result()
