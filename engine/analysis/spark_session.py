@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.analysis.java import find_java, java_version
+from engine.analysis.spark_failures import failure_of
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 
@@ -82,7 +83,7 @@ def start_session(master: str, *, parallelism: int | None = None) -> SparkSessio
     try:
         session = builder.getOrCreate()
     except Exception as error:
-        raise SparkFailed("Spark did not start", _first_line(error)) from error
+        raise SparkFailed("Spark did not start", failure_of(error)) from error
     session.sparkContext.setLogLevel("OFF")
     _calm()
     return session
@@ -209,7 +210,3 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
     (port,) = _PORT.unpack_from(raw)
     (length,) = _PORT.unpack_from(raw, 4)
     return port, raw[8 : 8 + length].decode()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
