@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -321,7 +322,7 @@ class Ledger:
                 self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
-        found: dict[str, list[int]] = {}
+        found: dict[str, list[tuple[int, int]]] = {}
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)
         # What each replica still has of a compacted topic is looked at before. Of producers whose
@@ -335,11 +336,12 @@ class Ledger:
         for offset, name, number in written:
             if offset in forked or number in self._given_up[name, partition]:
                 continue
-            found.setdefault(name, []).append(number)
+            found.setdefault(name, []).append((offset, number))
         for (name, key), accepted in sorted(self._accepted.items()):
             if key != partition:
                 continue
-            there = found.get(name, [])
+            placed = found.get(name, [])
+            there = [number for _, number in placed]
             owed = {number for number, offset in accepted.items() if offset >= start or not start}
             missing = sorted(owed - set(there))
             if missing:
@@ -348,7 +350,7 @@ class Ledger:
                 )
             if name in self._idempotent:
                 self._check_once(partition, name, there)
-            elif list(dict.fromkeys(there)) != sorted(set(there)):
+            elif not first_writes_are_in_order(placed, forked):
                 self._invariants.broke("T6", f"{partition}: {name} out of order", key)
 
     def _check_once(self, partition: TopicPartition, name: str, there: list[int]) -> None:
@@ -357,6 +359,28 @@ class Ledger:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
         elif there != sorted(there):
             self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
+
+
+def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozenset[int]) -> bool:
+    """Return whether the numbers of a producer that may repeat itself first appear in order.
+
+    `placed` has offsets and numbers in the order of the log, without the forked offsets, at which
+    replicas hold other records. A fork may cut a series that the producer sent and repeated
+    later: the rest of it, up to the first number that does not follow, is no first write.
+    """
+    forks = sorted(forked)
+    first: dict[int, None] = {}
+    forks_before = 0
+    rest_next: int | None = None
+    for offset, number in placed:
+        if forks_before != (count := bisect_left(forks, offset)):
+            forks_before, rest_next = count, number
+        if number == rest_next:
+            rest_next += 1
+            continue
+        rest_next = None
+        first.setdefault(number)
+    return list(first) == sorted(first)
 
 
 def _behind_forks(history: History, content: bytes) -> bytes:
