@@ -19,14 +19,19 @@ from collections.abc import Iterable, Mapping
 
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
 from engine.records.batch import BatchView
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
+from engine.sim.group_rules import GroupRules
 from engine.sim.histories import History, Loss
 from engine.sim.invariants import Invariants
+from engine.sim.members import Commit
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
 from engine.sim.rot import whole_part
 from engine.sim.trace import Trace
+from engine.sim.transaction_rules import TransactionRules
+from engine.sim.transactors import SentTransaction
 
 
 class Ledger:
@@ -46,11 +51,31 @@ class Ledger:
         self.excused_count = 0
         #: What consumers got while nobody was seen to lead, behind what was committed.
         self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
+        self.groups = GroupRules(invariants.histories, invariants.broke)
+        self.transactions = TransactionRules(invariants.histories, invariants.broke)
         invariants.losses.on_loss = self._lost
 
     def told(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
         self._trace.add(subject, text)
+
+    def began(self, transaction: SentTransaction) -> None:
+        """Take note of a transaction that begins."""
+        self.transactions.began(transaction)
+
+    def assigned(
+        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
+    ) -> None:
+        """Take note of what a member has in a generation."""
+        self.groups.assigned(group_id, generation_id, member_id, partitions)
+
+    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
+        """Return a commit that is sent now, with the next number."""
+        return self.groups.commits(group_id, partition, generation_id)
+
+    def committed(self, commit: Commit, code: int) -> None:
+        """Take note of the response to a commit."""
+        self.groups.committed(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
         """Hand a broken promise on."""
@@ -276,6 +301,7 @@ class Ledger:
     ) -> None:
         """Check every partition of a cluster at rest: the replicas in sync."""
         self.look_around(is_end=True)
+        of_leaders: dict[TopicPartition, bytes] = {}
         for partition in partitions:
             contents = {}
             state = self._invariants.history(partition).state
@@ -285,7 +311,10 @@ class Ledger:
                 log = broker.storage.replica_manager.partitions[partition].log
                 contents[broker_id] = b"".join(_all(log))
             self._check_same(partition, contents)
-            self._check_records(partition, next(iter(contents.values())))
+            if partition.topic not in INTERNAL_TOPICS:
+                of_leaders[partition] = content = next(iter(contents.values()))
+                self._check_records(partition, content)
+        self.transactions.check_end(of_leaders)
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
         history = self._invariants.history(partition)
