@@ -118,6 +118,10 @@ class TransactionRegistry:
         if owned is not None and known is transaction:
             del owned.transactions[transaction.transactional_id]
 
+    def is_current(self, transaction: Transaction) -> bool:
+        """Return whether an id is served here, and by this state of it."""
+        return self.find(transaction.transactional_id).transaction is transaction
+
     def transactions(self) -> Iterator[Transaction]:
         """Return all ids as they are now."""
         for owned in tuple(self._owned.values()):
