@@ -18,6 +18,10 @@ TOPIC_NAME_CHARS_MAX = 249
 # partition's directory to stay within it.
 DIRECTORY_NAME_CHARS_MAX = 255
 
+# The longest group id or transactional id, in bytes: lengths in keys of coordinators' topics are
+# int16. Requests of flexible versions carry longer ones.
+COORDINATOR_KEY_BYTES_MAX = 32_767
+
 # -- host --------------------------------------------------------------------------------------
 
 # The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written

@@ -25,7 +25,11 @@ from typing import NamedTuple
 from engine.errors import ApiError, EngineError, StorageError
 from engine.java_text import java_string_hash
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
-from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
+from engine.limits import (
+    COORDINATOR_KEY_BYTES_MAX,
+    DIRECTORY_NAME_CHARS_MAX,
+    TOPIC_NAME_CHARS_MAX,
+)
 from engine.model import TopicPartition
 
 #: The metadata store of an embedded cluster; of a broker that is run alone, beside its logs.
@@ -40,6 +44,7 @@ _UUID_CHARS = 22
 _UUID_BYTES = 16
 _OFFSET_DIGITS = 20
 _EPOCH_DIGITS = 10
+_UTF8_BYTES_MAX = 4
 _OFFSET_MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
 _INT_MIN = -(1 << 31)
@@ -260,3 +265,9 @@ def coordinator_partition(key: str, partition_count: int) -> int:
     """
     number = java_string_hash(key)
     return 0 if number == _INT_MIN else abs(number) % partition_count
+
+
+def fits_coordinator_key(key: str) -> bool:
+    """Return whether a group id or a transactional id can be written to its coordinator's topic."""
+    is_short = len(key) <= COORDINATOR_KEY_BYTES_MAX // _UTF8_BYTES_MAX
+    return is_short or len(key.encode("utf-8", "surrogatepass")) <= COORDINATOR_KEY_BYTES_MAX

@@ -43,7 +43,7 @@ from engine.kafka_errors import (
     NOT_COORDINATOR,
 )
 from engine.model import TopicPartition
-from engine.naming import coordinator_partition
+from engine.naming import coordinator_partition, fits_coordinator_key
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
@@ -108,8 +108,11 @@ class GroupRegistry:
         return self._is_stopped
 
     def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
-        """Return why a request for a group is not served here, 0 if it is."""
-        if not group_id and not may_be_empty:
+        """Return why a request for a group is not served here, 0 if it is.
+
+        Differs: an id that cannot be written is no valid one; Kafka fails at each write.
+        """
+        if (not group_id and not may_be_empty) or not fits_coordinator_key(group_id):
             return INVALID_GROUP_ID
         if self._is_stopped:
             return COORDINATOR_NOT_AVAILABLE
