@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError, StorageError
@@ -28,6 +29,8 @@ from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
 from engine.limits import (
     COORDINATOR_KEY_BYTES_MAX,
     DIRECTORY_NAME_CHARS_MAX,
+    HASHED_KEY_CHARS_MAX,
+    HASHED_KEYS_MAX,
     TOPIC_NAME_CHARS_MAX,
 )
 from engine.model import TopicPartition
@@ -263,8 +266,13 @@ def coordinator_partition(key: str, partition_count: int) -> int:
 
     Source: Utils.abs of String.hashCode; `formats.md` §7.
     """
-    number = java_string_hash(key)
+    number = _key_hash(key) if len(key) <= HASHED_KEY_CHARS_MAX else java_string_hash(key)
     return 0 if number == _INT_MIN else abs(number) % partition_count
+
+
+@lru_cache(HASHED_KEYS_MAX)
+def _key_hash(key: str) -> int:
+    return java_string_hash(key)
 
 
 def fits_coordinator_key(key: str) -> bool:

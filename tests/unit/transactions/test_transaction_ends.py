@@ -162,6 +162,7 @@ def test_markers_of_a_later_epoch_say_so() -> None:
     registry.elected(registry.partition_of("x"), 5)
     stage.timers.run_until_idle()
     stage.links.release()
+    stage.timers.run_until_idle()
     assert "CompleteCommit" == stage.state
     assert [1, 5] == [markers[0].coordinator_epoch for _, markers in stage.links.written]
     assert 1 == stage.log.states().count("CompleteCommit")
