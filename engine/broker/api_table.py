@@ -366,7 +366,7 @@ def credential_rows(deps: ApiDeps) -> list[Row]:
     credentials = UserScramCredentials(admin, deps.controller)
     return [
         Row("DescribeUserScramCredentials", credentials.describe, Rule.CLUSTER_DESCRIBE),
-        Row("AlterUserScramCredentials", credentials.alter, Rule.CLUSTER_ALTER),
+        Row("AlterUserScramCredentials", credentials.alter, Rule.PER_RESOURCE),
     ]
 
 
