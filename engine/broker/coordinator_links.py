@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
 from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
@@ -44,10 +45,16 @@ class CoordinatorLinks:
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the broker that leads, −1 if no broker does now; None if the partition is gone."""
+        """Return the broker that leads, −1 if no broker does now; None if the partition is gone.
+
+        Differs: while the coordinators' own topic is not known either, nothing is taken for gone.
+        A broker of Kafka that becomes the controller sends a broker that has just started its
+        leaderships before any topic; a coordinator would complete transactions without markers.
+        """
         known = self._metadata_cache.partition(partition)
         if known is None:
-            return None
+            is_informed = TRANSACTION_STATE in self._metadata_cache.topics
+            return None if is_informed else _NO_LEADER
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:

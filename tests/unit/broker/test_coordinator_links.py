@@ -14,7 +14,8 @@ from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
 from engine.errors import EngineError, api_error
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
-from engine.replication.metadata_cache import BrokerNode, MetadataCache
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -104,3 +105,19 @@ def test_a_broker_that_is_not_known_is_not_reached() -> None:
     stage = Stage()
     stage.brokers.clear()
     assert isinstance(stage.links.ask(2, CALL).error, Unreachable)
+
+
+def test_a_partition_is_gone_only_if_the_broker_knows_topics_at_all() -> None:
+    metadata_cache = MetadataCache(1, "cluster")
+    links = CoordinatorLinks(metadata_cache, cast(Peers, None))
+    known, gone = TopicPartition("t", 0), TopicPartition("gone", 0)
+    assert [-1, -1] == [links.leader_of(partition) for partition in (known, gone)]
+    row = PartitionMetadata(2, 0, (2,), 0, (2,))
+    metadata_cache.update(None, [BrokerNode(2, ())], {known: row}, {})
+    assert [2, -1] == [links.leader_of(partition) for partition in (known, gone)]
+    metadata_cache.update(
+        None, [BrokerNode(2, ())], {TopicPartition("__transaction_state", 0): row}, {}
+    )
+    assert [2, None] == [links.leader_of(partition) for partition in (known, gone)]
+    metadata_cache.update(None, [], {}, {})
+    assert -1 == links.leader_of(known)
