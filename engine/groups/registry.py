@@ -9,6 +9,8 @@
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
 2. Make the groups that have a record, and those that have only committed offsets.
 3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
+4. Decide the commits of transactions whose markers were written during the load: it reads up to the
+   end that the log had when it began.
 
 Source: GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
@@ -41,7 +43,7 @@ from engine.kafka_errors import (
     NOT_COORDINATOR,
 )
 from engine.model import TopicPartition
-from engine.naming import coordinator_partition
+from engine.naming import coordinator_partition, fits_coordinator_key
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
@@ -56,6 +58,13 @@ class _Loaded(NamedTuple):
     groups: dict[str, Group]
     offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]]
     pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]]
+
+
+class _Ended(NamedTuple):
+    """The end of a producer's transaction."""
+
+    producer_id: int
+    is_commit: bool
 
 
 class GroupRegistry:
@@ -80,6 +89,8 @@ class GroupRegistry:
         self._loading: dict[int, int] = {}
         #: The groups with undecided commits of each producer whose transaction is open.
         self._open: dict[int, set[str]] = {}
+        #: Of each partition that is loaded: producers whose markers were written during the load.
+        self._ended_during_load: dict[int, list[_Ended]] = {}
         self._is_stopped = False
 
     def partition_of(self, group_id: str) -> int:
@@ -97,8 +108,11 @@ class GroupRegistry:
         return self._is_stopped
 
     def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
-        """Return why a request for a group is not served here, 0 if it is."""
-        if not group_id and not may_be_empty:
+        """Return why a request for a group is not served here, 0 if it is.
+
+        Differs: an id that cannot be written is no valid one; Kafka fails at each write.
+        """
+        if (not group_id and not may_be_empty) or not fits_coordinator_key(group_id):
             return INVALID_GROUP_ID
         if self._is_stopped:
             return COORDINATOR_NOT_AVAILABLE
@@ -138,6 +152,9 @@ class GroupRegistry:
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
         """Decide what a transaction has committed in groups of some partitions."""
+        for partition in partitions:
+            if partition in self._ended_during_load:
+                self._ended_during_load[partition].append(_Ended(producer_id, is_commit))
         for group_id in tuple(self._open.get(producer_id, ())):
             group = self.groups.get(group_id)
             if group is None:
@@ -153,11 +170,13 @@ class GroupRegistry:
         if self._is_stopped or partition in self._owned:
             return
         self._loading[partition] = leader_epoch
+        self._ended_during_load[partition] = []
         drive(self._load(partition, leader_epoch))
 
     def resigned(self, partition: int) -> None:
         """Let go of the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
+        self._ended_during_load.pop(partition, None)
         self._owned.discard(partition)
         for group_id in self._ids_of.pop(partition, {}):
             group = self.groups.pop(group_id, None)
@@ -168,6 +187,7 @@ class GroupRegistry:
         """Coordinate nothing any more."""
         self._is_stopped = True
         self._loading.clear()
+        self._ended_during_load.clear()
         self._owned.clear()
         self.groups.clear()
         self._ids_of.clear()
@@ -183,6 +203,8 @@ class GroupRegistry:
         except EngineError as error:
             # Served as it is, it would send consumers to their reset positions.
             _log.error("partition %d of __consumer_offsets was not loaded: %s", partition, error)
+            if self._loading.get(partition) == leader_epoch:
+                self._ended_during_load.pop(partition, None)
             return
         # 3
         if self._loading.get(partition) != leader_epoch:
@@ -197,6 +219,9 @@ class GroupRegistry:
             offsets.prepare_in_transaction(producer_id, {key: committed})
             offsets.appended_in_transaction(producer_id, key, committed, log_offset)
             self.note_open(producer_id, group_id)
+        # 4
+        for ended in self._ended_during_load.pop(partition):
+            self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
 
     def _records(self, partition: int, leader_epoch: int) -> Iterator[LoadedRecord]:
         for entry in self._log.read(partition):

@@ -20,7 +20,8 @@ Differs: a partition that cannot be read is never served; Kafka serves it as far
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -66,11 +67,11 @@ class TransactionRegistry:
         turns: LoopTurns,
         *,
         on_prepared: Callable[[int, Transaction], None],
-        on_unloaded: Callable[[int], None],
+        on_unloaded: Callable[[Iterable[str]], None],
     ) -> None:
         """`on_prepared` gets the coordinator epoch and an id whose decided end has no markers yet.
 
-        `on_unloaded` gets a partition whose ids are not served here any more.
+        `on_unloaded` gets ids that are not served here any more.
         """
         self._log = log
         self._turns = turns
@@ -118,6 +119,10 @@ class TransactionRegistry:
         if owned is not None and known is transaction:
             del owned.transactions[transaction.transactional_id]
 
+    def is_current(self, transaction: Transaction) -> bool:
+        """Return whether an id is served here, and by this state of it."""
+        return self.find(transaction.transactional_id).transaction is transaction
+
     def transactions(self) -> Iterator[Transaction]:
         """Return all ids as they are now."""
         for owned in tuple(self._owned.values()):
@@ -139,8 +144,9 @@ class TransactionRegistry:
     def resigned(self, partition: int) -> None:
         """Let go of the ids of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
-        if self._owned.pop(partition, None) is not None:
-            self._on_unloaded(partition)
+        owned = self._owned.pop(partition, None)
+        if owned is not None:
+            self._on_unloaded(owned.transactions)
 
     def stop(self) -> None:
         """Coordinate nothing any more."""
@@ -162,11 +168,22 @@ class TransactionRegistry:
         if self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
-        self._owned[partition] = _Owned(leader_epoch, loaded)
+        owned = self._owned[partition] = _Owned(leader_epoch, loaded)
         # 3
-        for transaction in loaded.values():
-            if transaction.state in PREPARED:
-                self._on_prepared(leader_epoch, transaction)
+        await self._turns.each(
+            self._prepared(partition, owned), partial(self._on_prepared, leader_epoch)
+        )
+
+    def _prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
+        """Return the ids whose ends were decided: nothing else changes them before their markers.
+
+        They end as the partition is lost, or loaded again.
+        """
+        prepared = [one for one in owned.transactions.values() if one.state in PREPARED]
+        for transaction in prepared:
+            if self._owned.get(partition) is not owned:
+                return
+            yield transaction
 
     def _records(
         self, partition: int, leader_epoch: int

@@ -216,3 +216,12 @@ def test_a_stopped_coordinator_is_not_available() -> None:
     assert 15 == stage.join().result().error_code
     assert (15, []) == stage.coordinator.admin.list_groups()
     assert 0 == stage.coordinator.delays.delayed_count
+
+
+def test_a_group_whose_id_cannot_be_written_is_refused() -> None:
+    stage = Stage()
+    too_long = ALONE._replace(group_id="g" * 32_768)
+    refused = stage.coordinator.commits.commit(too_long, {T0: CommittedOffset(1)}).result()
+    assert ({T0: 24}, {}) == (refused, stage.coordinator.registry.groups)
+    longest = ALONE._replace(group_id="g" * 32_767)
+    assert {T0: 0} == stage.coordinator.commits.commit(longest, {T0: CommittedOffset(1)}).result()

@@ -8,6 +8,7 @@ from engine.errors import api_error
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.naming import coordinator_partition
 from engine.transactions.records import TransactionRecord
+from engine.transactions.transaction import Transaction
 from tests.unit.transactions.stage import COUNT, T0, MemoryLog, Stage
 
 
@@ -146,3 +147,56 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
     assert stage.coordinator.registry.is_stopped
     stage.coordinator.registry.elected(0, 9)
     assert 15 == stage.coordinator.registry.find("x").error_code
+
+
+def decided(count: int) -> MemoryLog:
+    """Return a log with ids of one partition whose ends are decided."""
+    stage = Stage()
+    stage.links.is_held = True
+    registry = stage.coordinator.registry
+    names = (f"x{number}" for number in range(100))
+    for name in [name for name in names if registry.partition_of(name) == 0][:count]:
+        producer_id = stage.init(name).producer_id
+        stage.coordinator.partitions.add(name, producer_id, 0, [T0]).result()
+        stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+    return stage.log
+
+
+def resuming(log: MemoryLog) -> Stage:
+    """Return a coordinator that loads partition 0 with a share of the loop for each decided end."""
+    stage = Stage()
+    stage.links.is_held = True
+    stage.log.partitions = log.partitions
+    registry = stage.coordinator.registry
+    send = registry._on_prepared
+
+    def send_slowly(coordinator_epoch: int, transaction: Transaction) -> None:
+        stage.clock.advance(100)
+        send(coordinator_epoch, transaction)
+
+    registry._on_prepared = send_slowly
+    registry.elected(0, 2)
+    return stage
+
+
+def test_decided_ends_go_on_in_turns_and_ids_are_served_meanwhile() -> None:
+    stage = resuming(decided(3))
+    assert 1 == sum(count_of(stage))
+    assert not stage.coordinator.registry.is_loading
+    stage.links.release()
+    stage.timers.run_until_idle()
+    assert (3, 3) == (sum(count_of(stage)), stage.log.states().count("CompleteCommit"))
+
+
+def test_decided_ends_go_on_no_more_as_the_partition_is_lost() -> None:
+    stage = resuming(decided(3))
+    stage.coordinator.registry.resigned(0)
+    stage.links.release()
+    stage.timers.run_until_idle()
+    assert [1] == count_of(stage)
+
+
+def count_of(stage: Stage) -> list[int]:
+    """Return how many markers of epoch 2 each request had."""
+    requests = [markers for _, markers in stage.links.written if markers[0].coordinator_epoch == 2]
+    return [len(markers) for markers in requests]
