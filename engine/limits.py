@@ -527,6 +527,9 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
 PRODUCER_ID_RETRY_MS = 50
+# A disk that did not let a coordinator's partition be read is given a moment, and clients are
+# told that the load is in progress meanwhile.
+COORDINATOR_LOAD_RETRY_MS = 1000
 # Kafka's own pause (retry.backoff.ms) before a coordinator sends markers once more.
 MARKER_RETRY_MS = 100
 # The most partitions that one request has markers for: each is an append of its own, and a leader

@@ -13,13 +13,15 @@
    end that the log had when it began.
 
 Source: GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
-Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
+far as it was read.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -42,6 +44,7 @@ from engine.kafka_errors import (
     INVALID_GROUP_ID,
     NOT_COORDINATOR,
 )
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition, fits_coordinator_key
 from engine.wire import messages
@@ -170,7 +173,6 @@ class GroupRegistry:
         if self._is_stopped or partition in self._owned:
             return
         self._loading[partition] = leader_epoch
-        self._ended_during_load[partition] = []
         drive(self._load(partition, leader_epoch))
 
     def resigned(self, partition: int) -> None:
@@ -193,21 +195,29 @@ class GroupRegistry:
         self._ids_of.clear()
         self._open.clear()
 
+    async def _read(self, partition: int, leader_epoch: int) -> _Loaded | None:
+        """Read a partition (1), again and again until it can be read; None if it is lost before."""
+        while self._loading.get(partition) == leader_epoch:
+            loaded = _Loaded({}, {}, [])
+            # What was written before this reading begins is read.
+            self._ended_during_load[partition] = []
+            try:
+                await self._turns.each(
+                    self._records(partition, leader_epoch), partial(_take, loaded)
+                )
+            except EngineError as error:
+                # Served as it is, it would send consumers to their reset positions.
+                _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
+                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
+            else:
+                return loaded
+        return None
+
     async def _load(self, partition: int, leader_epoch: int) -> None:
         # 1
-        loaded = _Loaded({}, {}, [])
-        try:
-            await self._turns.each(
-                self._records(partition, leader_epoch), lambda entry: _take(loaded, entry)
-            )
-        except EngineError as error:
-            # Served as it is, it would send consumers to their reset positions.
-            _log.error("partition %d of __consumer_offsets was not loaded: %s", partition, error)
-            if self._loading.get(partition) == leader_epoch:
-                self._ended_during_load.pop(partition, None)
-            return
+        loaded = await self._read(partition, leader_epoch)
         # 3
-        if self._loading.get(partition) != leader_epoch:
+        if loaded is None or self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
         self._owned.add(partition)

@@ -24,7 +24,7 @@ from engine.records.batch import BatchView
 from engine.records.control import ControlType, end_transaction_marker
 from engine.sim.histories import History
 from engine.sim.records import batches
-from engine.sim.transactors import Outcome, SentTransaction
+from engine.sim.transactors import SentOutcome, SentTransaction
 
 TRANSACTION_TOPIC = "__transaction_state"
 
@@ -39,7 +39,7 @@ class LogFault(NamedTuple):
     text: str
 
 
-class TransactionLog:
+class MarkedLog:
     """One partition's log, read from its start: which records each marker has ended."""
 
     def __init__(self, content: bytes) -> None:
@@ -131,7 +131,7 @@ class TransactionRules:
     def check_end(self, contents: Mapping[TopicPartition, bytes]) -> None:
         """Check the logs of all partitions that transactions were written to."""
         logs = {
-            partition: TransactionLog(content)
+            partition: MarkedLog(content)
             for partition, content in contents.items()
             if not self.is_excused(partition)
         }
@@ -140,7 +140,7 @@ class TransactionRules:
         for transaction in self._transactions:
             self._check_transaction(transaction, logs)
 
-    def _check_log(self, partition: TopicPartition, log: TransactionLog) -> None:
+    def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
         for rule, text in log.faults:
             self._broke(rule, f"{partition}: {text}", partition)
         for producer_id, left in log.open.items():
@@ -161,7 +161,7 @@ class TransactionRules:
             self._broke("T1", text, partition)
 
     def _check_transaction(
-        self, transaction: SentTransaction, logs: Mapping[TopicPartition, TransactionLog]
+        self, transaction: SentTransaction, logs: Mapping[TopicPartition, MarkedLog]
     ) -> None:
         ends: set[bool] = set()
         for partition, numbers in transaction.sent.items():
@@ -177,7 +177,9 @@ class TransactionRules:
                 self._broke("R2", text, partition)
         if len(ends) > 1:
             self._broke("T1", f"{transaction} is committed in part", None)
-        expected = {Outcome.COMMITTED: True, Outcome.ABORTED: False}.get(transaction.outcome)
+        expected = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}.get(
+            transaction.outcome
+        )
         if expected is not None and ends - {expected}:
             text = f"{transaction} was {transaction.outcome.value}, and its records are not"
             self._broke("T2", text, None)

@@ -77,7 +77,7 @@ _CRASH_SHARE, _ABORT_SHARE = 0.15, 0.25
 _GIVE_UP_SHARE = 0.1
 
 
-class Outcome(Enum):
+class SentOutcome(Enum):
     """How a transaction ended, as far as its producer knows."""
 
     OPEN = "open"
@@ -96,7 +96,7 @@ class SentTransaction:
         self.name = name
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
-        self.outcome = Outcome.OPEN
+        self.outcome = SentOutcome.OPEN
         #: Numbers of records that were sent, and of those that leaders accepted, by partition.
         self.sent: dict[TopicPartition, set[int]] = {}
         self.accepted: dict[TopicPartition, set[int]] = {}
@@ -217,8 +217,8 @@ class Transactor:
                 raise _InstanceEnds("it crashes before the end of a transaction")
             await self._end(ids, transaction, is_commit=not self._draws(_ABORT_SHARE))
         except _InstanceEnds:
-            if transaction.outcome is Outcome.OPEN:
-                transaction.outcome = Outcome.ABORTED
+            if transaction.outcome is SentOutcome.OPEN:
+                transaction.outcome = SentOutcome.ABORTED
             raise
 
     def _draws(self, share: float) -> bool:
@@ -307,17 +307,17 @@ class Transactor:
         )
         if not transaction.sent:
             # Nothing was added: the coordinator knows of no transaction.
-            transaction.outcome = Outcome.ABORTED
+            transaction.outcome = SentOutcome.ABORTED
             return
-        transaction.outcome = Outcome.UNKNOWN if is_commit else Outcome.ABORTED
+        transaction.outcome = SentOutcome.UNKNOWN if is_commit else SentOutcome.ABORTED
         response, is_sure = await self._ask_coordinator("EndTxn", request, 3, _code)
         code = int(response.error_code)
         if code != NONE:
             if is_sure:
-                transaction.outcome = Outcome.ABORTED
+                transaction.outcome = SentOutcome.ABORTED
             self._check("EndTxn", code)
         if is_commit:
-            transaction.outcome = Outcome.COMMITTED
+            transaction.outcome = SentOutcome.COMMITTED
             self.committed_count += 1
         self._events.told(self.name, f"{transaction} is {transaction.outcome.value}")
         if not is_sure:

@@ -14,7 +14,8 @@ The leader epoch of the partition is the coordinator epoch of what is written fr
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14.
-Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
+far as it was read.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
 )
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition
 from engine.transactions.ports import TransactionLog
 from engine.transactions.records import (
@@ -154,18 +156,28 @@ class TransactionRegistry:
         self._loading.clear()
         self._owned.clear()
 
+    async def _read(self, partition: int, leader_epoch: int) -> dict[str, Transaction] | None:
+        """Read a partition (1), again and again until it can be read; None if it is lost before."""
+        while self._loading.get(partition) == leader_epoch:
+            loaded: dict[str, Transaction] = {}
+            try:
+                await self._turns.each(
+                    self._records(partition, leader_epoch), partial(_take, loaded)
+                )
+            except EngineError as error:
+                _log.error(
+                    "partition %d of __transaction_state is read again: %s", partition, error
+                )
+                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
+            else:
+                return loaded
+        return None
+
     async def _load(self, partition: int, leader_epoch: int) -> None:
-        loaded: dict[str, Transaction] = {}
         # 1
-        try:
-            await self._turns.each(
-                self._records(partition, leader_epoch), lambda entry: _take(loaded, *entry)
-            )
-        except EngineError as error:
-            _log.error("partition %d of __transaction_state was not loaded: %s", partition, error)
-            return
+        loaded = await self._read(partition, leader_epoch)
         # 2
-        if self._loading.get(partition) != leader_epoch:
+        if loaded is None or self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
         owned = self._owned[partition] = _Owned(leader_epoch, loaded)
@@ -194,7 +206,8 @@ class TransactionRegistry:
             yield entry
 
 
-def _take(loaded: dict[str, Transaction], log_offset: int, record: TransactionRecord) -> None:
+def _take(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+    log_offset, record = entry
     try:
         transactional_id, transaction = decode_transaction_record(record)
     except UnknownTransactionRecord as error:

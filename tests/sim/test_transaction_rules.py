@@ -8,8 +8,8 @@ from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
 from engine.sim.histories import History, Loss
-from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionLog, TransactionRules
-from engine.sim.transactors import Outcome, SentTransaction
+from engine.sim.transaction_rules import TRANSACTION_TOPIC, MarkedLog, TransactionRules
+from engine.sim.transactors import SentOutcome, SentTransaction
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 OF_COORDINATOR = TopicPartition(TRANSACTION_TOPIC, 0)
@@ -50,7 +50,7 @@ class Run:
             self.histories, lambda rule, _text, _partition: self.broken.append(rule)
         )
 
-    def sent(self, outcome: Outcome, **numbers: set[int]) -> None:
+    def sent(self, outcome: SentOutcome, **numbers: set[int]) -> None:
         """Have a producer send numbers to t0 and t1, all accepted, with an outcome."""
         transaction = SentTransaction("tx@0", 7, 0)
         transaction.outcome = outcome
@@ -65,7 +65,7 @@ class Run:
 
 
 def test_a_log_says_of_each_record_how_its_transaction_ended() -> None:
-    log = TransactionLog(
+    log = MarkedLog(
         data(0, 1, base=0)
         + marker(COMMIT, base=2)
         + data(2, base=3)
@@ -89,24 +89,24 @@ def test_a_log_says_of_each_record_how_its_transaction_ended() -> None:
     ],
 )
 def test_a_log_breaks_a_rule_by_itself(content: bytes, rule: str) -> None:
-    assert [rule] == [fault.rule for fault in TransactionLog(content).faults]
+    assert [rule] == [fault.rule for fault in MarkedLog(content).faults]
 
 
 @pytest.mark.parametrize(
     ("outcome", "kinds", "broken"),
     [
-        (Outcome.COMMITTED, (COMMIT, COMMIT), []),
-        (Outcome.ABORTED, (ABORT, ABORT), []),
-        (Outcome.UNKNOWN, (COMMIT, COMMIT), []),
-        (Outcome.UNKNOWN, (ABORT, ABORT), []),
-        (Outcome.UNKNOWN, (ABORT, COMMIT), ["T1"]),
-        (Outcome.COMMITTED, (ABORT, ABORT), ["T2"]),
-        (Outcome.ABORTED, (COMMIT, COMMIT), ["T2"]),
-        (Outcome.COMMITTED, (COMMIT, ABORT), ["T1", "T2"]),
+        (SentOutcome.COMMITTED, (COMMIT, COMMIT), []),
+        (SentOutcome.ABORTED, (ABORT, ABORT), []),
+        (SentOutcome.UNKNOWN, (COMMIT, COMMIT), []),
+        (SentOutcome.UNKNOWN, (ABORT, ABORT), []),
+        (SentOutcome.UNKNOWN, (ABORT, COMMIT), ["T1"]),
+        (SentOutcome.COMMITTED, (ABORT, ABORT), ["T2"]),
+        (SentOutcome.ABORTED, (COMMIT, COMMIT), ["T2"]),
+        (SentOutcome.COMMITTED, (COMMIT, ABORT), ["T1", "T2"]),
     ],
 )
 def test_a_transaction_ends_as_its_producer_was_told_in_every_partition(
-    outcome: Outcome, kinds: tuple[ControlType, ControlType], broken: list[str]
+    outcome: SentOutcome, kinds: tuple[ControlType, ControlType], broken: list[str]
 ) -> None:
     run = Run()
     run.sent(outcome, t0={0}, t1={1})
@@ -118,13 +118,13 @@ def test_a_transaction_ends_as_its_producer_was_told_in_every_partition(
 
 def test_accepted_records_are_owed() -> None:
     run = Run()
-    run.sent(Outcome.COMMITTED, t0={0}, t1={1})
+    run.sent(SentOutcome.COMMITTED, t0={0}, t1={1})
     assert ["R2"] == run.check(data(0, base=0) + marker(COMMIT, base=1))
 
 
 def test_records_whose_age_may_have_deleted_them_are_not_owed() -> None:
     run = Run()
-    run.sent(Outcome.COMMITTED, t0={0}, t1={1})
+    run.sent(SentOutcome.COMMITTED, t0={0}, t1={1})
     run.histories[T1].start = 2
     assert [] == run.check(data(0, base=0) + marker(COMMIT, base=1))
 
@@ -137,7 +137,7 @@ def test_a_transaction_without_an_end_hangs() -> None:
 @pytest.mark.parametrize("lost", [T0, OF_COORDINATOR])
 def test_nothing_is_asked_where_kafka_loses_records_too(lost: TopicPartition) -> None:
     run = Run()
-    run.sent(Outcome.COMMITTED, t0={0})
+    run.sent(SentOutcome.COMMITTED, t0={0})
     run.histories[lost].losses.append(Loss(0, 1, "an unclean election", 0))
     assert [] == run.check(data(0, base=0) + marker(ABORT, base=1))
 

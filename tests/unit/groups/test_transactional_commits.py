@@ -11,6 +11,7 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import LoadedRecord, TransactionalProducer
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
@@ -318,7 +319,7 @@ def test_a_marker_during_a_load_that_was_broken_off_decides_nothing_later() -> N
     assert [(-1, True)] == seen(stage, T0)
 
 
-def test_markers_are_not_kept_for_a_partition_that_could_not_be_loaded() -> None:
+def test_a_marker_before_a_partition_is_read_again_decides_nothing_after_it() -> None:
     stage = loading(*open_records(7))
     log = stage.log
     assert isinstance(log, ReadLater)
@@ -326,7 +327,10 @@ def test_markers_are_not_kept_for_a_partition_that_could_not_be_loaded() -> None
     end(stage, is_commit=True)
     stage.timers.run_until_idle()
     end(stage, is_commit=True)
-    assert {} == stage.coordinator.registry._ended_during_load
+    log.error = None
+    stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+    stage.timers.run_until_idle()
+    assert [(-1, True)] == seen(stage, T0)
 
 
 def test_of_records_that_come_by_their_markers_the_later_in_the_log_counts() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from engine.errors import api_error
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition
 from engine.transactions.records import TransactionRecord
 from engine.transactions.transaction import Transaction
@@ -129,15 +130,36 @@ def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
 
 
 class Unreadable(MemoryLog):
-    """A log that cannot be read."""
+    """A log that cannot be read so many times."""
+
+    def __init__(self, failure_count: int) -> None:
+        super().__init__()
+        self.failures_left = failure_count
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
         yield from super().read(partition)
-        raise api_error(NOT_LEADER_OR_FOLLOWER)
+        if self.failures_left:
+            self.failures_left -= 1
+            raise api_error(NOT_LEADER_OR_FOLLOWER)
 
 
-def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:
-    assert 14 == Stage(Unreadable()).init().error_code
+def test_a_partition_is_read_again_until_it_can_be_read() -> None:
+    log = Unreadable(COUNT * 2)
+    log.partitions = Stage().begun(T0).log.partitions
+    stage = Stage(log)
+    for _ in range(2):
+        assert 14 == stage.init().error_code
+        stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+        stage.timers.run_until_idle()
+    assert "Ongoing" == stage.state
+
+
+def test_a_partition_that_is_lost_is_not_read_again() -> None:
+    stage = Stage(Unreadable(COUNT))
+    stage.coordinator.registry.resigned(coordinator_partition("x", COUNT))
+    stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+    stage.timers.run_until_idle()
+    assert 16 == stage.init().error_code
 
 
 def test_a_broker_that_stops_coordinates_nothing() -> None:
