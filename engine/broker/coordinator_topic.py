@@ -57,7 +57,11 @@ class CoordinatorTopic:
         settings: BatchSettings,
         waiting: Waiting,
     ) -> Promise[ProduceResult]:
-        """Append keys and values as one batch; kept once the in-sync replicas have it."""
+        """Append keys and values as one batch; kept once the in-sync replicas have it.
+
+        Kept though the client that led to it closes its connection: a coordinator's state is what
+        is written.
+        """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
         batch = build_batch(
@@ -78,7 +82,7 @@ class CoordinatorTopic:
             return results[key]
 
         if isinstance(appended, Promise):
-            return appended.then(result)
+            return appended.unabandonable().then(result)
         return Promise.of(result(appended))
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
