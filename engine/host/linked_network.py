@@ -22,6 +22,7 @@ from typing import Protocol
 from engine.host.links import PlaceLinks
 from engine.host.ports import (
     Connection,
+    FrameBound,
     Listener,
     ListenOptions,
     Network,
@@ -143,6 +144,10 @@ class LinkedConnection:
     def resume(self, reason: PauseReason) -> None:
         """Remove one reason for the pause."""
         self._connection.resume(reason)
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames further than the limits do."""
+        self._connection.bound_frames(bound)
 
     def close(self, reason: str) -> None:
         """Close now; the other end is notified when the link delivers that."""

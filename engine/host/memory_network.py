@@ -13,7 +13,15 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
-from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart, Timers
+from engine.host.ports import (
+    Clock,
+    Connection,
+    FrameBound,
+    ListenOptions,
+    PauseReason,
+    SendPart,
+    Timers,
+)
 from engine.host.send_parts import part_bytes
 from engine.limits import FRAMES_PER_TURN_MAX, TURN_MS_MAX
 
@@ -128,6 +136,7 @@ class MemoryConnection:
         self._is_open = is_open
         self._arrived: deque[bytes] = deque()
         self._is_in_line = False
+        self._bound: FrameBound | None = None
         # The bits of the reasons for which no frame is taken.
         self._pauses = 0
         self.last_active_ms = timers.clock.monotonic_ms()
@@ -168,7 +177,12 @@ class MemoryConnection:
                 self._timers.call_soon(self._have_turn)
                 return
             left -= 1
-            self.on_frame(memoryview(bytearray(self._arrived.popleft())))
+            frame = self._arrived.popleft()
+            if self._bound is not None and len(frame) > self._bound.bytes_max:
+                self._arrived.clear()
+                self._bound.on_larger(len(frame))
+                return
+            self.on_frame(memoryview(bytearray(frame)))
 
     def _have_turn(self) -> None:
         self._is_in_line = False
@@ -183,6 +197,10 @@ class MemoryConnection:
         self._pauses &= ~reason
         if not self._pauses:
             self._timers.call_soon(self._hand_on)
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames further than the limits do; see `Connection.bound_frames`."""
+        self._bound = bound
 
     def close(self, reason: str) -> None:
         """Close both ends; `on_close` is called once at each."""
