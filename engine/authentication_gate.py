@@ -1,5 +1,7 @@
 """What stands before the requests of a connection until its client is known, and again later.
 
+A listener with SASL:
+
 ```
 frame ─ not known yet ─────────────> SaslAuthenticator ─ response
       │                                  └─ failed ─ delay: nothing is read ─ response ─ end
@@ -11,6 +13,9 @@ frame ─ not known yet ─────────────> SaslAuthenticat
 Where sessions do not end the gate steps aside once the client is known: the connection's frames go
 to `ClientConnection.take` directly, as those of a listener in plain text do all the while.
 
+A listener with TLS alone has a gate that is passed once: the first frame comes behind the
+handshake, and the certificate says who the client is.
+
 Source: KafkaChannel, Selector.DelayedAuthenticationFailureClose, SocketServer's
 processCompletedReceives of 3.9.1.
 """
@@ -18,14 +23,17 @@ processCompletedReceives of 3.9.1.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from engine.api.admission import Session
 from engine.api.sasl_authenticator import (
     HANDSHAKE_KEY,
     AuthenticationStep,
     SaslAuthenticator,
     SaslListener,
 )
+from engine.errors import EngineError
 from engine.host.ports import Clock, Connection, FrameBound, PauseReason, Timers
 
 _KEY: Final = struct.Struct(">h")
@@ -59,8 +67,40 @@ class AuthenticatedClient(Protocol):
         ...
 
 
+class CertificateGate:
+    """Takes the first frame of a connection, whose client is whom its certificate names."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        client: AuthenticatedClient,
+        session: Session,
+        principal_of: Callable[[bytes | None], str],
+    ) -> None:
+        """Take the connection's frames until then; `principal_of` raises EngineErrors."""
+        self._connection = connection
+        self._client = client
+        self._session = session
+        self._principal_of = principal_of
+        self._is_known = False
+        connection.on_frame = self._take
+
+    def _take(self, frame: memoryview) -> None:
+        if not self._is_known:
+            try:
+                principal = self._principal_of(self._connection.peer_certificate())
+            except EngineError as error:
+                self._client.end_unauthenticated(f"Failed authentication ({error})")
+                return
+            self._is_known = True
+            self._session.authenticate(principal)
+            self._connection.on_frame = self._client.take
+        # Frames of the same read still come here.
+        self._client.take(frame)
+
+
 class AuthenticationGate:
-    """Takes the frames of one connection."""
+    """Takes the frames of one connection to a listener with SASL."""
 
     def __init__(
         self,

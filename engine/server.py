@@ -13,8 +13,8 @@ For each frame:
 Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
-Behind a listener with SASL a connection takes these steps once its client is known; before that its
-frames go to `authentication_gate.py`.
+Behind a listener with SASL or TLS a connection takes these steps once its client is known; before
+that its frames go to `authentication_gate.py`.
 
 A client that connects before `begin` waits, if the server is held until then: a broker that has no
 epoch yet could not tell what is meant for its former life.
@@ -48,7 +48,7 @@ from engine.api.exchange import (
     Response,
 )
 from engine.api.sasl_authenticator import SaslAuthenticator
-from engine.authentication_gate import Authentication, AuthenticationGate
+from engine.authentication_gate import Authentication, AuthenticationGate, CertificateGate
 from engine.errors import WireError
 from engine.host.ports import (
     Clock,
@@ -114,17 +114,17 @@ class RequestServer:
         port: int,
         listener: str,
         options: ListenOptions,
-        authentication: Callable[[], Authentication] | None = None,
+        on_client: Callable[[ClientConnection], None] | None = None,
     ) -> Listener:
         """Serve clients on an address, until `close`; the errors are the network's.
 
-        Where there is an `authentication`, each connection asks for it, and is served behind it.
+        `on_client` is called with each before anything of it is taken: it may have it authenticate.
         """
 
         def accept(connection: Connection) -> None:
             client = ClientConnection(self, connection, listener)
-            if authentication is not None:
-                client.authenticate(authentication())
+            if on_client is not None:
+                on_client(client)
             self._clients[client] = None
             if self._is_held:
                 connection.pause(PauseReason.OPENING)
@@ -195,6 +195,10 @@ class ClientConnection:
             server.clock.monotonic_ms,
         )
         AuthenticationGate(self._connection, self, authenticator, authentication)
+
+    def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
+        """Take the client for whom its certificate names (`authentication_gate.py`)."""
+        CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""

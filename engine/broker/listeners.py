@@ -6,8 +6,7 @@ Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 
 from engine.authentication_gate import Authentication
 from engine.broker.connection_limits import (
@@ -20,12 +19,14 @@ from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.listener_sasl import ListenerSasl
+from engine.broker.listener_tls import listener_layer, principal_of_certificates
 from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
+from engine.config.listeners import ListenerAddress
 from engine.errors import ConfigError
 from engine.host.ports import Listener, ListenOptions
 from engine.host.receive_buffers import ReceiveBuffers
-from engine.server import RequestServer
+from engine.server import ClientConnection, RequestServer
 
 _log = logging.getLogger("kafka.network.SocketServer")
 
@@ -80,17 +81,26 @@ class BrokerListeners:
                 limits_of(self._live),
                 config.socket_listen_backlog_size,
                 self._room,
+                listener_layer(self._live.settings, listener) if listener.has_tls else None,
             )
             self._opened[listener.name] = self._server.listen(
                 listener.host or "0.0.0.0",
                 listener.port,
                 listener.name,
                 options,
-                partial(self._authentications.__getitem__, listener.name)
-                if listener.has_sasl
-                else None,
+                self._on_client(listener),
             )
         return {name: listener.port for name, listener in self._opened.items()}
+
+    def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
+        """Return what makes known who the clients of a listener are; None: nobody is anybody."""
+        if listener.has_sasl:
+            name = listener.name
+            return lambda client: client.authenticate(self._authentications[name])
+        if listener.has_tls:
+            principal_of = principal_of_certificates(self._live.settings)
+            return lambda client: client.identify(principal_of)
+        return None
 
     def _read_authentications(self) -> None:
         """Read how clients authenticate from now on; raises ConfigError."""

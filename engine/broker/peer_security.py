@@ -3,6 +3,7 @@
 | setting | |
 |---|---|
 | `sasl.mechanism.inter.broker.protocol` | one of that listener's mechanisms |
+| that listener's key and trust store | with TLS: what is shown, and whom to trust |
 | `listener.name.<l>.<mechanism>.sasl.jaas.config` | `username` and `password`: the broker's own |
 
 Source: ChannelBuilders.create, JaasContext.loadServerContext, KafkaConfig.validateValues.
@@ -14,6 +15,7 @@ from collections.abc import Callable
 
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.listener_sasl import enabled_mechanisms, login_entry
+from engine.broker.listener_tls import peer_layer
 from engine.broker.peers import PeerSecurity
 from engine.client.sasl import SaslConversation, conversation_of
 from engine.config.listener_settings import ListenerSettings
@@ -30,7 +32,8 @@ def peer_security(live: LiveConfig, entropy: Entropy) -> PeerSecurity:
         of_listener = ListenerSettings(live.settings, listener.name)
         mechanism = live.config.sasl_mechanism_inter_broker_protocol
         new_conversation = _own_conversation(of_listener, mechanism, entropy)
-    return PeerSecurity(listener.name, listener.security_protocol, new_conversation)
+    layer_to = peer_layer(live.settings, listener) if listener.has_tls else None
+    return PeerSecurity(listener.name, listener.security_protocol, new_conversation, layer_to)
 
 
 def _own_conversation(

@@ -26,6 +26,7 @@ from engine.host.linked_network import LinkedNetwork
 from engine.host.links import PlaceLinks
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
+from engine.host.stream_layer import LayerTo
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
 from engine.wire.structs import Message, Struct
@@ -58,6 +59,8 @@ class PeerSecurity(NamedTuple):
     protocol: str = "PLAINTEXT"
     #: Begins an authentication; None: the listener has no SASL.
     new_conversation: Callable[[], SaslConversation] | None = None
+    #: Encrypts a connection to a host; None: the listener has no TLS.
+    layer_to: LayerTo | None = None
 
 
 class BrokerLink(Protocol):
@@ -257,6 +260,7 @@ class Peers:
             lambda: BrokerConnection(client_id, security.new_conversation),
             timeout_ms=timeout_ms,
             receive_buffer_bytes=receive_buffer_bytes,
+            layer=None if security.layer_to is None else security.layer_to(endpoint.host),
         )
         if not is_local:
             return RemoteLink(connection)

@@ -5,7 +5,8 @@ told to keep. All others are either served or change nothing here.
 
 | setting | served |
 |---|---|
-| listeners | those without TLS; mechanisms of SASL: `listener_sasl.py` |
+| mechanisms of SASL | `listener_sasl.py` |
+| ciphers and classes of TLS | `listener_tls.py` |
 | `principal.builder.class` | Kafka's own |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
 | policies of topics and configs, classes of quotas, tiered storage | no |
@@ -42,9 +43,6 @@ _UNSERVED = (
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     """Raise ConfigError for a setting that this broker would have to ignore."""
-    for listener in config.bound_listeners:
-        if listener.has_tls:
-            raise ConfigError("listeners", listener, "TLS is not served yet")
     for name, rule in _UNSERVED:
         text = settings.set_text(name)
         if text is not None and text.strip().lower() not in _OFF:

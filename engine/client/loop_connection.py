@@ -30,6 +30,7 @@ from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.host import ports
 from engine.host.promise import Promise
+from engine.host.stream_layer import LayerOf
 from engine.model import new_tuple
 
 
@@ -54,10 +55,12 @@ class LoopConnection:
         *,
         timeout_ms: int,
         receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
     ) -> None:
         """Bound each call by `timeout_ms`, the connecting and the handshake included.
 
-        `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size.
+        `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size; `layer`
+        encrypts connections.
         """
         self._network = network
         self._timers = timers
@@ -66,6 +69,7 @@ class LoopConnection:
         self._make_connection = make_connection
         self._timeout_ms = timeout_ms
         self._receive_buffer_bytes = receive_buffer_bytes
+        self._layer = layer
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
         self._has_responded = False
@@ -110,7 +114,7 @@ class LoopConnection:
         self._has_responded = False
         self._again_ms = None
         wire = self._wire = self._network.connect(
-            *self._address, receive_buffer_bytes=self._receive_buffer_bytes
+            *self._address, receive_buffer_bytes=self._receive_buffer_bytes, layer=self._layer
         )
         self._connection = self._make_connection()
         wire.on_frame = lambda frame: self._take(wire, frame)

@@ -23,6 +23,7 @@ from engine.host.ports import (
     Timers,
 )
 from engine.host.send_parts import part_bytes
+from engine.host.stream_layer import LayerOf
 from engine.limits import FRAMES_PER_TURN_MAX, TURN_MS_MAX
 
 #: Delivers calls to the other end of a connection, in order, now or later.
@@ -202,6 +203,10 @@ class MemoryConnection:
         """Bound frames further than the limits do; see `Connection.bound_frames`."""
         self._bound = bound
 
+    def peer_certificate(self) -> bytes | None:
+        """Return None: nothing is encrypted."""
+        return None
+
     def close(self, reason: str) -> None:
         """Close both ends; `on_close` is called once at each."""
         if self.is_closed:
@@ -377,11 +382,17 @@ class MemoryNetwork:
         self._listeners.pop(key, None)
 
     def connect(
-        self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
+        self,
+        host: str,
+        port: int,
+        address: str = "memory",
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
     ) -> MemoryConnection:
         """Open a connection, now or after a slow look-up; a failure closes it.
 
-        Buffer sizes have no effect here.
+        Buffer sizes and layers have no effect here.
         """
         held = HeldCarry(self.timers.call_soon)
         ours = MemoryConnection(self.timers, f"{host}:{port}", carry=held)

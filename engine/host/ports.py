@@ -277,6 +277,10 @@ class Connection(Protocol):
         """Bound the frames that come from now on further than the limits do; None: no further."""
         ...
 
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate that the peer has shown, DER; None without one, or without TLS."""
+        ...
+
     def close(self, reason: str) -> None:
         """Close now, dropping unsent frames that the socket does not take at once."""
         ...
@@ -387,12 +391,20 @@ class Network(Protocol):
         """
         ...
 
-    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
+    ) -> Connection:
         """Open a connection; frames may be sent at once.
 
         Every failure, including that of the name look-up, is reported by `on_close` on a later
         turn; the call never blocks.
-        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default.
+        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default. `layer`
+        creates the layer between bytes and frames; in memory there is none.
         """
         ...
 

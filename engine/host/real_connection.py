@@ -293,6 +293,10 @@ class RealConnection:
         """Bound frames further than the limits do; see `Connection.bound_frames`."""
         self._bound = bound
 
+    def peer_certificate(self) -> bytes | None:
+        """Return None: nothing is encrypted."""
+        return None
+
     def _stand_in_line(self) -> None:
         """Continue with the own buffer on the loop's next turn; nothing is read until then."""
         if not self._is_in_line:

@@ -13,7 +13,6 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("listeners", "PLAINTEXT://here:9092,SSL://here:9093"),
         ("principal_builder_class", "my.Builder"),
         ("process_roles", "broker,controller"),
         ("create_topic_policy_class_name", "my.Policy"),
