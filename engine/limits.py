@@ -133,6 +133,9 @@ JOINED_SEND_BYTES_MAX = 1 << 14
 # reader is not read far ahead.
 LAYER_SEND_BYTES = 1 << 16
 
+# What is read of a socket below TLS at once: four of its records.
+TLS_READ_BYTES = 1 << 16
+
 # Schemas have kilobytes; a larger body is not a schema.
 HTTP_BODY_BYTES_MAX = 16 << 20
 

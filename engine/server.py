@@ -13,6 +13,9 @@ For each frame:
 Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
+Behind a listener with SASL or TLS a connection takes these steps once its client is known; before
+that its frames go to `authentication_gate.py`.
+
 A client that connects before `begin` waits, if the server is held until then: a broker that has no
 epoch yet could not tell what is meant for its former life.
 
@@ -44,6 +47,8 @@ from engine.api.exchange import (
     Handled,
     Response,
 )
+from engine.api.sasl_authenticator import SaslAuthenticator
+from engine.authentication_gate import Authentication, AuthenticationGate, CertificateGate
 from engine.errors import WireError
 from engine.host.ports import (
     Clock,
@@ -103,11 +108,23 @@ class RequestServer:
         for client in list(self._clients):
             client.begin()
 
-    def listen(self, host: str, port: int, listener: str, options: ListenOptions) -> Listener:
-        """Serve clients on an address, until `close`; the errors are the network's."""
+    def listen(
+        self,
+        host: str,
+        port: int,
+        listener: str,
+        options: ListenOptions,
+        on_client: Callable[[ClientConnection], None] | None = None,
+    ) -> Listener:
+        """Serve clients on an address, until `close`; the errors are the network's.
+
+        `on_client` is called with each before anything of it is taken: it may have it authenticate.
+        """
 
         def accept(connection: Connection) -> None:
             client = ClientConnection(self, connection, listener)
+            if on_client is not None:
+                on_client(client)
             self._clients[client] = None
             if self._is_held:
                 connection.pause(PauseReason.OPENING)
@@ -167,6 +184,21 @@ class ClientConnection:
         self._is_closed = False
         connection.on_frame = self.take
         connection.on_close = self._closed
+
+    def authenticate(self, authentication: Authentication) -> None:
+        """Take no request before the client is known (`authentication_gate.py`)."""
+        server = self._server
+        authenticator = SaslAuthenticator(
+            self._session,
+            authentication.listener,
+            server.api_versions,
+            server.clock.monotonic_ms,
+        )
+        AuthenticationGate(self._connection, self, authenticator, authentication)
+
+    def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
+        """Take the client for whom its certificate names (`authentication_gate.py`)."""
+        CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
@@ -254,6 +286,20 @@ class ClientConnection:
         row = self._row_of(key)
         assert row is not None
         self._fault(row, error)
+
+    def respond(self, content: bytes) -> None:
+        """Send a response behind those that are still owed."""
+        if not self._slots:
+            self._connection.send((content,), None)
+            return
+        slot = _Slot()
+        self._slots.append(slot)
+        self._leave(slot, (content,), None)
+
+    def end_unauthenticated(self, reason: str) -> None:
+        """End the connection of a client that is not known, behind the responses that are owed."""
+        self._server.events.on_bad_request(self._connection.peer, reason)
+        self._close_in_turn(reason)
 
     def _close_in_turn(self, reason: str) -> None:
         """Close behind the responses that are still owed; nothing more is read."""

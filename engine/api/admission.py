@@ -149,6 +149,11 @@ class Session:
             self._host = host_of(self.peer)
         return self._host
 
+    def authenticate(self, principal: str) -> None:
+        """Take who the client is: rules and quotas of that user hold from now on."""
+        self.principal = principal
+        self.admission.begin(self)
+
     def end(self) -> None:
         """Give up what is parked: the connection is gone."""
         parked, self.parked = self.parked, {}

@@ -1,8 +1,7 @@
 """DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
 
-Credentials are kept for the day when listeners ask for them: here all listen in plain text.
-Alterations are the controller's; another broker says NOT_CONTROLLER for each user, before it asks
-who may alter the cluster.
+Listeners with SCRAM go by them (`ScramCredentials`). Alterations are the controller's; another
+broker says NOT_CONTROLLER for each user, before it asks who may alter the cluster.
 
 Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
 KIP-554.

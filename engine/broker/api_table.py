@@ -58,6 +58,7 @@ from engine.api.offset_delete import OffsetDelete
 from engine.api.offset_fetch import OffsetFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.sasl_requests import SaslRequests
 from engine.api.stop_replica import StopReplica
 from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
@@ -189,6 +190,15 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
     )
     if row.local is not None:
         table.serve_local(row.name, row.local)
+
+
+def authentication_rows(_deps: ApiDeps) -> list[Row]:
+    """Return the rows of clients that authenticate though they are known."""
+    sasl = SaslRequests()
+    return [
+        Row("SaslHandshake", sasl.handshake, Rule.ANYONE),
+        Row("SaslAuthenticate", sasl.authenticate, Rule.ANYONE),
+    ]
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
@@ -403,6 +413,7 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
 
 
 _AREAS = (
+    authentication_rows,
     data_rows,
     transaction_rows,
     cluster_rows,

@@ -53,6 +53,7 @@ from engine.broker.listeners import BrokerListeners
 from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
+from engine.broker.peer_security import peer_security
 from engine.broker.peers import Peers, Serve
 from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
@@ -221,7 +222,7 @@ class Broker:
             self.host.clock,
             local=self._peers,
             broker_id=self.broker_id,
-            listener=self.live.config.between_brokers.name,
+            security=peer_security(self.live, self.host.entropy),
             settings=link_settings(self.live)._replace(
                 encodes_local_messages=self.host.encodes_local_messages
             ),
@@ -340,7 +341,7 @@ class Broker:
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
         self.listeners = BrokerListeners(
-            self.host.network, self.server, self.live, self.refusals, self.quotas.rates
+            self.host, self.server, self.live, self.refusals, self.quotas
         )
         self.ports = self.listeners.open()
         self.metadata_cache.own = broker_node(

@@ -20,10 +20,8 @@ from engine.broker.connection_quotas import ConnectionBounds, ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.peers import LinkSettings
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import LISTENER_PREFIX
-from engine.config.key import broker_keys
+from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
-from engine.config.value import parse_value
 from engine.errors import ConfigError
 from engine.host.ports import ConnectionLimits
 from engine.limits import IN_FLIGHT_BYTES_MAX
@@ -97,8 +95,7 @@ def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) 
 
 def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
     """Return a listener's own value, or the broker's."""
-    text = settings.set_text(f"{LISTENER_PREFIX}{listener.lower()}.{name}")
-    value = settings.value(name) if text is None else parse_value(broker_keys()[name], text)
+    value = ListenerSettings(settings, listener).value(name)
     assert isinstance(value, int)
     return value
 

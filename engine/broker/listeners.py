@@ -6,8 +6,9 @@ Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from engine.authentication_gate import Authentication
 from engine.broker.connection_limits import (
     bounds_of,
     in_flight_bytes_max,
@@ -16,12 +17,16 @@ from engine.broker.connection_limits import (
 )
 from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
-from engine.broker.quota_settings import AddressRates
+from engine.broker.host import BrokerHost
+from engine.broker.listener_sasl import ListenerSasl
+from engine.broker.listener_tls import listener_layer, principal_of_certificates
+from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
+from engine.config.listeners import ListenerAddress
 from engine.errors import ConfigError
-from engine.host.ports import Listener, ListenOptions, Network
+from engine.host.ports import Listener, ListenOptions
 from engine.host.receive_buffers import ReceiveBuffers
-from engine.server import RequestServer
+from engine.server import ClientConnection, RequestServer
 
 _log = logging.getLogger("kafka.network.SocketServer")
 
@@ -31,14 +36,15 @@ class BrokerListeners:
 
     def __init__(
         self,
-        network: Network,
+        host: BrokerHost,
         server: RequestServer,
         live: LiveConfig,
         refusals: Refusals,
-        rates: AddressRates,
+        quotas: QuotaSettings,
     ) -> None:
-        """Read the bounds; raises ConfigError. `rates` are those of addresses, as they change."""
-        self._network = network
+        """Read the bounds; raises ConfigError. `quotas` has rates and credentials that change."""
+        self._host = host
+        self._network = network = host.network
         self._server = server
         self._live = live
         self._refusals = refusals
@@ -48,20 +54,24 @@ class BrokerListeners:
             config.between_brokers.name,
             window_count=config.quota_window_num,
             window_ms=config.quota_window_size_seconds * 1000,
-            rates=rates,
+            rates=quotas.rates,
         )
+        self._credentials = quotas.credentials
         self.quotas.on_exceeded = self._close_excess
         # The setting behind the bounds of addresses.
         self._overrides = config.max_connections_per_ip_overrides
         self._room = ReceiveBuffers(in_flight_bytes_max(config))
         self._opened: dict[str, Listener] = {}
+        self._authentications: dict[str, Authentication] = {}
 
     def open(self) -> dict[str, int]:
         """Listen wherever the settings say; returns the ports by the listeners' names.
 
-        The errors are the network's; what was opened before is closed by the server.
+        The errors are the network's, and ConfigError; what was opened before is closed by the
+        server.
         """
         config = self._live.config
+        self._read_authentications()
         gates = {bound.name: self.quotas.gate(bound.name) for bound in config.bound_listeners}
         for listener in config.bound_listeners:
             options = ListenOptions(
@@ -71,14 +81,48 @@ class BrokerListeners:
                 limits_of(self._live),
                 config.socket_listen_backlog_size,
                 self._room,
+                listener_layer(self._live.settings, listener) if listener.has_tls else None,
             )
             self._opened[listener.name] = self._server.listen(
-                listener.host or "0.0.0.0", listener.port, listener.name, options
+                listener.host or "0.0.0.0",
+                listener.port,
+                listener.name,
+                options,
+                self._on_client(listener),
             )
         return {name: listener.port for name, listener in self._opened.items()}
 
+    def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
+        """Return what makes known who the clients of a listener are; None: nobody is anybody."""
+        if listener.has_sasl:
+            name = listener.name
+            return lambda client: client.authenticate(self._authentications[name])
+        if listener.has_tls:
+            principal_of = principal_of_certificates(self._live.settings)
+            return lambda client: client.identify(principal_of)
+        return None
+
+    def _read_authentications(self) -> None:
+        """Read how clients authenticate from now on; raises ConfigError."""
+        config, settings, host = self._live.config, self._live.settings, self._host
+        self._authentications |= {
+            listener.name: Authentication(
+                ListenerSasl(settings, listener.name, self._credentials, host.entropy),
+                host.timers,
+                host.clock,
+                config.connection_failed_authentication_delay_ms,
+                config.sasl_server_max_receive_size,
+            )
+            for listener in config.bound_listeners
+            if listener.has_sasl
+        }
+
     def reconfigure(self) -> None:
         """Go by the settings that hold now."""
+        try:
+            self._read_authentications()
+        except ConfigError as error:
+            _log.error("The authentication of clients stays as it is: %s", error)
         limits = limits_of(self._live)
         for listener in self._opened.values():
             listener.limits = limits

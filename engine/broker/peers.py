@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from engine.broker.local_messages import encoded_serve
 from engine.client.connection import BrokerConnection, Call
 from engine.client.errors import ConnectionLost, Unreachable
 from engine.client.loop_connection import LoopConnection, message_of
+from engine.client.sasl import SaslConversation
 from engine.client.settings import Address
 from engine.host.each import do_each
 from engine.host.linked_network import LinkedNetwork
 from engine.host.links import PlaceLinks
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
+from engine.host.stream_layer import LayerTo
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
 from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
-# Kafka's number of the protocol.
-_PLAINTEXT = 0
+#: Kafka's numbers of the protocols.
+_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 #: Serves a request of a broker by the API's name, a version and the message, or what stands for it.
 Serve: TypeAlias = Callable[[str, int, object], Promise[Message]]
@@ -48,6 +50,17 @@ class LinkSettings(NamedTuple):
     replica_receive_buffer_bytes: int = -1
     #: Whether brokers of this process exchange bytes in place of messages.
     encodes_local_messages: bool = False
+
+
+class PeerSecurity(NamedTuple):
+    """How brokers of other processes are reached."""
+
+    listener: str
+    protocol: str = "PLAINTEXT"
+    #: Begins an authentication; None: the listener has no SASL.
+    new_conversation: Callable[[], SaslConversation] | None = None
+    #: Encrypts a connection to a host; None: the listener has no TLS.
+    layer_to: LayerTo | None = None
 
 
 class BrokerLink(Protocol):
@@ -178,7 +191,7 @@ class Peers:
         *,
         local: Mapping[int, Serve],
         broker_id: int,
-        listener: str,
+        security: PeerSecurity,
         settings: LinkSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
@@ -197,7 +210,8 @@ class Peers:
         self._clock = clock
         self._local_handlers = local
         self._broker_id = broker_id
-        self.listener = listener
+        self.listener = security.listener
+        self._security = security
         self._settings = settings or LinkSettings()
 
     def link(self, broker: BrokerNode) -> BrokerLink | None:
@@ -229,12 +243,13 @@ class Peers:
             )
             self._local[local] = broker_id
             return local
-        endpoint = broker.endpoint(self.listener)
-        if endpoint is None or endpoint.security_protocol != _PLAINTEXT:
+        endpoint, security = broker.endpoint(self.listener), self._security
+        if endpoint is None or endpoint.security_protocol != _PROTOCOLS[security.protocol]:
             _log.error(
-                "broker %d is not reached: it has no plain listener %s",
+                "broker %d is not reached: it has no listener %s of %s",
                 broker_id,
                 self.listener,
+                security.protocol,
             )
             return None
         connection = LoopConnection(
@@ -242,9 +257,10 @@ class Peers:
             self._timers,
             self._clock,
             Address(endpoint.host, endpoint.port),
-            lambda: BrokerConnection(client_id),
+            lambda: BrokerConnection(client_id, security.new_conversation),
             timeout_ms=timeout_ms,
             receive_buffer_bytes=receive_buffer_bytes,
+            layer=None if security.layer_to is None else security.layer_to(endpoint.host),
         )
         if not is_local:
             return RemoteLink(connection)

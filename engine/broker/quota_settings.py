@@ -1,11 +1,13 @@
-"""Quotas of clients as their znodes say, for those who enforce them.
+"""Quotas and credentials of clients as their znodes say, for those who enforce them.
 
 | node | for |
 |---|---|
 | `/config/users/<u>`, `…/clients/<c>`, `/config/clients/<c>` | requests: `QuotaLimits` |
+| `/config/users/<u>` | authentication by SCRAM: `ScramCredentials` |
 | `/config/ips/<a>` | arrivals of connections: `AddressRates` |
 
-A value that is no number leaves the quotas of its node as they are, and is logged.
+A value that is no number leaves the quotas of its node as they are, a credential that cannot be
+read is none; both are logged.
 
 Source: UserConfigHandler, ClientIdConfigHandler, IpConfigHandler of 3.9.1.
 """
@@ -16,6 +18,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from engine.security.credentials import ScramCredentials
 from engine.security.quota_limits import DEFAULT, NONE, QuotaLimits, QuotaOwner
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NodeError, NoNode
@@ -56,6 +59,7 @@ class QuotaSettings:
         """`address_of` gives the address of a host, None if there is none."""
         self.limits = QuotaLimits()
         self.rates = AddressRates()
+        self.credentials = ScramCredentials()
         #: Runs after each change.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
@@ -73,6 +77,7 @@ class QuotaSettings:
         known = {_owner_of(path) for path in paths if not path.startswith(IP_CONFIGS)}
         for owner in self.limits.owners() - known:
             self.limits.take(owner, {})
+        self.credentials.keep(filter(None, map(_user_of, paths)))
         self.rates.default = None
         self.rates.by_address.clear()
         for path in paths:
@@ -86,6 +91,10 @@ class QuotaSettings:
 
     async def _apply(self, entity_path: str) -> None:
         config = await self._read(config_path(entity_path))
+        user = _user_of(entity_path)
+        if user is not None:
+            for mechanism in self.credentials.update(user, config):
+                _log.error("The %s credential of %s cannot be read", mechanism.key, user)
         try:
             if entity_path.startswith(f"{IP_CONFIGS}/"):
                 self._take_rate(entity_path.partition("/")[2], config)
@@ -122,6 +131,14 @@ class QuotaSettings:
         except (InvalidZnodeValue, NodeError) as error:
             _log.error("Quotas are left out: %s", error)
             return {}
+
+
+def _user_of(entity_path: str) -> str | None:
+    """Return the user that an entity is, None for a default and for others."""
+    kind, name, *more = entity_path.split("/")
+    if kind != USER_CONFIGS or more or name == DEFAULT:
+        return None
+    return unsanitized(name)
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:

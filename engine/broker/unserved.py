@@ -5,7 +5,9 @@ told to keep. All others are either served or change nothing here.
 
 | setting | served |
 |---|---|
-| listeners | those in plain text |
+| mechanisms of SASL | `listener_sasl.py` |
+| ciphers and classes of TLS | `listener_tls.py` |
+| `principal.builder.class` | Kafka's own |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
 | policies of topics and configs, classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
@@ -24,6 +26,9 @@ from engine.security.principals import super_users_of
 
 #: The one authorizer that there is.
 AUTHORIZER_CLASS: Final = "kafka.security.authorizer.AclAuthorizer"
+_PRINCIPAL_BUILDER: Final = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+)
 _OFF = ("", "false")
 _AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
 _UNSERVED = (
@@ -38,11 +43,6 @@ _UNSERVED = (
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     """Raise ConfigError for a setting that this broker would have to ignore."""
-    for listener in config.bound_listeners:
-        if listener.security_protocol != "PLAINTEXT":
-            raise ConfigError(
-                "listeners", listener, "only PLAINTEXT is served yet, TLS and SASL are not"
-            )
     for name, rule in _UNSERVED:
         text = settings.set_text(name)
         if text is not None and text.strip().lower() not in _OFF:
@@ -52,6 +52,9 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
         raise ConfigError(
             "replica.selector.class", selector, f"must be one of {', '.join(REPLICA_SELECTORS)}"
         )
+    builder = settings.value("principal.builder.class")
+    if builder not in ("", _PRINCIPAL_BUILDER):
+        raise ConfigError("principal.builder.class", builder, f"must be {_PRINCIPAL_BUILDER}")
     _check_authorizer(settings, config)
 
 

@@ -31,8 +31,8 @@ from engine.client.metadata import (
     metadata_request,
 )
 from engine.client.request_checks import ClientChecks
-from engine.client.sasl import PlainConversation, SaslConversation, ScramConversation
-from engine.client.settings import Address, ClientSettings, SaslSettings
+from engine.client.sasl import conversation_of
+from engine.client.settings import Address, ClientSettings
 from engine.errors import ApiError, EngineError, api_error
 from engine.host.ports import Clock, Entropy
 from engine.host.streams import Streams
@@ -55,7 +55,6 @@ Destination: TypeAlias = "int | str | Address"
 #: Metadata before 4 creates the topics that it is asked about.
 METADATA_LOWEST: Final = 4
 _GROUP_KEY_TYPE: Final = 0
-_NONCE_BYTES: Final = 24
 _VERSIONS_REQUEST: Final = messages.ApiVersionsRequest(
     client_software_name="kctl", client_software_version="0"
 )
@@ -122,13 +121,11 @@ class KafkaClient:
 
     def _new_connection(self) -> BrokerConnection:
         sasl = self.settings.sasl
-        return BrokerConnection(self.settings.client_id, sasl and self._conversation(sasl))
-
-    def _conversation(self, sasl: SaslSettings) -> SaslConversation:
-        if sasl.mechanism == "PLAIN":
-            return PlainConversation(sasl.username, sasl.password)
-        nonce = self.entropy.random_bytes(_NONCE_BYTES).hex().encode()
-        return ScramConversation(sasl.mechanism, sasl.username, sasl.password, nonce)
+        if sasl is None:
+            return BrokerConnection(self.settings.client_id)
+        return BrokerConnection(
+            self.settings.client_id, lambda: conversation_of(*sasl, self.entropy)
+        )
 
     # -- one request
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
-from engine.client.connection import READY, BrokerConnection, Call, Response
+from engine.client.connection import (
+    READY,
+    BrokerConnection,
+    Call,
+    Response,
+    reauthentication_ms,
+)
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
@@ -45,6 +51,8 @@ class _Link:
         self.in_flight: dict[object, _Waiting] = {}
         #: Whether a response came since the handshake.
         self.has_answered = False
+        #: When to authenticate again, None where sessions do not end.
+        self.again_ms: int | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -159,7 +167,12 @@ class Links:
             if event.kind == "opened":
                 link.connection.opened()
             else:
+                was_ready = link.is_ready
                 self._take_responses(link, link.connection.receive(event.data))
+                if link.is_ready and not was_ready and link.connection.session_lifetime_ms:
+                    link.again_ms = reauthentication_ms(
+                        self._clock.monotonic_ms(), link.connection.session_lifetime_ms
+                    )
         except EngineError as failure:
             link.stream.close()
             self._fail(link, failure)
@@ -176,6 +189,8 @@ class Links:
 
     def _send_queued(self, link: _Link) -> None:
         """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        if link.queued and self._authenticates_again(link):
+            return
         queued, link.queued = link.queued, {}
         for token, waiting in queued.items():
             call = waiting.call
@@ -196,6 +211,17 @@ class Links:
             else:
                 self._results.append((token, Response(token, version, None)))
         self._flush(link)
+
+    def _authenticates_again(self, link: _Link) -> bool:
+        """Return whether the session ends soon: calls wait for another authentication then."""
+        now_ms = self._clock.monotonic_ms()
+        if link.again_ms is None or now_ms < link.again_ms:
+            return False
+        link.again_ms = None
+        link.connect_deadline_ms = now_ms + self._settings.connect_timeout_ms
+        link.connection.authenticate()
+        self._flush(link)
+        return True
 
     def _flush(self, link: _Link) -> None:
         output = link.connection.take_output()

@@ -6,7 +6,8 @@ ask ── no connection? connect, handshake ──> sent in order ── respon
 ```
 
 A connection that ended is replaced with the next call; nothing is asked again here. While
-something is owed one timer runs, at the first deadline.
+something is owed one timer runs, at the first deadline. Where a session ends, the client
+authenticates again before what it asks next.
 
 Differs from `links`, the driver of commands: frames cross the network's port whole, and nothing
 waits.
@@ -17,12 +18,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.client.connection import READY, BrokerConnection, Call, Response
+from engine.client.connection import (
+    READY,
+    BrokerConnection,
+    Call,
+    Response,
+    reauthentication_ms,
+)
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.host import ports
 from engine.host.promise import Promise
+from engine.host.stream_layer import LayerOf
 from engine.model import new_tuple
 
 
@@ -47,10 +55,12 @@ class LoopConnection:
         *,
         timeout_ms: int,
         receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
     ) -> None:
         """Bound each call by `timeout_ms`, the connecting and the handshake included.
 
-        `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size.
+        `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size; `layer`
+        encrypts connections.
         """
         self._network = network
         self._timers = timers
@@ -59,9 +69,12 @@ class LoopConnection:
         self._make_connection = make_connection
         self._timeout_ms = timeout_ms
         self._receive_buffer_bytes = receive_buffer_bytes
+        self._layer = layer
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
         self._has_responded = False
+        # When to authenticate again, None where sessions do not end.
+        self._again_ms: int | None = None
         #: In the order they were asked; those not yet sent wait for the handshake.
         self._owed: dict[object, _Owed] = {}
         self._unsent: list[object] = []
@@ -99,8 +112,9 @@ class LoopConnection:
 
     def _connect(self) -> None:
         self._has_responded = False
+        self._again_ms = None
         wire = self._wire = self._network.connect(
-            *self._address, receive_buffer_bytes=self._receive_buffer_bytes
+            *self._address, receive_buffer_bytes=self._receive_buffer_bytes, layer=self._layer
         )
         self._connection = self._make_connection()
         wire.on_frame = lambda frame: self._take(wire, frame)
@@ -117,6 +131,11 @@ class LoopConnection:
     def _send_unsent(self) -> None:
         """Send what waited for the handshake; a call that cannot be sent fails alone."""
         assert self._connection is not None
+        if self._is_session_ending():
+            self._again_ms = None
+            self._connection.authenticate()
+            self._flush()
+            return
         unsent, self._unsent = self._unsent, []
         failed: list[tuple[Promise[Response], EngineError]] = []
         for token in unsent:
@@ -149,9 +168,15 @@ class LoopConnection:
             self._rest_if_idle()
             owed.promise.keep(response)
         elif connection.state == READY:
+            lifetime_ms = connection.session_lifetime_ms
+            if lifetime_ms:
+                self._again_ms = reauthentication_ms(self._clock.monotonic_ms(), lifetime_ms)
             self._send_unsent()
         else:
             self._flush()
+
+    def _is_session_ending(self) -> bool:
+        return self._again_ms is not None and self._clock.monotonic_ms() >= self._again_ms
 
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
@@ -162,7 +187,7 @@ class LoopConnection:
             return False
         owed = self._owed[sent.token]
         fast = owed.call.fast
-        if fast is None:
+        if fast is None or self._is_session_ending():
             return False
         read = fast.read(frame, sent.version)
         if read is None:

@@ -15,11 +15,13 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from engine.client.errors import AuthenticationFailed
+from engine.host.ports import Entropy
 from engine.limits import SCRAM_ITERATIONS_MAX
 
 #: SCRAM mechanisms and their hashes.
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS_MIN = 4096
+_NONCE_BYTES = 24
 
 
 class SaslConversation(Protocol):
@@ -123,6 +125,16 @@ class ScramConversation:
         expected = _base64(self._expected_signature or b"")
         if not hmac.compare_digest(fields.get(b"v", b""), expected):
             raise AuthenticationFailed(self.mechanism, "the broker does not know the password")
+
+
+def conversation_of(
+    mechanism: str, username: str, password: str, entropy: Entropy
+) -> SaslConversation:
+    """Return a new conversation of a mechanism."""
+    if mechanism == PlainConversation.mechanism:
+        return PlainConversation(username, password)
+    nonce = entropy.random_bytes(_NONCE_BYTES).hex().encode()
+    return ScramConversation(mechanism, username, password, nonce)
 
 
 def _base64(raw: bytes) -> bytes:

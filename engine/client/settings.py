@@ -6,12 +6,15 @@
 | `security.protocol` | PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL |
 | `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password |
 | `sasl.username`, `sasl.password` | the same, as librdkafka spells it |
-| `ssl.truststore.location` (`.certificates`), `ssl.ca.location` | PEM of trusted certificates |
-| `ssl.keystore.location`, `ssl.certificate.location`, `ssl.key.location` | PEM of our own |
-| `ssl.key.password` | opens the private key |
+| `ssl.truststore.location` (`.certificates`), `ssl.ca.location` | trusted certificates |
+| `ssl.keystore.location`, `ssl.certificate.location`, `ssl.key.location` | our own |
+| `ssl.keystore.key`, `ssl.keystore.certificate.chain` | our own as texts of PEM |
+| `ssl.truststore.password`, `ssl.keystore.password`, `ssl.key.password` | open them |
 | `ssl.endpoint.identification.algorithm` | empty or `none`: the host's name is not checked |
 | `request.timeout.ms`, `socket.connection.setup.timeout.ms` | patience |
 | `retry.backoff.ms`, `retry.backoff.max.ms` | pauses before asking again |
+
+Files are PEM, PKCS12 or JKS: their first bytes say.
 
 | property of `ssl.`, `sasl.` or `security.` besides | |
 |---|---|
@@ -20,8 +23,8 @@
 | of Java's client, of a protocol that is not in use | passed over, as Java's client does |
 | harmless (`_HARMLESS`) | passed over |
 
-Harmless are choices of Java's TLS library, passwords of stores (PEM files have none), and what is
-for Kerberos, OAuth and logins that are renewed.
+Harmless are choices of Java's TLS library, and what is for Kerberos, OAuth and logins that are
+renewed.
 
 Every other that this client has no use for (those of consumers and producers) is passed over.
 """
@@ -39,6 +42,8 @@ from engine.limits import CLIENT_PORT_DEFAULT
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
 _MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
+_STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
+_CHAIN: Final = "ssl.keystore.certificate.chain"
 #: Every property that has an effect on a client, in the order of the table.
 CLIENT_KEYS: Final = (
     "client.id",
@@ -50,9 +55,13 @@ CLIENT_KEYS: Final = (
     "ssl.truststore.location",
     "ssl.truststore.certificates",
     "ssl.truststore.type",
+    "ssl.truststore.password",
     "ssl.ca.location",
     "ssl.keystore.location",
     "ssl.keystore.type",
+    "ssl.keystore.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
     "ssl.certificate.location",
     "ssl.key.location",
     "ssl.key.password",
@@ -71,8 +80,6 @@ _HARMLESS: Final = frozenset(
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
         "ssl.keymanager.algorithm",
-        "ssl.truststore.password",
-        "ssl.keystore.password",
         "ssl.client.auth",
         "security.providers",
         "sasl.login.class",
@@ -107,8 +114,6 @@ _NOT_HONOURED: Final = frozenset(
     (
         "ssl.cipher.suites",
         "ssl.engine.factory.class",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
         "sasl.client.callback.handler.class",
         "sasl.login.callback.handler.class",
     )
@@ -128,6 +133,10 @@ _HONOURED: Final = frozenset(
         "ssl.ca.location",
         "ssl.keystore.location",
         "ssl.keystore.type",
+        "ssl.keystore.key",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
         "ssl.certificate.location",
         "ssl.key.location",
         "ssl.key.password",
@@ -267,26 +276,33 @@ def _unknown(key: str) -> ClientSettingRefused:
 
 def _tls(reader: _Reader) -> TlsSettings:
     identification = reader.text("ssl.endpoint.identification.algorithm", when_empty="none")
+    key_pem, chain_pem = reader.text("ssl.keystore.key"), reader.text(_CHAIN)
+    if (key_pem is None) is not (chain_pem is None):
+        missing = _CHAIN if chain_pem is None else "ssl.keystore.key"
+        raise ClientSettingRefused(missing, None, "a key and its certificates go together")
     return TlsSettings(
-        ca_path=_pem_store(reader, "ssl.truststore") or reader.text("ssl.ca.location"),
+        ca_path=_store(reader, "ssl.truststore") or reader.text("ssl.ca.location"),
         ca_pem=reader.text("ssl.truststore.certificates"),
         certificate_path=(
-            _pem_store(reader, "ssl.keystore") or reader.text("ssl.certificate.location")
+            _store(reader, "ssl.keystore") or reader.text("ssl.certificate.location")
         ),
         key_path=reader.text("ssl.key.location"),
         key_password=reader.text("ssl.key.password"),
         verifies_host=(identification or "https").lower() == "https",
+        ca_password=reader.text("ssl.truststore.password"),
+        store_password=reader.text("ssl.keystore.password"),
+        key_pem=key_pem,
+        chain_pem=chain_pem,
     )
 
 
-def _pem_store(reader: _Reader, store: str) -> str | None:
-    """Return the path of a store, which must be PEM: Java's own formats need Java to read."""
+def _store(reader: _Reader, store: str) -> str | None:
+    """Return the path of a store; of which kind it is, its bytes say."""
     location = reader.text(f"{store}.location")
-    kind = reader.text(f"{store}.type") or ""
-    if kind.upper() not in ("", "PEM"):
-        refused = ClientSettingRefused(f"{store}.type", kind, "kctl's client reads PEM files alone")
-        refused.hint = f"`keytool -list -rfc -keystore {location or 'STORE'}` prints PEM"
-        raise refused
+    kind = reader.text(f"{store}.type") or "PEM"
+    if kind.upper() not in _STORE_KINDS:
+        rule = f"must be one of {', '.join(_STORE_KINDS)}"
+        raise ClientSettingRefused(f"{store}.type", kind, rule)
     return location
 
 

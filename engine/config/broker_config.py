@@ -170,7 +170,7 @@ class BrokerConfig(NamedTuple):
         """Return the checked values; raises ConfigError."""
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
-        config._check(TopicConfig.of({}, settings))
+        config._check(TopicConfig.of({}, settings), settings)
         generated = settings.generated_broker_id
         if generated is not None:
             return config._replace(broker_id=generated, node_id=generated)
@@ -216,7 +216,7 @@ class BrokerConfig(NamedTuple):
         )
         return {host.strip(): int(count) for host, _, count in pairs}
 
-    def _check(self, logs: TopicConfig) -> None:
+    def _check(self, logs: TopicConfig, settings: BrokerSettings) -> None:
         """Raise ConfigError where values contradict each other."""
         for key, value, holds, rule in (
             (
@@ -278,8 +278,17 @@ class BrokerConfig(NamedTuple):
             if not holds:
                 raise ConfigError(key, value, rule)
         _check_overrides(self.max_connections_per_ip_overrides)
+        _check_inter_broker(settings)
         # Reading the listeners checks them.
         assert self.between_brokers
+
+
+def _check_inter_broker(settings: BrokerSettings) -> None:
+    """Raise ConfigError where the listener between brokers is named in two ways."""
+    name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
+    if settings.set_text(name) is not None and settings.set_text(protocol) is not None:
+        rule = f"only one of {name} and {protocol} should be set"
+        raise ConfigError(name, settings.set_text(name), rule)
 
 
 def _check_overrides(text: str) -> None:

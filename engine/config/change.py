@@ -27,13 +27,12 @@ from functools import cache
 
 from engine.config.broker_config import BrokerConfig
 from engine.config.key import UpdateMode, broker_keys
+from engine.config.listener_settings import LISTENER_PREFIX
 from engine.config.settings import BrokerSettings, known_key
 from engine.config.topic_config import TopicConfig
 from engine.config.value import HIDDEN, parse_value
 from engine.errors import ConfigError
 
-#: What stands before the name of a listener in a key that is for it alone.
-LISTENER_PREFIX = "listener.name."
 #: Behind a listener's name these may be set for all brokers.
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")

@@ -30,6 +30,16 @@ class ListenerAddress(NamedTuple):
     port: int
     security_protocol: str
 
+    @property
+    def has_sasl(self) -> bool:
+        """Return whether its clients authenticate by SASL."""
+        return self.security_protocol.startswith("SASL_")
+
+    @property
+    def has_tls(self) -> bool:
+        """Return whether its connections are encrypted."""
+        return self.security_protocol.endswith("SSL")
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"

@@ -14,33 +14,42 @@ import socket
 
 from engine.host.ports import FileRegion, PauseReason
 from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
-from engine.host.stream_layer import LayerOf, WantsRead, WantsWrite
+from engine.host.stream_layer import LayerOf, StreamLayer, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 
-class LayeredConnection(RealConnection):
-    """A connection with a layer between socket and frames."""
+class LayerIo:
+    """A connection's layer, and what its reads and writes wait for."""
 
-    __slots__ = ("_began_ms", "_layer", "_read_wants_write", "_reads_on", "_write_wants_read")
+    __slots__ = ("began_ms", "layer", "read_wants_write", "reads_on", "write_wants_read")
 
-    def __init__(
-        self,
-        network: Switchboard,
-        origin: ConnectionOrigin,
-        sock: socket.socket,
-        peer: str,
-        layer_of: LayerOf,
-    ) -> None:
-        """Put a layer above a socket; raises the errors of `layer_of`."""
-        super().__init__(network, origin, sock, peer)
-        self._layer = layer_of(sock)
-        self._pauses = int(PauseReason.TLS)
-        self._began_ms = self.last_active_ms
-        # Whether a read of bytes that the layer has buffered is scheduled.
-        self._reads_on = False
+    def __init__(self, began_ms: int) -> None:
+        #: None before there is a socket.
+        self.layer: StreamLayer | None = None
+        self.began_ms = began_ms
+        #: Whether a read of bytes that the layer has buffered is scheduled.
+        self.reads_on = False
         # Set when a read of the layer waits for a writable socket, or a write for a readable one.
-        self._read_wants_write = False
-        self._write_wants_read = False
+        self.read_wants_write = False
+        self.write_wants_read = False
+
+
+class LayeredBytes(RealConnection):
+    """The part of a connection that passes its bytes through a layer, accepted or opened here."""
+
+    __slots__ = ()
+
+    _io: LayerIo
+
+    @property
+    def _bytes(self) -> StreamLayer:
+        layer = self._io.layer
+        assert layer is not None
+        return layer
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate that the peer has shown, DER, None without one."""
+        return self._bytes.peer_certificate()
 
     def start(self) -> None:
         """Begin the handshake."""
@@ -49,15 +58,16 @@ class LayeredConnection(RealConnection):
 
     def _shake(self) -> None:
         try:
-            self._layer.handshake()
+            self._bytes.handshake()
         except BlockingIOError as want:
             if isinstance(want, WantsWrite) and not self._waits_to_write:
                 self._waits_to_write = True
                 self._network.loop.watch_writable(self._descriptor, self._shake)
             return
         except OSError as error:
-            self._origin.on_refused(self.peer, f"handshake failed: {error}")
-            self.close("handshake failed")
+            reason = f"handshake failed: {error}"
+            self._origin.on_refused(self.peer, reason)
+            self.close(reason)
             return
         loop = self._network.loop
         loop.unwatch_readable(self._descriptor)
@@ -75,12 +85,12 @@ class LayeredConnection(RealConnection):
 
     def _read_on_soon(self) -> None:
         """Schedule a read of the bytes that the layer has buffered: the socket reports none."""
-        if not self._reads_on and not self.is_closed and self._layer.has_more():
-            self._reads_on = True
+        if not self._io.reads_on and not self.is_closed and self._bytes.has_more():
+            self._io.reads_on = True
             self._network.loop.call_soon(self._go_on_reading)
 
     def _go_on_reading(self) -> None:
-        self._reads_on = False
+        self._io.reads_on = False
         if not self._pauses and not self.is_closed:
             self._readable()
 
@@ -90,10 +100,10 @@ class LayeredConnection(RealConnection):
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
         try:
-            size = self._layer.recv_into(buffer)
+            size = self._bytes.recv_into(buffer)
         except BlockingIOError as want:
             if isinstance(want, WantsWrite):
-                self._read_wants_write = True
+                self._io.read_wants_write = True
                 self._wait_to_write()
             return 0
         except OSError as error:
@@ -114,19 +124,19 @@ class LayeredConnection(RealConnection):
         if self.is_closed:
             return
         try:
-            self._layer.flush()
+            self._bytes.flush()
         except BlockingIOError:
             self._wait_to_write()
             return
         except OSError as error:
             self.close(error.strerror or "connection lost")
             return
-        if self._read_wants_write:
-            self._read_wants_write = False
+        if self._io.read_wants_write:
+            self._io.read_wants_write = False
             self._network.loop.call_soon(self._go_on_reading)
 
     def _write_some(self) -> int:
-        self._write_wants_read = False
+        self._io.write_wants_read = False
         part = self._queue[0]
         if isinstance(part, FileRegion):
             length = min(part.length, LAYER_SEND_BYTES)
@@ -136,20 +146,20 @@ class LayeredConnection(RealConnection):
         else:
             content = memoryview(part)[:LAYER_SEND_BYTES]
         try:
-            return self._layer.send(content)
+            return self._bytes.send(content)
         except WantsRead:
-            self._write_wants_read = True
+            self._io.write_wants_read = True
             raise
 
     def _wait_to_write(self) -> None:
         # A write that waits for a readable socket is retried after the next read.
-        if not self._write_wants_read:
+        if not self._io.write_wants_read:
             super()._wait_to_write()
 
     def overdue(self, now_ms: int) -> str | None:
         """Return why the connection has waited too long for something, None if it has not."""
         if self._pauses & PauseReason.TLS:
-            is_late = now_ms - self._began_ms > HALF_FRAME_DEADLINE_MS
+            is_late = now_ms - self._io.began_ms > HALF_FRAME_DEADLINE_MS
             return "its handshake does not end" if is_late else None
         return super().overdue(now_ms)
 
@@ -157,4 +167,24 @@ class LayeredConnection(RealConnection):
         if self._pauses & PauseReason.TLS:
             # The handshake reads while the connection is paused.
             self._network.loop.unwatch_readable(self._descriptor)
-        self._layer.close()
+        self._bytes.close()
+
+
+class LayeredConnection(LayeredBytes):
+    """An accepted connection with a layer between socket and frames."""
+
+    __slots__ = ("_io",)
+
+    def __init__(
+        self,
+        network: Switchboard,
+        origin: ConnectionOrigin,
+        sock: socket.socket,
+        peer: str,
+        layer_of: LayerOf,
+    ) -> None:
+        """Put a layer above a socket; raises the errors of `layer_of`."""
+        super().__init__(network, origin, sock, peer)
+        self._pauses = int(PauseReason.TLS)
+        self._io = LayerIo(self.last_active_ms)
+        self._io.layer = layer_of(sock)

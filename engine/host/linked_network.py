@@ -22,6 +22,7 @@ from typing import Protocol
 from engine.host.links import PlaceLinks
 from engine.host.ports import (
     Connection,
+    FrameBound,
     Listener,
     ListenOptions,
     Network,
@@ -29,6 +30,7 @@ from engine.host.ports import (
     SendPart,
 )
 from engine.host.send_parts import part_bytes
+from engine.host.stream_layer import LayerOf
 
 
 class _Send(Protocol):
@@ -60,10 +62,19 @@ class LinkedNetwork:
 
         return self._network.listen(host, port, accept, options)
 
-    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
+    ) -> Connection:
         """Open a connection to the other place."""
         return self._linked(
-            self._network.connect(host, port, receive_buffer_bytes=receive_buffer_bytes)
+            self._network.connect(
+                host, port, receive_buffer_bytes=receive_buffer_bytes, layer=layer
+            )
         )
 
     def address_of(self, host: str) -> str | None:
@@ -143,6 +154,14 @@ class LinkedConnection:
     def resume(self, reason: PauseReason) -> None:
         """Remove one reason for the pause."""
         self._connection.resume(reason)
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames further than the limits do."""
+        self._connection.bound_frames(bound)
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate that the peer has shown."""
+        return self._connection.peer_certificate()
 
     def close(self, reason: str) -> None:
         """Close now; the other end is notified when the link delivers that."""

@@ -13,8 +13,17 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
-from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart, Timers
+from engine.host.ports import (
+    Clock,
+    Connection,
+    FrameBound,
+    ListenOptions,
+    PauseReason,
+    SendPart,
+    Timers,
+)
 from engine.host.send_parts import part_bytes
+from engine.host.stream_layer import LayerOf
 from engine.limits import FRAMES_PER_TURN_MAX, TURN_MS_MAX
 
 #: Delivers calls to the other end of a connection, in order, now or later.
@@ -128,6 +137,7 @@ class MemoryConnection:
         self._is_open = is_open
         self._arrived: deque[bytes] = deque()
         self._is_in_line = False
+        self._bound: FrameBound | None = None
         # The bits of the reasons for which no frame is taken.
         self._pauses = 0
         self.last_active_ms = timers.clock.monotonic_ms()
@@ -168,7 +178,12 @@ class MemoryConnection:
                 self._timers.call_soon(self._have_turn)
                 return
             left -= 1
-            self.on_frame(memoryview(bytearray(self._arrived.popleft())))
+            frame = self._arrived.popleft()
+            if self._bound is not None and len(frame) > self._bound.bytes_max:
+                self._arrived.clear()
+                self._bound.on_larger(len(frame))
+                return
+            self.on_frame(memoryview(bytearray(frame)))
 
     def _have_turn(self) -> None:
         self._is_in_line = False
@@ -183,6 +198,14 @@ class MemoryConnection:
         self._pauses &= ~reason
         if not self._pauses:
             self._timers.call_soon(self._hand_on)
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames further than the limits do; see `Connection.bound_frames`."""
+        self._bound = bound
+
+    def peer_certificate(self) -> bytes | None:
+        """Return None: nothing is encrypted."""
+        return None
 
     def close(self, reason: str) -> None:
         """Close both ends; `on_close` is called once at each."""
@@ -359,11 +382,17 @@ class MemoryNetwork:
         self._listeners.pop(key, None)
 
     def connect(
-        self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
+        self,
+        host: str,
+        port: int,
+        address: str = "memory",
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
     ) -> MemoryConnection:
         """Open a connection, now or after a slow look-up; a failure closes it.
 
-        Buffer sizes have no effect here.
+        Buffer sizes and layers have no effect here.
         """
         held = HeldCarry(self.timers.call_soon)
         ours = MemoryConnection(self.timers, f"{host}:{port}", carry=held)

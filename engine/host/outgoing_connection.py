@@ -1,7 +1,7 @@
 """A connection opened by this process: look-up, connecting, frames.
 
 ```
-name ── look-up on a thread ──> addresses ── each in turn ──> connected ──> frames
+name ── look-up on a thread ──> addresses ── each in turn ──> connected ─ (handshake) ─> frames
           │ fails                             │ the last one fails
           └───────────────────────────────────┴──> on_close, on a later turn
 ```
@@ -17,32 +17,35 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
+from engine.host.layered_connection import LayeredBytes, LayerIo
 from engine.host.name_lookup import Found, HostAddress, LookupFailed
 from engine.host.ports import PauseReason
 from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
+from engine.host.stream_layer import LayerOf
+
+
+class ConnectTarget(NamedTuple):
+    """Where a connection goes; `prepare` sets the options common to all sockets."""
+
+    prepare: Callable[[socket.socket], None]
+    host: str
+    port: int
+    receive_buffer_bytes: int
 
 
 class OutgoingConnection(RealConnection):
-    """A connection to a host and port; `prepare` sets the options common to all sockets."""
+    """A connection to a host and port."""
 
-    __slots__ = ("_addresses", "_is_connecting", "_port", "_prepare", "_receive_buffer_bytes")
+    __slots__ = ("_addresses", "_is_connecting", "_target")
 
     def __init__(
-        self,
-        network: Switchboard,
-        origin: ConnectionOrigin,
-        prepare: Callable[[socket.socket], None],
-        host: str,
-        port: int,
-        *,
-        receive_buffer_bytes: int,
+        self, network: Switchboard, origin: ConnectionOrigin, target: ConnectTarget
     ) -> None:
-        super().__init__(network, origin, None, f"{host}:{port}")
+        super().__init__(network, origin, None, f"{target.host}:{target.port}")
         self._pauses = int(PauseReason.CONNECTING)
-        self._prepare = prepare
-        self._port = port
-        self._receive_buffer_bytes = receive_buffer_bytes
+        self._target = target
         self._addresses: deque[HostAddress] = deque()
         # Whether a socket is being connected, and watched for that.
         self._is_connecting = False
@@ -67,12 +70,12 @@ class OutgoingConnection(RealConnection):
                 reason = error.strerror or str(error)
                 continue
             try:
-                self._prepare(sock)
-                if self._receive_buffer_bytes >= 0:
+                self._target.prepare(sock)
+                size = self._target.receive_buffer_bytes
+                if size >= 0:
                     # Set before connecting, when the TCP window is negotiated.
-                    size = self._receive_buffer_bytes
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
-                code = sock.connect_ex((address, self._port))
+                code = sock.connect_ex((address, self._target.port))
             except (OSError, OverflowError) as error:
                 sock.close()
                 reason = str(error)
@@ -100,6 +103,9 @@ class OutgoingConnection(RealConnection):
             self._try_next(os.strerror(code))
             return
         self.last_active_ms = self._network.clock.monotonic_ms()
+        self._established()
+
+    def _established(self) -> None:
         self.resume(PauseReason.CONNECTING)
         self.flush()
 
@@ -121,3 +127,37 @@ class OutgoingConnection(RealConnection):
             # There is no socket: the look-up is in progress, or no address is left.
             return
         super()._close_socket()
+
+
+class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
+    """A connection to a host and port with a layer between socket and frames."""
+
+    __slots__ = ("_io", "_layer_of")
+
+    def __init__(
+        self,
+        network: Switchboard,
+        origin: ConnectionOrigin,
+        target: ConnectTarget,
+        layer_of: LayerOf,
+    ) -> None:
+        super().__init__(network, origin, target)
+        self._layer_of = layer_of
+        self._pauses |= PauseReason.TLS
+        self._io = LayerIo(self.last_active_ms)
+
+    def _established(self) -> None:
+        """Begin the handshake."""
+        self.resume(PauseReason.CONNECTING)
+        try:
+            self._io.layer = self._layer_of(self._sock)
+        except OSError as error:
+            self.close(str(error))
+            return
+        self.start()
+
+    def _close_socket(self) -> None:
+        if self._io.layer is None:
+            OutgoingConnection._close_socket(self)
+        else:
+            super()._close_socket()

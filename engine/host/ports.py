@@ -246,6 +246,8 @@ class PauseReason(IntEnum):
     CONNECTING = 64
     #: One of its requests is served in several turns of the loop, and is not done.
     TURNS = 128
+    #: Its client failed to authenticate and is told so after a delay.
+    AUTHENTICATION = 256
 
 
 class Connection(Protocol):
@@ -271,9 +273,27 @@ class Connection(Protocol):
         """Remove one reason; if none is left, frames are taken, received ones first."""
         ...
 
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound the frames that come from now on further than the limits do; None: no further."""
+        ...
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate that the peer has shown, DER; None without one, or without TLS."""
+        ...
+
     def close(self, reason: str) -> None:
         """Close now, dropping unsent frames that the socket does not take at once."""
         ...
+
+
+class FrameBound(NamedTuple):
+    """A bound on the frames of one connection; `on_larger` is called with a size beyond it.
+
+    What has been received is dropped then, and the connection has to be paused or closed.
+    """
+
+    bytes_max: int
+    on_larger: Callable[[int], None]
 
 
 class ConnectionLimits(NamedTuple):
@@ -371,12 +391,20 @@ class Network(Protocol):
         """
         ...
 
-    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
+    ) -> Connection:
         """Open a connection; frames may be sent at once.
 
         Every failure, including that of the name look-up, is reported by `on_close` on a later
         turn; the call never blocks.
-        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default.
+        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default. `layer`
+        creates the layer between bytes and frames; in memory there is none.
         """
         ...
 

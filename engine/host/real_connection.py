@@ -35,7 +35,14 @@ from itertools import count, islice
 from typing import Protocol
 
 from engine.host.event_loop import EventLoop
-from engine.host.ports import Clock, ConnectionLimits, FileRegion, PauseReason, SendPart
+from engine.host.ports import (
+    Clock,
+    ConnectionLimits,
+    FileRegion,
+    FrameBound,
+    PauseReason,
+    SendPart,
+)
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
     FRAMES_PER_TURN_MAX,
@@ -97,6 +104,7 @@ class RealConnection:
     """One socket; see the module's head."""
 
     __slots__ = (
+        "_bound",
         "_descriptor",
         "_have",
         "_is_dirty",
@@ -139,6 +147,8 @@ class RealConnection:
         # The bytes of an unfinished frame, or those received before a pause: `_own[:_have]`.
         self._own = _NOTHING
         self._have = 0
+        # The connection's own bound on frames.
+        self._bound: FrameBound | None = None
         self._queue: deque[SendPart] = deque()
         self._region_count = 0
         self._region_bytes = 0
@@ -241,7 +251,7 @@ class RealConnection:
         Returns the start of the first frame that was not passed on.
         """
         position = 0
-        longest = self._origin.limits.frame_bytes_max
+        longest = self._frame_bytes_max
         on_frame, now_ms = self.on_frame, self._network.clock.monotonic_ms
         over_ms = began_ms + TURN_MS_MAX
         for passed_on in count():
@@ -249,8 +259,7 @@ class RealConnection:
             if start > size or self._pauses or self.is_closed:
                 break
             (length,) = _length_at(buffer, position)
-            if not 0 <= length <= longest:
-                self.refuse(f"a frame of {length} bytes")
+            if not 0 <= length <= longest and not self._may_take(length):
                 return size
             end = start + length
             if end > size:
@@ -261,6 +270,32 @@ class RealConnection:
             on_frame(buffer[start:end])
             position = end
         return position
+
+    @property
+    def _frame_bytes_max(self) -> int:
+        bound = self._bound
+        return self._origin.limits.frame_bytes_max if bound is None else bound.bytes_max
+
+    def _may_take(self, length: int) -> bool:
+        """Return whether a frame is within the bound that holds now; refuse it otherwise.
+
+        A bound may be gone since the frames of this turn began.
+        """
+        if 0 <= length <= self._frame_bytes_max:
+            return True
+        if self._bound is None:
+            self.refuse(f"a frame of {length} bytes")
+        else:
+            self._bound.on_larger(length)
+        return False
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames further than the limits do; see `Connection.bound_frames`."""
+        self._bound = bound
+
+    def peer_certificate(self) -> bytes | None:
+        """Return None: nothing is encrypted."""
+        return None
 
     def _stand_in_line(self) -> None:
         """Continue with the own buffer on the loop's next turn; nothing is read until then."""

@@ -22,11 +22,16 @@ from engine.host.name_lookup import (
     numeric_address,
     resolve,
 )
-from engine.host.outgoing_connection import OutgoingConnection
+from engine.host.outgoing_connection import (
+    ConnectTarget,
+    LayeredOutgoingConnection,
+    OutgoingConnection,
+)
 from engine.host.ports import Clock, Connection, ConnectionLimits, ListenOptions
 from engine.host.real_connection import RealConnection
 from engine.host.real_listener import RealListener
 from engine.host.receive_buffers import ReceiveBuffers
+from engine.host.stream_layer import LayerOf
 from engine.limits import ANSWER_FRAME_BYTES_MAX, IN_FLIGHT_BYTES_MAX
 
 _SWEEP_MS = 5000
@@ -135,11 +140,20 @@ class RealNetwork:
         """Add a connection to those that are flushed, swept and closed."""
         self._connections.add(connection)
 
-    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
+    ) -> Connection:
         """Open a connection; every failure is reported by `on_close`, on a later turn."""
-        connection = OutgoingConnection(
-            self, self, self.prepare, host, port, receive_buffer_bytes=receive_buffer_bytes
-        )
+        target = ConnectTarget(self.prepare, host, port, receive_buffer_bytes)
+        if layer is None:
+            connection = OutgoingConnection(self, self, target)
+        else:
+            connection = LayeredOutgoingConnection(self, self, target, layer)
         self.adopt(connection)
         numeric = numeric_address(host)
         if numeric is not None:

@@ -10,6 +10,7 @@ one connection, and these:
 | send | how many bytes were taken; after an exception, send the same bytes again | the same |
 | flush | sends bytes that it has taken and still holds | WantsWrite |
 | has_more | whether bytes already read from the socket are buffered | |
+| peer_certificate | what the other side has shown in the handshake | |
 
 Every other OSError closes the connection with its text. A failed handshake raises an OSError.
 
@@ -61,10 +62,16 @@ class StreamLayer(Protocol):
         """Return whether `recv_into` can return bytes without a read of the socket."""
         ...
 
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate of the other side, DER, None without one."""
+        ...
+
     def close(self) -> None:
         """Send the closing message if the socket accepts it, and close the socket."""
         ...
 
 
-#: Puts a layer above an accepted, non-blocking socket.
+#: Puts a layer above a connected, non-blocking socket.
 LayerOf: TypeAlias = Callable[[socket.socket], StreamLayer]
+#: Makes what puts a layer above a connection to a host.
+LayerTo: TypeAlias = Callable[[str], LayerOf]

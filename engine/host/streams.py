@@ -15,7 +15,9 @@ from engine.host.ports import Buffer
 class TlsSettings(NamedTuple):
     """TLS settings of a stream; None leaves a choice to the system.
 
-    `ca_pem` is the text of trusted certificates; the paths name PEM files.
+    `ca_pem` is the text of trusted certificates, `key_pem` and `chain_pem` those of a key and of
+    its certificates; the paths name PEM files, or stores of Java's with their passwords. Passwords
+    and keys never show in a repr.
     """
 
     ca_path: str | None = None
@@ -24,6 +26,18 @@ class TlsSettings(NamedTuple):
     key_path: str | None = None
     key_password: str | None = None
     verifies_host: bool = True
+    ca_password: str | None = None
+    store_password: str | None = None
+    key_pem: str | None = None
+    chain_pem: str | None = None
+
+    @property
+    def has_certificate(self) -> bool:
+        """Return whether there is a certificate to show."""
+        return self.certificate_path is not None or self.key_pem is not None
+
+    def __repr__(self) -> str:
+        return f"TlsSettings({self.ca_path}, {self.certificate_path})"
 
 
 class Stream(Protocol):

@@ -2,7 +2,7 @@
 
 | failure | reported as |
 |---|---|
-| a file: missing, no PEM, Java's own format, another password | BadTlsFile, before connecting |
+| a file: missing, of another kind, another password | BadTlsFile, before connecting |
 | the name in the broker's certificate, its dates, who signed it | a sentence for each |
 | no TLS on the other side: it closes, or responds with other bytes | that |
 | an alert of the broker, as for a certificate that it requires | that |
@@ -12,21 +12,22 @@ Source: OpenSSL's verification codes (x509_vfy.h) and TLS's alerts (RFC 8446 §6
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.errors import StorageError
 from engine.host.streams import TlsSettings
+from engine.host.tls_stores import (
+    BadTlsFile,
+    PrivateKey,
+    is_java_store,
+    load_key,
+    read_store_file,
+    stored_certificates,
+    stored_key,
+)
 
 if TYPE_CHECKING:
     import ssl
 
-_USAGE_EXIT = 2
-_JKS_MAGIC = b"\xfe\xed\xfe\xed"
-_JCEKS_MAGIC = b"\xce\xce\xce\xce"
-# PKCS #12 is DER: a sequence with a length of two bytes.
-_DER_MAGIC = b"\x30\x82"
-_HEAD_BYTES = 4
 _PEM_MARK = b"-----BEGIN "
 
 _NOT_YET_VALID, _EXPIRED = 9, 10
@@ -52,20 +53,6 @@ _ABOUT_OUR_CERTIFICATE = (
 )
 
 
-class BadTlsFile(StorageError):
-    """A file needed for TLS cannot be used."""
-
-    exit_code = _USAGE_EXIT
-    hint = "correct it in the file that --command-config names"
-
-    def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
-        if hint is not None:
-            self.hint = hint
-
-
 class Failure(NamedTuple):
     """The reason for a failed connection, and its remedy."""
 
@@ -77,49 +64,56 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Return the TLS context for settings; raises BadTlsFile."""
     import ssl
 
-    for path in (tls.ca_path, tls.certificate_path, tls.key_path):
-        if path is not None:
-            _check_pem(path)
+    trusted = None if tls.ca_path is None else _trusted(tls.ca_path, tls.ca_password)
     try:
-        context = ssl.create_default_context(cafile=tls.ca_path, cadata=tls.ca_pem)
+        context = ssl.create_default_context(cadata=tls.ca_pem if trusted is None else trusted)
+        if trusted is not None and tls.ca_pem is not None:
+            context.load_verify_locations(cadata=tls.ca_pem)
     except (ssl.SSLError, ValueError) as error:
         where = tls.ca_path or "ssl.truststore.certificates"
         raise BadTlsFile(where, "holds no certificate that can be read") from error
     if not tls.verifies_host:
         context.check_hostname = False
-    if tls.certificate_path is not None:
+    if tls.has_certificate:
         _load_own_certificate(context, tls)
     return context
 
 
-def _check_pem(path: str) -> None:
+def _trusted(path: str, password: str | None) -> str | bytes:
+    content = read_store_file(path)
+    if is_java_store(content):
+        return stored_certificates(path, content, password)
+    _check_pem(path, content)
+    return content.decode("utf-8", "replace")
+
+
+def _check_pem(path: str, content: bytes) -> None:
     """Raise BadTlsFile unless a file is PEM: OpenSSL names neither the file nor its format."""
-    if os.path.isdir(path):
-        raise BadTlsFile(path, "is a directory, and must be a PEM file")
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise BadTlsFile(path, f"cannot be read: {error.strerror}") from error
-    if _PEM_MARK in content:
-        return
-    head = content[:_HEAD_BYTES]
-    if head in (_JKS_MAGIC, _JCEKS_MAGIC) or head.startswith(_DER_MAGIC):
-        kind = "PKCS12" if head.startswith(_DER_MAGIC) else "JKS"
-        raise BadTlsFile(
-            path,
-            f"is in Java's format {kind}, and must be a PEM file",
-            f"`keytool -list -rfc -keystore {path}` prints trusted certificates as PEM; "
-            "`openssl pkcs12 -in STORE.p12 -nodes` a key with its certificate",
-        )
-    raise BadTlsFile(path, "is no PEM file: it has no line of -----BEGIN …")
+    if _PEM_MARK not in content:
+        raise BadTlsFile(path, "is no PEM file: it has no line of -----BEGIN …")
 
 
 def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
+    if tls.key_pem is not None:
+        pem = f"{tls.key_pem}\n{tls.chain_pem or ''}\n".encode()
+        load_key(context, PrivateKey("ssl.keystore.key", pem, tls.key_password))
+        return
+    assert tls.certificate_path is not None
+    content = read_store_file(tls.certificate_path)
+    if is_java_store(content):
+        stored = stored_key(tls.certificate_path, content, tls.store_password, tls.key_password)
+        load_key(context, stored)
+    else:
+        _load_pem_files(context, tls, content)
+
+
+def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: bytes) -> None:
     import ssl
 
     assert tls.certificate_path is not None
+    _check_pem(tls.certificate_path, certificate)
     key_path = tls.key_path or tls.certificate_path
+    _check_pem(key_path, read_store_file(key_path))
     try:
         # Without a password OpenSSL would ask for it on the terminal.
         context.load_cert_chain(tls.certificate_path, tls.key_path, tls.key_password or "")
@@ -131,8 +125,7 @@ def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
 
 
 def _wrong_with_key(path: str, password: str | None) -> str:
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_store_file(path)
     if b"PRIVATE KEY-----" not in content:
         return "has no private key; ssl.key.location names its file"
     if b"ENCRYPTED" in content:
@@ -155,7 +148,7 @@ def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) 
     if reason in _NO_COMMON:
         return Failure("TLS: no version or cipher that both sides accept")
     if any(alert in reason for alert in _ABOUT_OUR_CERTIFICATE):
-        return _refused_us(reason, has_certificate=bool(tls and tls.certificate_path))
+        return _refused_us(reason, has_certificate=bool(tls and tls.has_certificate))
     text = error.strerror or str(error)
     return Failure(f"TLS: {text}" if is_handshake else text)
 

@@ -10,6 +10,11 @@ from typing import Final
 ANONYMOUS: Final = "User:ANONYMOUS"
 
 
+def user_principal(name: str) -> str:
+    """Return the principal of a user."""
+    return f"User:{name}"
+
+
 def is_principal(text: str) -> bool:
     """Return whether a text has a type and a name; both may be empty, a name may have colons."""
     return ":" in text

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -52,6 +53,18 @@ class SaltedPassword(NamedTuple):
     iterations: int
 
 
+class ScramCredential(NamedTuple):
+    """What a broker keeps of a password; its keys never show in a repr."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential({self.iterations} iterations)"
+
+
 def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
     """Return the text that is kept of a credential."""
     hash_name = _HASHES[mechanism]
@@ -72,3 +85,17 @@ def iterations_of(text: str) -> int | None:
         return None
     _, _, iterations = parts[-1]
     return int(iterations) if iterations.isascii() and iterations.isdigit() else None
+
+
+def credential_of(text: str) -> ScramCredential | None:
+    """Return the credential in a text, None for a text that is none."""
+    iterations = iterations_of(text)
+    if iterations is None:
+        return None
+    try:
+        salt, stored_key, server_key = (
+            b64decode(part.partition("=")[2], validate=True) for part in text.split(",")[:3]
+        )
+    except Base64Error:
+        return None
+    return ScramCredential(salt, stored_key, server_key, iterations)

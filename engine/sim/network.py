@@ -24,6 +24,7 @@ from engine.host.memory_network import (
 )
 from engine.host.ports import Connection, ListenOptions, SendPart
 from engine.host.send_parts import part_bytes
+from engine.host.stream_layer import LayerOf
 from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
 
@@ -84,7 +85,14 @@ class MachineNetwork:
         if life == self.timers.life:
             del self._network.listeners[key]
 
-    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> MemoryConnection:
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
+    ) -> MemoryConnection:
         """Open a connection, whose buffers have no bounds; a silent machine is waited for."""
         network, source = self._network, self.timers.machine
         target = network.machines[host]

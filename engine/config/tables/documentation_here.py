@@ -15,8 +15,13 @@ The broker of kctl does not start when it is true.
     zookeeper.ssl.client.enable
 The broker of kctl starts with kafka.security.authorizer.AclAuthorizer, and with no other.
     authorizer.class.name
-The broker of kctl takes PLAINTEXT only, and does not start with listeners of another protocol.
-    listeners listener.security.protocol.map security.inter.broker.protocol
+The broker of kctl has PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, and does not start with others.
+    sasl.enabled.mechanisms sasl.mechanism.inter.broker.protocol
+The broker of kctl does not start with another.
+    principal.builder.class
+The broker of kctl does not start with it where a listener has SASL.
+    sasl.server.callback.handler.class sasl.login.callback.handler.class sasl.login.class
+    sasl.client.callback.handler.class
 The broker of kctl does its requests in one thread: there the number changes nothing.
     num.io.threads num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads
@@ -32,8 +37,13 @@ Share groups are of KRaft; with ZooKeeper, and in the broker of kctl, it changes
 The broker of kctl has no transactions yet: there the value is kept and shown, and changes nothing.
     transaction.abort.* transaction.max.* transaction.partition.* transaction.remove.*
     transaction.state.log.load.buffer.size transactional.id.expiration.ms
-The broker of kctl speaks plain text only: there the value is kept and shown, and changes nothing.
-    ssl.* sasl.* connections.max.reauth.ms connection.failed.* principal.builder.class
+The broker of kctl does not start with it where a listener has TLS.
+    ssl.cipher.suites ssl.engine.factory.class ssl.provider
+The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
+    ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
+    ssl.secure.random.implementation ssl.allow.*
+The broker of kctl has no Kerberos, OAuth and tokens: there the value changes nothing.
+    sasl.kerberos.* sasl.login.* sasl.oauthbearer.* sasl.mechanism.controller.protocol
     delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
 The broker of kctl does not encrypt passwords: with a secret it still refuses to take them.
     password.encoder.secret

@@ -18,7 +18,7 @@ from engine.api.admission import (
     Session,
     allow_all,
 )
-from engine.kafka_errors import UNSUPPORTED_VERSION
+from engine.kafka_errors import ILLEGAL_SASL_STATE, UNSUPPORTED_VERSION
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.api.authorizers import AllowEach, DenyAll, FakeQuotas, Requested
@@ -52,6 +52,7 @@ CODES: dict[str, set[int]] = {
     "AddPartitionsToTxn": {TRANSACTION}, "AddOffsetsToTxn": {TRANSACTION}, "EndTxn": {TRANSACTION},
     "TxnOffsetCommit": {TRANSACTION}, "DescribeTransactions": {TRANSACTION},
     "ListTransactions": set(), "WriteTxnMarkers": {CLUSTER},
+    "SaslHandshake": {ILLEGAL_SASL_STATE}, "SaslAuthenticate": {ILLEGAL_SASL_STATE},
 }  # fmt: skip
 #: Versions whose answers have no place for the error.
 WITHOUT_ERRORS = {("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}

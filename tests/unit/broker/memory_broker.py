@@ -77,6 +77,11 @@ class MemoryBroker:
         )
         self._host = host
 
+    def set(self, name: str, text: str) -> None:
+        """Set one more thing before the start."""
+        static = {**self._settings.static, name: text}
+        self._settings = BrokerSettings(static)
+
     def open(self) -> MemoryBroker:
         """Open it; what it is told comes on a later turn."""
         znodes = EmbeddedZnodeClient(self.store, _SESSION_MS)

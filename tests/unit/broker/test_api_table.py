@@ -12,6 +12,7 @@ from engine.broker.broker import Broker
 from tests.unit.broker.memory_broker import MemoryBroker
 
 AREAS = (
+    api_table.authentication_rows,
     api_table.data_rows,
     api_table.transaction_rows,
     api_table.cluster_rows,

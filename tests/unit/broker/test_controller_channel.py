@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from engine.broker.controller_channel import CONTROL_VERSIONS, ControllerChannel, QueueClosed
-from engine.broker.peers import LinkSettings, Peers
+from engine.broker.peers import LinkSettings, Peers, PeerSecurity
 from engine.errors import EngineError, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -47,7 +47,7 @@ class Stage:
             self.clock,
             local=self.local,
             broker_id=3,
-            listener="PLAINTEXT",
+            security=PeerSecurity("PLAINTEXT"),
         )
         self.channel = ControllerChannel(peers, self.timers, self.clock)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.broker.controller_link import BrokerStopped, ControllerLink
-from engine.broker.peers import Peers, Serve
+from engine.broker.peers import Peers, PeerSecurity, Serve
 from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -35,7 +35,7 @@ class Stage:
             self.clock,
             local=self.local,
             broker_id=1,
-            listener="PLAINTEXT",
+            security=PeerSecurity("PLAINTEXT"),
         )
         self.link = ControllerLink(self.cache, peers, self.timers, self.clock)
         self.lead(controller_id)

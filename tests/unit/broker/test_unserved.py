@@ -13,8 +13,7 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("listeners", "PLAINTEXT://here:9092,SSL://here:9093"),
-        ("listeners", "PLAINTEXT://here:9092,SASL_PLAINTEXT://here:9093"),
+        ("principal_builder_class", "my.Builder"),
         ("process_roles", "broker,controller"),
         ("create_topic_policy_class_name", "my.Policy"),
         ("alter_config_policy_class_name", "my.Policy"),

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, BrokerConnection, Response
+from engine.client.connection import (
+    AUTHENTICATING,
+    NEGOTIATING,
+    READY,
+    BrokerConnection,
+    Response,
+    reauthentication_ms,
+)
 from engine.client.errors import (
     AuthenticationFailed,
     NoCommonVersion,
@@ -206,7 +213,7 @@ def test_a_request_without_a_reply_is_not_waited_for() -> None:
 
 class TestSasl:
     def start(self) -> tuple[BrokerConnection, Peer]:
-        connection = BrokerConnection("me", PlainConversation("bob", "secret"))
+        connection = BrokerConnection("me", lambda: PlainConversation("bob", "secret"))
         connection.opened()
         peer = Peer(connection)
         peer.say_versions(SaslHandshake=(0, 1), SaslAuthenticate=(0, 2))
@@ -222,6 +229,23 @@ class TestSasl:
         assert ("SaslAuthenticate", b"\0bob\0secret") == (name, message.auth_bytes)
         peer.say("SaslAuthenticate", 2, correlation_id)
         assert READY == connection.state
+
+    def test_a_session_that_ends_is_renewed_behind_what_is_in_flight(self) -> None:
+        connection, peer = self.start()
+        ((_, _, correlation_id, _),) = peer.requested()
+        peer.say("SaslHandshake", 1, correlation_id, mechanisms=["PLAIN"])
+        ((_, _, correlation_id, _),) = peer.requested()
+        peer.say("SaslAuthenticate", 2, correlation_id, session_lifetime_ms=1000)
+        assert 1000 == connection.session_lifetime_ms
+        assert 850 == reauthentication_ms(0, 1000)
+        connection.authenticate()
+        assert AUTHENTICATING == connection.state
+        ((name, version, correlation_id, _),) = peer.requested()
+        assert ("SaslHandshake", 1) == (name, version)
+        peer.say("SaslHandshake", 1, correlation_id, mechanisms=["PLAIN"])
+        ((_, _, correlation_id, _),) = peer.requested()
+        peer.say("SaslAuthenticate", 2, correlation_id, session_lifetime_ms=2000)
+        assert (READY, 2000) == (connection.state, connection.session_lifetime_ms)
 
     def test_a_mechanism_that_is_not_offered_names_those_that_are(self) -> None:
         _, peer = self.start()

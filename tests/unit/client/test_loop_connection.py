@@ -19,6 +19,7 @@ from engine.host.name_lookup import HostAddress
 from engine.host.promise import Promise
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
+from engine.host.stream_layer import LayerOf
 from engine.kafka_errors import UNSUPPORTED_VERSION
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
@@ -111,7 +112,13 @@ class BufferNetwork(MemoryNetwork):
         self.wanted_bytes: list[int] = []
 
     def connect(
-        self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
+        self,
+        host: str,
+        port: int,
+        address: str = "memory",
+        *,
+        receive_buffer_bytes: int = -1,
+        layer: LayerOf | None = None,
     ) -> MemoryConnection:
         self.wanted_bytes.append(receive_buffer_bytes)
         return super().connect(host, port, address, receive_buffer_bytes=receive_buffer_bytes)

@@ -21,7 +21,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
-from engine.host.stream_layer import WantsRead, WantsWrite
+from engine.host.tls_layer import TlsLayer
 from engine.limits import HALF_FRAME_DEADLINE_MS
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
@@ -30,78 +30,6 @@ from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
-_PIECE = 1 << 16
-
-
-class TlsLayer:
-    """OpenSSL above a socket, by buffers in memory; see `engine.host.stream_layer`."""
-
-    def __init__(self, context: ssl.SSLContext, sock: socket.socket) -> None:
-        self._sock = sock
-        self._incoming = ssl.MemoryBIO()
-        self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._unsent = b""
-
-    def handshake(self) -> None:
-        while True:
-            try:
-                self._tls.do_handshake()
-            except ssl.SSLWantReadError:
-                self.flush()
-                self._fill()
-            except ssl.SSLError:
-                self.flush()
-                raise
-            else:
-                self.flush()
-                return
-
-    def recv_into(self, buffer: memoryview) -> int:
-        while True:
-            try:
-                return self._tls.read(len(buffer), buffer)
-            except ssl.SSLWantReadError:
-                self._fill()
-            except ssl.SSLZeroReturnError:
-                return 0
-
-    def send(self, data: bytes | memoryview) -> int:
-        # What was taken before has left: this layer holds one piece at most.
-        self.flush()
-        size = self._tls.write(data)
-        with suppress(WantsWrite):
-            self.flush()
-        return size
-
-    def flush(self) -> None:
-        while self._unsent or self._outgoing.pending:
-            self._unsent = self._unsent or self._outgoing.read()
-            try:
-                sent = self._sock.send(self._unsent)
-            except BlockingIOError:
-                raise WantsWrite from None
-            self._unsent = self._unsent[sent:]
-
-    def has_more(self) -> bool:
-        return bool(self._tls.pending() or self._incoming.pending)
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._tls.unwrap()
-        with suppress(OSError):
-            self.flush()
-        self._sock.close()
-
-    def _fill(self) -> None:
-        try:
-            data = self._sock.recv(_PIECE)
-        except BlockingIOError:
-            raise WantsRead from None
-        if data:
-            self._incoming.write(data)
-        else:
-            self._incoming.write_eof()
 
 
 def _server_context() -> ssl.SSLContext:

@@ -13,6 +13,8 @@ EXAMPLES = {
     "sasl.jaas.config": 'x required username="a" password="b";',
     "ssl.truststore.type": "PEM",
     "ssl.keystore.type": "PEM",
+    "ssl.keystore.key": "k",
+    "ssl.keystore.certificate.chain": "c",
     "request.timeout.ms": "1234",
     "socket.connection.setup.timeout.ms": "1234",
     "retry.backoff.ms": "12",
@@ -73,6 +75,6 @@ def test_every_known_setting_changes_a_client_or_is_checked(key: str) -> None:
         return
     if key.endswith(".type"):
         with pytest.raises(ClientSettingRefused):
-            client_settings({**given, key: "JKS"})
+            client_settings({**given, key: "BKS"})
         return
     assert before != client_settings(given)

@@ -1,0 +1,345 @@
+"""Authentication of one connection by SASL: what its frames bring until its client is known.
+
+```
+FIRST ─ ApiVersions ─> VERSIONS_KNOWN ─ SaslHandshake ─> TOKENS ─ the last token ─> COMPLETE
+  └──── SaslHandshake ─────────────────────────────────────^│
+COMPLETE ─ SaslHandshake, where sessions end ─> TOKENS (KIP-368)
+```
+
+SaslHandshake 0: tokens are frames of their own. 1: they come in SaslAuthenticate.
+
+| frame | response | the connection ends |
+|---|---|---|
+| another API than those two, before the handshake | none | after the delay |
+| no request at all: as the first frame | none | after the delay |
+| the same behind it; a version that is not served; wrong bytes | none | at once |
+| ApiVersions a second time | none | at once |
+| a mechanism that is not enabled | UNSUPPORTED_SASL_MECHANISM with all, after the delay | then |
+| ApiVersions or SaslHandshake in place of a token | ILLEGAL_SASL_STATE, after the delay | then |
+| a token that fails | SASL_AUTHENTICATION_FAILED, after the delay; none to a raw one | then |
+| a raw token of SCRAM that fails | none | at once |
+| again: another mechanism | as ever; none to the token behind it | after the delay, behind that |
+| again: whatever fails in the first frame | none | at once |
+
+The delay is `connection.failed.authentication.delay.ms`.
+
+Source: SaslServerAuthenticator of 3.9.1, a real broker's responses; KIP-43, KIP-152, KIP-368.
+Differs: the body of another API is never read; where Kafka reads it in place of a token and
+responds with ILLEGAL_SASL_STATE in that API's form, there is no response here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from engine.api.admission import Session
+from engine.api.api_versions import ApiVersions
+from engine.api.exchange import Exchange
+from engine.errors import EngineError, WireError
+from engine.kafka_errors import (
+    ILLEGAL_SASL_STATE,
+    NONE,
+    SASL_AUTHENTICATION_FAILED,
+    UNSUPPORTED_SASL_MECHANISM,
+)
+from engine.security.principals import user_principal
+from engine.security.sasl import CredentialsWrong, SaslFailed, SaslServer, TokenBroken
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.headers import (
+    API_VERSIONS_KEY,
+    api,
+    read_request_header,
+    response_header_bytes,
+)
+from engine.wire.structs import Struct
+
+HANDSHAKE_KEY: Final = api("SaslHandshake").key
+_AUTHENTICATE_KEY: Final = api("SaslAuthenticate").key
+_FIRST_IN_REQUESTS: Final = 1
+_FIRST_WITH_LIFETIME: Final = 1
+_REAUTHENTICATION_INTERVAL_MS: Final = 1000
+
+
+class AuthenticationStep(NamedTuple):
+    """What follows a frame: a response without its length, or the end of the connection.
+
+    An end that is delayed has its response behind the delay.
+    """
+
+    response: bytes | None = None
+    end_reason: str | None = None
+    is_delayed: bool = False
+
+
+class SaslListener(Protocol):
+    """What a listener goes by."""
+
+    @property
+    def mechanisms(self) -> Sequence[str]:
+        """Return the enabled mechanisms, as a response lists them."""
+        ...
+
+    def server(self, mechanism: str) -> SaslServer:
+        """Return the server's side of a new authentication."""
+        ...
+
+    def session_lifetime_ms(self, mechanism: str) -> int:
+        """Return how long an authentication holds; 0 is for ever."""
+        ...
+
+
+class _State(Enum):
+    FIRST = 1
+    VERSIONS_OR_HANDSHAKE = 2
+    VERSIONS_KNOWN = 3
+    TOKENS = 4
+    WRONG_MECHANISM = 5
+    COMPLETE = 6
+
+
+class _Refused(EngineError):
+    """The connection ends."""
+
+    def __init__(self, reason: str, response: bytes | None = None, *, is_delayed: bool) -> None:
+        super().__init__(reason)
+        self.response = response
+        self.is_delayed = is_delayed
+
+
+class SaslAuthenticator:
+    """One connection's authentications, the first and those that follow it."""
+
+    def __init__(
+        self,
+        session: Session,
+        listener: SaslListener,
+        api_versions: ApiVersions,
+        monotonic_ms: Callable[[], int],
+    ) -> None:
+        """The session gets the client's principal."""
+        self._session = session
+        self._listener = listener
+        self._api_versions = api_versions
+        self._monotonic_ms = monotonic_ms
+        self._state = _State.FIRST
+        self._has_raw_tokens = True
+        self._mechanism = ""
+        self._server: SaslServer | None = None
+        #: When what is known is not believed any more, None for never.
+        self.expires_ms: int | None = None
+        # Of the authentication before this one; None in the first.
+        self._known: tuple[str, str] | None = None
+        self._began_again_ms: int | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the client is known."""
+        return self._state is _State.COMPLETE
+
+    @property
+    def is_expired(self) -> bool:
+        """Return whether the client had to authenticate again before now."""
+        return self.expires_ms is not None and self._monotonic_ms() > self.expires_ms
+
+    def begins_again(self) -> bool:
+        """Return whether a SaslHandshake begins another authentication, and count it if so.
+
+        Where sessions do not end, and within a second, it is an ordinary request.
+        """
+        if self.expires_ms is None:
+            return False
+        now_ms, before_ms = self._monotonic_ms(), self._began_again_ms
+        if before_ms is not None and now_ms - before_ms < _REAUTHENTICATION_INTERVAL_MS:
+            return False
+        self._began_again_ms = now_ms
+        return True
+
+    def again(self, frame: memoryview) -> AuthenticationStep:
+        """Take the SaslHandshake that begins another authentication."""
+        self._known = self._session.principal, self._mechanism
+        self._has_raw_tokens = True
+        self._state = _State.VERSIONS_KNOWN
+        step = self.take(frame)
+        if step.end_reason is None:
+            return step
+        return AuthenticationStep(None, step.end_reason)
+
+    def take(self, frame: memoryview) -> AuthenticationStep:
+        """Take a frame before the client is known."""
+        try:
+            if self._state is _State.WRONG_MECHANISM:
+                raise _Refused(
+                    "SASL mechanism of another authentication requested for re-authentication",
+                    is_delayed=True,
+                )
+            if self._state is not _State.TOKENS:
+                return AuthenticationStep(self._request(frame))
+            if self._has_raw_tokens:
+                return AuthenticationStep(self._raw_token(frame))
+            return AuthenticationStep(self._token(frame))
+        except _Refused as refusal:
+            return AuthenticationStep(refusal.response, str(refusal), refusal.is_delayed)
+        except WireError as error:
+            return AuthenticationStep(None, str(error))
+
+    def too_large(self, size_bytes: int) -> AuthenticationStep:
+        """Take the size of a frame that is beyond `sasl.server.max.receive.size`."""
+        reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
+        return AuthenticationStep(None, reason, is_delayed=True)
+
+    # Before the tokens
+
+    def _request(self, frame: memoryview) -> bytes:
+        is_first = self._state is _State.FIRST
+        try:
+            key, version, correlation_id, client_id, position = read_request_header(frame)
+            name = api(key).name
+        except WireError as error:
+            raise _Refused(str(error), is_delayed=is_first) from error
+        if is_first:
+            self._state = _State.VERSIONS_OR_HANDSHAKE
+        if key not in (API_VERSIONS_KEY, HANDSHAKE_KEY):
+            raise _Refused(
+                f"Unexpected Kafka request of type {name} during SASL handshake", is_delayed=True
+            )
+        exchange = self._exchange(key, version, correlation_id, client_id)
+        if key == API_VERSIONS_KEY:
+            return self._versions(exchange, frame[position:])
+        return self._handshake(exchange, frame[position:])
+
+    def _versions(self, exchange: Exchange, body: memoryview) -> bytes:
+        if self._state is not _State.VERSIONS_OR_HANDSHAKE:
+            raise _Refused("ApiVersions a second time", is_delayed=False)
+        if not api(API_VERSIONS_KEY).stable.has(exchange.api_version):
+            refusal = self._api_versions.refusal()
+            return _encoded("ApiVersions", exchange._replace(api_version=0), refusal)
+        request = _decoded("ApiVersions", exchange, body)
+        assert isinstance(request, messages.ApiVersionsRequest)
+        response = self._api_versions.handle(request, exchange)
+        if response.error_code == NONE:
+            self._state = _State.VERSIONS_KNOWN
+        return _encoded("ApiVersions", exchange, response)
+
+    def _handshake(self, exchange: Exchange, body: memoryview) -> bytes:
+        request = _decoded("SaslHandshake", exchange, body)
+        assert isinstance(request, messages.SaslHandshakeRequest)
+        mechanism, offered = request.mechanism, list(self._listener.mechanisms)
+        response = messages.SaslHandshakeResponse(mechanisms=offered)
+        if exchange.api_version >= _FIRST_IN_REQUESTS:
+            self._has_raw_tokens = False
+        if mechanism not in offered:
+            response.error_code = UNSUPPORTED_SASL_MECHANISM
+            raise _Refused(
+                "Unsupported SASL mechanism",
+                _encoded("SaslHandshake", exchange, response),
+                is_delayed=True,
+            )
+        if self._known is not None and self._known[1] != mechanism:
+            self._state = _State.WRONG_MECHANISM
+        else:
+            self._state = _State.TOKENS
+            self._mechanism = mechanism
+            self._server = self._listener.server(mechanism)
+        return _encoded("SaslHandshake", exchange, response)
+
+    # Tokens
+
+    def _raw_token(self, frame: memoryview) -> bytes:
+        try:
+            return self._respond(bytes(frame))
+        except SaslFailed as failure:
+            raise _Refused(str(failure), is_delayed=True) from failure
+        except (CredentialsWrong, TokenBroken) as failure:
+            raise _Refused(str(failure), is_delayed=False) from failure
+
+    def _token(self, frame: memoryview) -> bytes:
+        key, version, correlation_id, client_id, position = read_request_header(frame)
+        exchange = self._exchange(key, version, correlation_id, client_id)
+        if key != _AUTHENTICATE_KEY:
+            raise self._unexpected(exchange)
+        request = _decoded("SaslAuthenticate", exchange, frame[position:])
+        assert isinstance(request, messages.SaslAuthenticateRequest)
+        try:
+            response = self._respond(bytes(request.auth_bytes))
+        except SaslFailed as failure:
+            raise _failed(exchange, str(failure), str(failure)) from failure
+        except CredentialsWrong as failure:
+            during = "authentication" if self._known is None else "re-authentication"
+            message = (
+                f"Authentication failed during {during} due to invalid credentials with SASL "
+                f"mechanism {self._mechanism}"
+            )
+            raise _failed(exchange, message, f"{message} ({failure})") from failure
+        except TokenBroken as failure:
+            raise _Refused(str(failure), is_delayed=False) from failure
+        answer = messages.SaslAuthenticateResponse(auth_bytes=response)
+        if self.is_complete and version >= _FIRST_WITH_LIFETIME:
+            answer.session_lifetime_ms = self._listener.session_lifetime_ms(self._mechanism)
+        return _encoded("SaslAuthenticate", exchange, answer)
+
+    def _unexpected(self, exchange: Exchange) -> _Refused:
+        """Return the refusal of another request in place of a token."""
+        name, version = api(exchange.api_key).name, exchange.api_version
+        reason = f"Unexpected Kafka request of type {name} during SASL authentication."
+        if not api(exchange.api_key).stable.has(version):
+            return _Refused(reason, is_delayed=False)
+        response: Struct
+        if exchange.api_key == HANDSHAKE_KEY:
+            response = messages.SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE)
+        elif exchange.api_key == API_VERSIONS_KEY:
+            response = messages.ApiVersionsResponse(error_code=ILLEGAL_SASL_STATE)
+        else:
+            return _Refused(reason, is_delayed=True)
+        return _Refused(reason, _encoded(name, exchange, response), is_delayed=True)
+
+    def _respond(self, token: bytes) -> bytes:
+        """Return what the mechanism says to a token; the client may be known then."""
+        server = self._server
+        assert server is not None
+        response = server.response_to(token)
+        if server.user is not None:
+            self._believe(user_principal(server.user))
+        return response
+
+    def _believe(self, principal: str) -> None:
+        if self._known is not None and self._known[0] != principal:
+            before, now = (text.replace(":", ".", 1) for text in (self._known[0], principal))
+            raise SaslFailed(
+                f"Cannot change principals during re-authentication from {before}: {now}"
+            )
+        lifetime_ms = self._listener.session_lifetime_ms(self._mechanism)
+        self.expires_ms = self._monotonic_ms() + lifetime_ms if lifetime_ms else None
+        self._state = _State.COMPLETE
+        self._server = None
+        self._session.authenticate(principal)
+
+    def _exchange(
+        self, key: int, version: int, correlation_id: int, client_id: str | None
+    ) -> Exchange:
+        return Exchange(
+            self._session, key, version, correlation_id, client_id, self._monotonic_ms()
+        )
+
+
+def _failed(exchange: Exchange, message: str, reason: str) -> _Refused:
+    response = messages.SaslAuthenticateResponse(
+        error_code=SASL_AUTHENTICATION_FAILED, error_message=message
+    )
+    return _Refused(reason, _encoded("SaslAuthenticate", exchange, response), is_delayed=True)
+
+
+def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
+    """Return a request; raises WireError for wrong bytes, _Refused for another version."""
+    version = exchange.api_version
+    if not api(name).stable.has(version):
+        raise _Refused(f"version {version} of {name} is not served", is_delayed=False)
+    request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
+    return request
+
+
+def _encoded(name: str, exchange: Exchange, response: Struct) -> bytes:
+    head = response_header_bytes(exchange.api_key, exchange.api_version, exchange.correlation_id)
+    return head + message_codec(f"{name}Response", exchange.api_version).encode(response)

@@ -1,0 +1,32 @@
+"""SaslHandshake (17) and SaslAuthenticate (36) of clients that are known already.
+
+Before that, and where authentications end, they come to `sasl_authenticator.py`.
+
+Source: KafkaApis.handleSaslHandshakeRequest, handleSaslAuthenticateRequest.
+"""
+
+from __future__ import annotations
+
+from engine.api.exchange import Exchange
+from engine.kafka_errors import ILLEGAL_SASL_STATE
+from engine.wire import messages
+
+_TOO_LATE = "SaslAuthenticate request received after successful authentication"
+
+
+class SaslRequests:
+    """Refuses both."""
+
+    def handshake(
+        self, _request: messages.SaslHandshakeRequest, _exchange: Exchange
+    ) -> messages.SaslHandshakeResponse:
+        """Return ILLEGAL_SASL_STATE."""
+        return messages.SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE)
+
+    def authenticate(
+        self, _request: messages.SaslAuthenticateRequest, _exchange: Exchange
+    ) -> messages.SaslAuthenticateResponse:
+        """Return ILLEGAL_SASL_STATE."""
+        return messages.SaslAuthenticateResponse(
+            error_code=ILLEGAL_SASL_STATE, error_message=_TOO_LATE
+        )

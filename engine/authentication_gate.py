@@ -1,0 +1,169 @@
+"""What stands before the requests of a connection until its client is known, and again later.
+
+A listener with SASL:
+
+```
+frame ─ not known yet ─────────────> SaslAuthenticator ─ response
+      │                                  └─ failed ─ delay: nothing is read ─ response ─ end
+      ├─ known, and sessions end ─ SaslHandshake ─> SaslAuthenticator
+      │                          └─ expired ─> end
+      └─ known ───────────────────────────────────> ClientConnection.take
+```
+
+Where sessions do not end the gate steps aside once the client is known: the connection's frames go
+to `ClientConnection.take` directly, as those of a listener in plain text do all the while.
+
+A listener with TLS alone has a gate that is passed once: the first frame comes behind the
+handshake, and the certificate says who the client is.
+
+Source: KafkaChannel, Selector.DelayedAuthenticationFailureClose, SocketServer's
+processCompletedReceives of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from engine.api.admission import Session
+from engine.api.sasl_authenticator import (
+    HANDSHAKE_KEY,
+    AuthenticationStep,
+    SaslAuthenticator,
+    SaslListener,
+)
+from engine.errors import EngineError
+from engine.host.ports import Clock, Connection, FrameBound, PauseReason, Timers
+
+_KEY: Final = struct.Struct(">h")
+
+
+class Authentication(NamedTuple):
+    """How a listener authenticates."""
+
+    listener: SaslListener
+    timers: Timers
+    clock: Clock
+    #: How long a client that failed waits for the response.
+    failure_delay_ms: int
+    #: The largest frame of a client that is not known.
+    receive_bytes_max: int
+
+
+class AuthenticatedClient(Protocol):
+    """The connection behind the gate."""
+
+    def take(self, frame: memoryview) -> None:
+        """Serve one request frame of a client that is known."""
+        ...
+
+    def respond(self, content: bytes) -> None:
+        """Send a response behind those that are still owed."""
+        ...
+
+    def end_unauthenticated(self, reason: str) -> None:
+        """End the connection, behind the responses that are still owed."""
+        ...
+
+
+class CertificateGate:
+    """Takes the first frame of a connection, whose client is whom its certificate names."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        client: AuthenticatedClient,
+        session: Session,
+        principal_of: Callable[[bytes | None], str],
+    ) -> None:
+        """Take the connection's frames until then; `principal_of` raises EngineErrors."""
+        self._connection = connection
+        self._client = client
+        self._session = session
+        self._principal_of = principal_of
+        self._is_known = False
+        connection.on_frame = self._take
+
+    def _take(self, frame: memoryview) -> None:
+        if not self._is_known:
+            try:
+                principal = self._principal_of(self._connection.peer_certificate())
+            except EngineError as error:
+                self._client.end_unauthenticated(f"Failed authentication ({error})")
+                return
+            self._is_known = True
+            self._session.authenticate(principal)
+            self._connection.on_frame = self._client.take
+        # Frames of the same read still come here.
+        self._client.take(frame)
+
+
+class AuthenticationGate:
+    """Takes the frames of one connection to a listener with SASL."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        client: AuthenticatedClient,
+        authenticator: SaslAuthenticator,
+        authentication: Authentication,
+    ) -> None:
+        """Take the connection's frames from now on."""
+        self._connection = connection
+        self._client = client
+        self._authenticator = authenticator
+        self._authentication = authentication
+        connection.on_frame = self._take
+        self._bound_frames()
+
+    def _take(self, frame: memoryview) -> None:
+        authenticator = self._authenticator
+        if authenticator.is_complete:
+            self._take_known(frame)
+            return
+        self._follow(authenticator.take(frame))
+
+    def _take_known(self, frame: memoryview) -> None:
+        authenticator = self._authenticator
+        if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
+            self._bound_frames()
+            self._follow(authenticator.again(frame))
+        elif authenticator.is_expired:
+            self._client.end_unauthenticated("its authentication has expired")
+        else:
+            self._client.take(frame)
+
+    def _follow(self, step: AuthenticationStep) -> None:
+        if step.end_reason is not None:
+            self._fail(step)
+            return
+        if step.response is not None:
+            self._client.respond(step.response)
+        if self._authenticator.is_complete:
+            self._connection.bound_frames(None)
+            if self._authenticator.expires_ms is None:
+                # Frames of the same read still come here.
+                self._connection.on_frame = self._client.take
+
+    def _bound_frames(self) -> None:
+        bytes_max = self._authentication.receive_bytes_max
+        self._connection.bound_frames(FrameBound(bytes_max, self._too_large))
+
+    def _too_large(self, size_bytes: int) -> None:
+        self._follow(self._authenticator.too_large(size_bytes))
+
+    def _fail(self, step: AuthenticationStep) -> None:
+        """End the connection, behind the delay that keeps a client from trying fast."""
+        _, timers, clock, delay_ms, _ = self._authentication
+        self._connection.pause(PauseReason.AUTHENTICATION)
+
+        def end() -> None:
+            if step.response is not None:
+                self._client.respond(step.response)
+            self._client.end_unauthenticated(f"Failed authentication ({step.end_reason})")
+
+        if step.is_delayed and delay_ms > 0:
+            timers.call_at(clock.monotonic_ms() + delay_ms, end)
+        else:
+            end()

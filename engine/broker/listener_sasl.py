@@ -1,0 +1,143 @@
+"""What a listener with SASL goes by: its mechanisms, users and lifetimes, as it is set.
+
+| key | of a listener | of a mechanism of it |
+|---|---|---|
+| `sasl.enabled.mechanisms` | or the broker's | |
+| `sasl.jaas.config` | | alone; PLAIN: `user_<name>="<password>"` |
+| `connections.max.reauth.ms` | or the broker's | or the listener's |
+| `sasl.server.max.receive.size`, `connection.failed.authentication.delay.ms` | the broker's | |
+
+Users of SCRAM lie in znodes (`ScramCredentials`) and change at any time.
+
+Source: SaslChannelBuilder, JaasContext.loadServerContext, PlainServerCallbackHandler,
+ScramServerCallbackHandler of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from engine.config.listener_settings import ListenerSettings
+from engine.config.settings import BrokerSettings
+from engine.config.value import HIDDEN
+from engine.errors import ConfigError
+from engine.hash_order import in_java_hash_order
+from engine.host.ports import Entropy
+from engine.security.credentials import ScramCredentials
+from engine.security.jaas import JaasEntry, JaasRefused, jaas_entry
+from engine.security.sasl import (
+    MECHANISMS,
+    PLAIN,
+    PlainServer,
+    SaslServer,
+    ScramServer,
+    nonce_of,
+)
+from engine.security.scram import ScramMechanism
+
+_LOGIN_MODULES: Final = {
+    PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    **dict.fromkeys(
+        (mechanism.key for mechanism in ScramMechanism),
+        "org.apache.kafka.common.security.scram.ScramLoginModule",
+    ),
+}
+_SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
+_USER_PREFIX: Final = "user_"
+_NONCE_BYTES: Final = 17
+#: Classes of Java that would change who is let in.
+_CLASSES: Final = (
+    "sasl.server.callback.handler.class",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.client.callback.handler.class",
+)
+
+
+class ListenerSasl:
+    """The mechanisms of one listener; see `engine.api.sasl_authenticator.SaslListener`."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        listener: str,
+        credentials: ScramCredentials,
+        entropy: Entropy,
+    ) -> None:
+        """Read and check the settings; raises ConfigError."""
+        of_listener = ListenerSettings(settings, listener)
+        enabled = enabled_mechanisms(of_listener)
+        self._mechanisms = in_java_hash_order(enabled)
+        self._credentials = credentials
+        self._entropy = entropy
+        self._entries = {name: login_entry(of_listener, name) for name in enabled}
+        self._lifetimes_ms = {name: _lifetime_ms(of_listener, name) for name in enabled}
+
+    @property
+    def mechanisms(self) -> Sequence[str]:
+        """Return the enabled mechanisms in the order of Java's set."""
+        return self._mechanisms
+
+    def server(self, mechanism: str) -> SaslServer:
+        """Return the server's side of a new authentication."""
+        if mechanism == PLAIN:
+            return PlainServer(partial(_password_of, self._entries[PLAIN].options))
+        scram = _SCRAM[mechanism]
+        return ScramServer(
+            scram,
+            lambda user: self._credentials.of(user, scram),
+            nonce_of(self._entropy.random_bytes(_NONCE_BYTES)),
+        )
+
+    def session_lifetime_ms(self, mechanism: str) -> int:
+        """Return how long an authentication holds; 0 is for ever."""
+        return self._lifetimes_ms[mechanism]
+
+
+def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
+    """Return who may log in, and who the broker is itself, by a mechanism; raises ConfigError."""
+    key = "sasl.jaas.config"
+    name = of_listener.name_of(key, mechanism)
+    text = of_listener.own_text(key, mechanism)
+    if text is None:
+        raise ConfigError(
+            name, None, f"must be given: {mechanism} is one of sasl.enabled.mechanisms"
+        )
+    try:
+        entry = jaas_entry(text)
+    except JaasRefused as error:
+        raise ConfigError(name, HIDDEN, str(error)) from None
+    module = _LOGIN_MODULES[mechanism]
+    if entry.login_module != module:
+        raise ConfigError(name, HIDDEN, f"must be of the login module {module}")
+    return entry
+
+
+def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
+    """Return the mechanisms of a listener as they are set; raises ConfigError."""
+    key = "sasl.enabled.mechanisms"
+    enabled = of_listener.value(key)
+    assert isinstance(enabled, tuple)
+    if not enabled:
+        raise ConfigError(key, "", "must name a mechanism where a listener has SASL")
+    for mechanism in enabled:
+        if mechanism not in MECHANISMS:
+            rule = f"{mechanism} is not served: must be of {', '.join(MECHANISMS)}"
+            raise ConfigError(key, ",".join(enabled), rule)
+        for name in _CLASSES:
+            text = of_listener.own_text(name, mechanism) or of_listener.text(name)
+            if text:
+                raise ConfigError(name, text, "classes of Java cannot be run here")
+    return list(dict.fromkeys(enabled))
+
+
+def _lifetime_ms(of_listener: ListenerSettings, mechanism: str) -> int:
+    value = of_listener.value("connections.max.reauth.ms", mechanism)
+    assert isinstance(value, int)
+    return max(value, 0)
+
+
+def _password_of(options: Mapping[str, str], user: str) -> str | None:
+    return options.get(_USER_PREFIX + user)

@@ -1,0 +1,177 @@
+"""TLS of a listener, as it is set.
+
+| key, of the listener or of the broker | |
+|---|---|
+| `ssl.keystore.type`, `ssl.truststore.type` | PEM, PKCS12 or JKS; the last two are told apart by the file |
+| `ssl.keystore.location`, `.password`, `ssl.key.password` | a file with key and chain |
+| `ssl.keystore.key`, `ssl.keystore.certificate.chain` | the same as texts, with PEM |
+| `ssl.truststore.location`, `.password`, `.certificates` | whom to trust; the system's without |
+| `ssl.client.auth` | none, requested, required; with SASL only as the listener's own |
+| `ssl.enabled.protocols` | TLSv1.2, TLSv1.3 |
+| `ssl.endpoint.identification.algorithm` | of connections to other brokers: empty leaves names unchecked |
+| `ssl.principal.mapping.rules` | the broker's |
+
+Source: ChannelBuilders.create, SslFactory, DefaultSslEngineFactory of 3.9.1.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.config.listener_settings import ListenerSettings
+from engine.config.listeners import ListenerAddress
+from engine.config.settings import BrokerSettings
+from engine.config.value import HIDDEN
+from engine.errors import ConfigError
+from engine.host.stream_layer import LayerOf, LayerTo
+from engine.host.tls_listener import (
+    TLS_VERSIONS,
+    TlsListenerSettings,
+    client_layer,
+    server_layer,
+)
+from engine.host.tls_stores import BadTlsFile
+from engine.security.distinguished_name import subject_of
+from engine.security.principal_mapping import MappingRefused, PrincipalMapping
+from engine.security.principals import ANONYMOUS, user_principal
+
+_STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
+_CLIENT_AUTH: Final = "ssl.client.auth"
+_RULES: Final = "ssl.principal.mapping.rules"
+#: Settings that would change who is let in, or how, and that are not followed.
+_UNSERVED: Final = (
+    ("ssl.engine.factory.class", "classes of Java cannot be run here"),
+    ("ssl.cipher.suites", "the ciphers are those of OpenSSL, leave it out"),
+    ("ssl.provider", "TLS is that of OpenSSL, leave it out"),
+)
+
+
+def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerOf:
+    """Return what encrypts a listener's connections; raises ConfigError."""
+    of_listener = ListenerSettings(settings, listener.name)
+    given = _tls_settings(of_listener, listener)
+    try:
+        return server_layer(given)
+    except BadTlsFile as error:
+        raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
+
+
+def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
+    """Return what encrypts connections to the same listener of others; raises ConfigError."""
+    of_listener = ListenerSettings(settings, listener.name)
+    given = _tls_settings(of_listener, listener)
+    try:
+        return client_layer(given)
+    except BadTlsFile as error:
+        raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
+
+
+def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | None], str]:
+    """Return what gives the principal of a client's certificate (DER); raises ConfigError.
+
+    What is returned raises MalformedDer and NoMappingRule.
+    """
+    rules = settings.value(_RULES)
+    assert isinstance(rules, str)
+    try:
+        mapping = PrincipalMapping(rules)
+    except MappingRefused as error:
+        raise ConfigError(_RULES, rules, str(error)) from error
+
+    def principal_of(certificate: bytes | None) -> str:
+        if certificate is None:
+            return ANONYMOUS
+        return user_principal(mapping.user_of(subject_of(certificate)))
+
+    return principal_of
+
+
+def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
+    for key, rule in _UNSERVED:
+        text = of_listener.text(key)
+        if text:
+            raise ConfigError(key, text, rule)
+    _check_key_store(of_listener)
+    _check_trust_store(of_listener)
+    versions = of_listener.value("ssl.enabled.protocols")
+    assert isinstance(versions, tuple)
+    wrong = [version for version in versions if version not in TLS_VERSIONS]
+    if wrong or not versions:
+        rule = f"must be of {', '.join(TLS_VERSIONS)}"
+        raise ConfigError("ssl.enabled.protocols", ",".join(versions), rule)
+    identification = of_listener.text("ssl.endpoint.identification.algorithm")
+    return TlsListenerSettings(
+        key_location=of_listener.text("ssl.keystore.location"),
+        key_store_password=of_listener.text("ssl.keystore.password"),
+        key_password=of_listener.text("ssl.key.password"),
+        key_pem=of_listener.text("ssl.keystore.key"),
+        chain_pem=of_listener.text("ssl.keystore.certificate.chain"),
+        trust_location=of_listener.text("ssl.truststore.location"),
+        trust_password=of_listener.text("ssl.truststore.password"),
+        trusted_pem=of_listener.text("ssl.truststore.certificates"),
+        client_auth=_client_auth(of_listener, listener),
+        versions=versions,
+        verifies_host=identification is None or identification.strip().lower() == "https",
+    )
+
+
+def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> str:
+    if listener.has_sasl and of_listener.own_text(_CLIENT_AUTH) is None:
+        # As the broker's it is for listeners without SASL alone.
+        return "none"
+    value = of_listener.value(_CLIENT_AUTH)
+    assert isinstance(value, str)
+    return value
+
+
+def _check_key_store(of_listener: ListenerSettings) -> None:
+    """Raise ConfigError unless there is a key, given in one way; in Kafka's words."""
+    is_pem = _kind(of_listener, "ssl.keystore.type") == "PEM"
+    location, key, chain = (
+        of_listener.text(f"ssl.keystore.{name}")
+        for name in ("location", "key", "certificate.chain")
+    )
+    if key is not None or chain is not None:
+        name = "ssl.keystore.key"
+        if not is_pem:
+            raise ConfigError(name, HIDDEN, "needs ssl.keystore.type=PEM")
+        if location is not None:
+            raise ConfigError(
+                name, HIDDEN, "Both SSL key store location and separate private key are specified."
+            )
+        if key is None:
+            rule = "SSL certificate chain is specified, but private key is not specified"
+            raise ConfigError(name, None, rule)
+        if chain is None:
+            rule = "SSL private key is specified, but certificate chain is not specified."
+            raise ConfigError(name, HIDDEN, rule)
+    elif location is None:
+        rule = "must be given where a listener has TLS"
+        raise ConfigError(of_listener.name_of("ssl.keystore.location"), None, rule)
+    if is_pem and of_listener.text("ssl.keystore.password") is not None:
+        rule = "cannot be specified with PEM format, only key password may be specified"
+        raise ConfigError("ssl.keystore.password", HIDDEN, rule)
+
+
+def _check_trust_store(of_listener: ListenerSettings) -> None:
+    is_pem = _kind(of_listener, "ssl.truststore.type") == "PEM"
+    location = of_listener.text("ssl.truststore.location")
+    if of_listener.text("ssl.truststore.certificates") is not None:
+        name = "ssl.truststore.certificates"
+        if not is_pem:
+            raise ConfigError(name, HIDDEN, "needs ssl.truststore.type=PEM")
+        if location is not None:
+            rule = "Both SSL trust store location and separate trust certificates are specified."
+            raise ConfigError(name, HIDDEN, rule)
+    if is_pem and of_listener.text("ssl.truststore.password") is not None:
+        rule = "SSL trust store password cannot be specified for PEM format."
+        raise ConfigError("ssl.truststore.password", HIDDEN, rule)
+
+
+def _kind(of_listener: ListenerSettings, key: str) -> str:
+    value = of_listener.value(key)
+    if value not in _STORE_KINDS:
+        raise ConfigError(key, value, f"must be of {', '.join(_STORE_KINDS)}")
+    assert isinstance(value, str)
+    return value

@@ -1,0 +1,54 @@
+"""The settings of one listener: those behind its name, and the broker's for all others.
+
+```
+listener.name.<listener>.<key>                       this listener
+listener.name.<listener>.<mechanism>.<key>           this listener, this mechanism
+<key>                                                all listeners
+```
+
+Names of listeners and mechanisms are in lower case there.
+
+Source: KafkaConfig.valuesWithPrefixOverride, JaasContext.loadServerContext.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.config.key import broker_keys
+from engine.config.settings import BrokerSettings
+from engine.config.value import ConfigValue, parse_value
+
+#: What stands before the name of a listener in a key that is for it alone.
+LISTENER_PREFIX: Final = "listener.name."
+
+
+class ListenerSettings:
+    """A listener's view of a broker's settings."""
+
+    def __init__(self, settings: BrokerSettings, listener: str) -> None:
+        self._settings = settings
+        self._prefix = f"{LISTENER_PREFIX}{listener.lower()}."
+
+    def name_of(self, key: str, mechanism: str | None = None) -> str:
+        """Return the name that a key has for this listener alone."""
+        behind = "" if mechanism is None else f"{mechanism.lower()}."
+        return f"{self._prefix}{behind}{key}"
+
+    def own_text(self, key: str, mechanism: str | None = None) -> str | None:
+        """Return what is set for this listener alone, and for a mechanism of it."""
+        return self._settings.set_text(self.name_of(key, mechanism))
+
+    def text(self, key: str) -> str | None:
+        """Return what is set for this listener, else for all; defaults do not count."""
+        own = self.own_text(key)
+        return self._settings.set_text(key) if own is None else own
+
+    def value(self, key: str, mechanism: str | None = None) -> ConfigValue:
+        """Return a key's value for this listener (and mechanism); raises ConfigError."""
+        own = None if mechanism is None else self.own_text(key, mechanism)
+        if own is None:
+            own = self.own_text(key)
+        if own is None:
+            return self._settings.value(key)
+        return parse_value(broker_keys()[key], own)

@@ -1,0 +1,86 @@
+"""Reading DER: a tag, a length, the content, one behind the other.
+
+```
+30 0d | 06 09 2a 86 48 … | 05 00        a sequence of an object identifier and a null
+```
+
+Source: X.690. Differs: tags of more than one byte are refused; nothing here has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+
+INTEGER: Final = 0x02
+OCTET_STRING: Final = 0x04
+OBJECT_IDENTIFIER: Final = 0x06
+SEQUENCE: Final = 0x30
+SET: Final = 0x31
+_LONG_TAG: Final = 0x1F
+_LONG_LENGTH: Final = 0x80
+_LENGTH_BYTES_MAX: Final = 4
+
+
+class MalformedDer(EngineError):
+    """Bytes are not what they should be."""
+
+    def __init__(self) -> None:
+        super().__init__("bytes that are no DER")
+
+
+class DerValue(NamedTuple):
+    """One value; `raw` is all of it, with tag and length."""
+
+    tag: int
+    content: bytes
+    raw: bytes
+
+
+def der_values(content: bytes) -> Iterator[DerValue]:
+    """Return the values in some bytes, in order; raises MalformedDer."""
+    position = 0
+    while position < len(content):
+        value = _value_at(content, position)
+        position += len(value.raw)
+        yield value
+
+
+def der_value(content: bytes, tag: int) -> DerValue:
+    """Return the one value that bytes begin with; raises MalformedDer if it has another tag."""
+    value = _value_at(content, 0)
+    if value.tag != tag:
+        raise MalformedDer
+    return value
+
+
+def object_identifier(content: bytes) -> str:
+    """Return an object identifier as numbers with dots; raises MalformedDer."""
+    numbers: list[int] = []
+    number = 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(number)
+            number = 0
+    if not numbers or content[-1] & 0x80:
+        raise MalformedDer
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - first * 40, *numbers[1:])))
+
+
+def _value_at(content: bytes, position: int) -> DerValue:
+    if position + 2 > len(content) or content[position] & _LONG_TAG == _LONG_TAG:
+        raise MalformedDer
+    length, start = content[position + 1], position + 2
+    if length & _LONG_LENGTH:
+        size = length & ~_LONG_LENGTH
+        if not 0 < size <= _LENGTH_BYTES_MAX:
+            raise MalformedDer
+        length, start = int.from_bytes(content[start : start + size]), start + size
+    stop = start + length
+    if stop > len(content):
+        raise MalformedDer
+    return DerValue(content[position], content[start:stop], content[position:stop])

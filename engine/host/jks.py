@@ -1,0 +1,129 @@
+"""Java's own key stores.
+
+```
+fe ed fe ed | version | count | entries | SHA-1 of the password, a phrase and all before it
+entry   1 | alias | time | encrypted key | chain        2 | alias | time | certificate
+key     30 … 04 … salt of 20 bytes | key ^ stream | SHA-1 of password and key
+stream  SHA-1(password, salt), SHA-1(password, the one before), …
+```
+
+Passwords count as UTF-16. Certificates are DER, behind the name of their kind.
+
+Source: sun.security.provider.JavaKeyStore, KeyProtector of JDK 17.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from typing import Final, NamedTuple
+
+from engine.der import OCTET_STRING, SEQUENCE, MalformedDer, der_value, der_values
+from engine.errors import EngineError
+
+MAGIC: Final = b"\xfe\xed\xfe\xed"
+_PHRASE: Final = b"Mighty Aphrodite"
+_VERSIONS: Final = (1, 2)
+_KEY, _CERTIFICATE = 1, 2
+_DIGEST_BYTES: Final = 20
+
+
+class MalformedJks(EngineError):
+    """A store cannot be read."""
+
+
+class JksStore(NamedTuple):
+    """The first key (PKCS #8, DER) with its chain, and the trusted certificates."""
+
+    key: bytes | None
+    chain: list[bytes]
+    trusted: list[bytes]
+
+
+def read_jks(content: bytes, password: str | None, key_password: str | None) -> JksStore:
+    """Return what is in a store; without a password it is not checked. Raises MalformedJks."""
+    if password is not None:
+        body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+        computed = hashlib.sha1(_utf_16(password) + _PHRASE + body, usedforsecurity=False)
+        if not hmac.compare_digest(computed.digest(), digest):
+            raise MalformedJks("it was changed, or the password is wrong")
+    try:
+        return _store(_Reader(content), key_password or password or "")
+    except (struct.error, MalformedDer) as error:
+        raise MalformedJks("it is cut off or damaged") from error
+
+
+class _Reader:
+    """Numbers and texts, one behind the other."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._position = 0
+
+    def number(self) -> int:
+        (number,) = struct.unpack(">I", self.take(4))
+        return int(number)
+
+    def block(self) -> bytes:
+        return self.take(self.number())
+
+    def text(self) -> bytes:
+        return self.take(int.from_bytes(self.take(2)))
+
+    def take(self, size: int) -> bytes:
+        start, self._position = self._position, self._position + size
+        taken = self._content[start : self._position]
+        if len(taken) < size:
+            raise struct.error
+        return taken
+
+
+def _store(reader: _Reader, key_password: str) -> JksStore:
+    if reader.take(4) != MAGIC or (version := reader.number()) not in _VERSIONS:
+        raise MalformedJks("it is no JKS store")
+    key: bytes | None = None
+    first_chain: list[bytes] = []
+    trusted = []
+    for _ in range(reader.number()):
+        kind = reader.number()
+        reader.text()
+        reader.take(8)
+        if kind == _CERTIFICATE:
+            trusted.append(_certificate(reader, version))
+        elif kind == _KEY:
+            encrypted = reader.block()
+            chain = [_certificate(reader, version) for _ in range(reader.number())]
+            if key is None:
+                key, first_chain = _decrypted(encrypted, key_password), chain
+        else:
+            raise MalformedJks("it has an entry of another kind")
+    return JksStore(key, first_chain, trusted)
+
+
+def _certificate(reader: _Reader, version: int) -> bytes:
+    if version > 1:
+        reader.text()
+    return reader.block()
+
+
+def _decrypted(encrypted: bytes, password: str) -> bytes:
+    *_, data = der_values(der_value(encrypted, SEQUENCE).content)
+    if data.tag != OCTET_STRING or len(data.content) < 2 * _DIGEST_BYTES:
+        raise MalformedDer
+    secret = _utf_16(password)
+    salt, hidden = data.content[:_DIGEST_BYTES], data.content[_DIGEST_BYTES:-_DIGEST_BYTES]
+    stream = bytearray()
+    digest = salt
+    while len(stream) < len(hidden):
+        digest = hashlib.sha1(secret + digest, usedforsecurity=False).digest()
+        stream += digest
+    key = bytes(a ^ b for a, b in zip(hidden, stream, strict=False))
+    check = hashlib.sha1(secret + key, usedforsecurity=False).digest()
+    if not hmac.compare_digest(check, data.content[-_DIGEST_BYTES:]):
+        raise MalformedJks("the password of its key is wrong")
+    return key
+
+
+def _utf_16(password: str) -> bytes:
+    return password.encode("utf-16-be")

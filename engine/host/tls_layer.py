@@ -1,0 +1,111 @@
+"""TLS above a socket, by OpenSSL with buffers in memory; see `engine.host.stream_layer`.
+
+What OpenSSL has written is held until the socket has taken it: one piece of what it was given at
+most, as everything before it has left by then.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+
+from engine.host.stream_layer import WantsRead, WantsWrite
+from engine.limits import TLS_READ_BYTES
+
+
+class TlsLayer:
+    """One connection; `server_hostname` makes it the client's side, and is whom it expects."""
+
+    def __init__(
+        self, context: ssl.SSLContext, sock: socket.socket, server_hostname: str | None = None
+    ) -> None:
+        self._sock = sock
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        try:
+            self._tls = context.wrap_bio(
+                self._incoming,
+                self._outgoing,
+                server_side=server_hostname is None,
+                server_hostname=server_hostname,
+            )
+        except ValueError as error:
+            # A host that is no name of one.
+            raise OSError(str(error)) from error
+        self._unsent = b""
+
+    def handshake(self) -> None:
+        """Continue the handshake; call it until it returns."""
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.flush()
+                self._fill()
+            except ssl.SSLError:
+                # The peer is told why.
+                with suppress(OSError):
+                    self.flush()
+                raise
+            else:
+                self.flush()
+                return
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Read into a buffer; returns the number of bytes, 0 after the peer's last."""
+        while True:
+            try:
+                # With a buffer it is a number.
+                return self._tls.read(len(buffer), buffer)  # type: ignore[return-value]
+            except ssl.SSLWantReadError:
+                # What the protocol itself has to say, such as a new key.
+                with suppress(WantsWrite):
+                    self.flush()
+                self._fill()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return 0
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Take the first bytes of `data`; returns how many."""
+        self.flush()
+        size = self._tls.write(data)
+        with suppress(WantsWrite):
+            self.flush()
+        return size
+
+    def flush(self) -> None:
+        """Send the bytes that were taken and are still held."""
+        while self._unsent or self._outgoing.pending:
+            self._unsent = self._unsent or self._outgoing.read()
+            try:
+                sent = self._sock.send(self._unsent)
+            except BlockingIOError:
+                raise WantsWrite from None
+            self._unsent = self._unsent[sent:]
+
+    def has_more(self) -> bool:
+        """Return whether `recv_into` can return bytes without a read of the socket."""
+        return bool(self._tls.pending() or self._incoming.pending)
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate of the other side, DER, None without one."""
+        return self._tls.getpeercert(binary_form=True)
+
+    def close(self) -> None:
+        """Send the closing message if the socket accepts it, and close the socket."""
+        with suppress(OSError, ValueError):
+            self._tls.unwrap()
+        with suppress(OSError):
+            self.flush()
+        self._sock.close()
+
+    def _fill(self) -> None:
+        try:
+            data = self._sock.recv(TLS_READ_BYTES)
+        except BlockingIOError:
+            raise WantsRead from None
+        if data:
+            self._incoming.write(data)
+        else:
+            self._incoming.write_eof()

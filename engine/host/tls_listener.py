@@ -1,0 +1,130 @@
+"""TLS of a broker: contexts for its listeners and for its connections to others.
+
+| `ssl.client.auth` | a client without a certificate | with one that is not trusted |
+|---|---|---|
+| none | fine | is not asked |
+| requested | fine | refused |
+| required | refused | refused |
+
+Every certificate of the trust store is one to begin with, also one that signs itself not: so does
+Java. Renegotiation is off. Without a trust store the system's counts.
+
+Source: DefaultSslEngineFactory, SslFactory of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.host.stream_layer import LayerOf, LayerTo
+from engine.host.tls_stores import (
+    BadTlsFile,
+    PrivateKey,
+    is_java_store,
+    load_key,
+    read_store_file,
+    stored_certificates,
+    stored_key,
+)
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from engine.host.tls_layer import TlsLayer
+
+#: The versions of TLS that there are here.
+TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
+#: Modes of OpenSSL's.
+_CLIENT_AUTH: Final = {"none": 0, "requested": 1, "required": 2}
+
+
+class TlsListenerSettings(NamedTuple):
+    """What a listener is set to; passwords and keys never show in a repr."""
+
+    key_location: str | None
+    key_store_password: str | None
+    key_password: str | None
+    #: PEM texts in place of a file.
+    key_pem: str | None
+    chain_pem: str | None
+    trust_location: str | None
+    trust_password: str | None
+    trusted_pem: str | None
+    client_auth: str = "none"
+    versions: tuple[str, ...] = TLS_VERSIONS
+    verifies_host: bool = True
+
+    def __repr__(self) -> str:
+        return f"TlsListenerSettings({self.key_location}, {self.trust_location})"
+
+
+def server_layer(settings: TlsListenerSettings) -> LayerOf:
+    """Return what encrypts the connections of a listener; raises BadTlsFile."""
+    import ssl
+
+    from engine.host.tls_layer import TlsLayer
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _prepare(context, settings)
+    load_key(context, _key(settings))
+    context.verify_mode = ssl.VerifyMode(_CLIENT_AUTH[settings.client_auth])
+    return lambda sock: TlsLayer(context, sock)
+
+
+def client_layer(settings: TlsListenerSettings) -> LayerTo:
+    """Return what encrypts connections to the same listener of others; raises BadTlsFile."""
+    import ssl
+
+    from engine.host.tls_layer import TlsLayer
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _prepare(context, settings)
+    load_key(context, _key(settings))
+    context.check_hostname = settings.verifies_host
+
+    def layer_to(host: str) -> LayerOf:
+        def layer_of(sock: socket.socket) -> TlsLayer:
+            return TlsLayer(context, sock, host)
+
+        return layer_of
+
+    return layer_to
+
+
+def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
+    import ssl
+
+    versions = [ssl.TLSVersion[version.replace(".", "_")] for version in settings.versions]
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    name = settings.trust_location or "ssl.truststore.certificates"
+    if settings.trusted_pem is not None:
+        trusted: str | bytes = settings.trusted_pem
+    elif settings.trust_location is None:
+        context.load_default_certs()
+        return
+    else:
+        content = read_store_file(settings.trust_location)
+        if is_java_store(content):
+            trusted = stored_certificates(name, content, settings.trust_password)
+        else:
+            trusted = content.decode("utf-8", "replace")
+    try:
+        context.load_verify_locations(cadata=trusted)
+    except (ssl.SSLError, ValueError) as error:
+        raise BadTlsFile(name, "holds no certificate that can be read") from error
+
+
+def _key(settings: TlsListenerSettings) -> PrivateKey:
+    if settings.key_pem is not None:
+        pem = f"{settings.key_pem}\n{settings.chain_pem or ''}\n".encode()
+        return PrivateKey("ssl.keystore.key", pem, settings.key_password)
+    assert settings.key_location is not None
+    content = read_store_file(settings.key_location)
+    if is_java_store(content):
+        return stored_key(
+            settings.key_location, content, settings.key_store_password, settings.key_password
+        )
+    return PrivateKey(settings.key_location, content, settings.key_password)

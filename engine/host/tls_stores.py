@@ -1,0 +1,184 @@
+"""Keys and certificates for TLS: PEM, and Java's stores, given in files or in settings.
+
+| kind | read by |
+|---|---|
+| PEM | OpenSSL |
+| PKCS12 | `cryptography`, an extra |
+| JKS | `jks.py` |
+
+A file is of the kind that its first bytes say, as Java takes PKCS12 where JKS is set. A key that
+does not lie in a PEM file goes to OpenSSL through a file in memory, or one that is gone at once.
+
+Source: DefaultSslEngineFactory of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import StorageError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from engine.host.jks import JksStore
+
+_JKS_MAGIC = b"\xfe\xed\xfe\xed"
+_USAGE_EXIT = 2
+_DER_SEQUENCE = b"\x30"
+_PEM_MARK = b"-----BEGIN "
+_PEM_LINE_CHARS = 64
+_NO_PKCS12 = "reading PKCS12 needs the package cryptography"
+
+
+class BadTlsFile(StorageError):
+    """A file needed for TLS cannot be used."""
+
+    exit_code = _USAGE_EXIT
+    hint = "correct it in the file that --command-config names"
+
+    def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+        if hint is not None:
+            self.hint = hint
+
+
+class PrivateKey(NamedTuple):
+    """A key with its chain as PEM, the own certificate first; nothing of it shows in a repr."""
+
+    #: The file or the setting, for messages.
+    name: str
+    pem: bytes
+    password: str | None = None
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.name})"
+
+
+def read_store_file(path: str) -> bytes:
+    """Return a whole file; raises BadTlsFile."""
+    if os.path.isdir(path):
+        raise BadTlsFile(path, "is a directory")
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise BadTlsFile(path, f"cannot be read: {error.strerror}") from error
+
+
+def is_java_store(content: bytes) -> bool:
+    """Return whether bytes are a store of Java's, and no PEM."""
+    return _PEM_MARK not in content and content.startswith((_JKS_MAGIC, _DER_SEQUENCE))
+
+
+def stored_key(
+    path: str, content: bytes, password: str | None, key_password: str | None = None
+) -> PrivateKey:
+    """Return the first key of a store of Java's; raises BadTlsFile."""
+    store = _java_store(path, content, password, key_password)
+    if store.key is None:
+        raise BadTlsFile(path, "has no private key")
+    key = _pem("PRIVATE KEY", [store.key])
+    return PrivateKey(path, key + _pem("CERTIFICATE", store.chain))
+
+
+def stored_certificates(path: str, content: bytes, password: str | None) -> bytes:
+    """Return the certificates that a store of Java's trusts, DER; raises BadTlsFile."""
+    trusted = _java_store(path, content, password, None).trusted
+    if not trusted:
+        raise BadTlsFile(path, "has no trusted certificate")
+    return b"".join(trusted)
+
+
+def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
+    """Let a context have a key; raises BadTlsFile."""
+    import ssl
+
+    if b"PRIVATE KEY-----" not in key.pem:
+        raise BadTlsFile(key.name, "has no private key")
+    try:
+        _load_chain(context, key)
+    except ssl.SSLError as error:
+        raise BadTlsFile(key.name, _wrong_with(key, error)) from error
+
+
+def _wrong_with(key: PrivateKey, error: ssl.SSLError) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "its key is not that of its first certificate"
+    if b"ENCRYPTED" in key.pem:
+        return "ssl.key.password does not open it" if key.password else "needs ssl.key.password"
+    return "holds no private key or certificate that can be read"
+
+
+def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
+    # Without a password OpenSSL would ask for it on the terminal.
+    password = key.password or ""
+    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
+        descriptor = os.memfd_create("key", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, key.pem)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=password)
+        finally:
+            os.close(descriptor)
+        return
+    import tempfile
+
+    # Its mode lets nobody else read it.
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(key.pem)
+        file.flush()
+        context.load_cert_chain(file.name, password=password)
+
+
+def _java_store(
+    path: str, content: bytes, password: str | None, key_password: str | None
+) -> JksStore:
+    if content.startswith(_JKS_MAGIC):
+        from engine.host.jks import MalformedJks, read_jks
+
+        try:
+            return read_jks(content, password, key_password)
+        except MalformedJks as error:
+            raise BadTlsFile(path, f"cannot be read as JKS: {error}") from error
+    return _pkcs12(path, content, password)
+
+
+def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
+    try:
+        from cryptography.hazmat.primitives.serialization import (
+            Encoding,
+            NoEncryption,
+            PrivateFormat,
+            pkcs12,
+        )
+    except ImportError as error:
+        hint = "pip install 'kctl-kafka[tls]', or convert it: `openssl pkcs12 -in STORE -nodes`"
+        raise BadTlsFile(path, _NO_PKCS12, hint) from error
+    try:
+        store = pkcs12.load_pkcs12(content, None if password is None else password.encode())
+    except ValueError as error:
+        reason = "cannot be read as PKCS12: it is damaged, or the password is wrong"
+        raise BadTlsFile(path, reason) from error
+    from engine.host.jks import JksStore
+
+    others = [one.certificate.public_bytes(Encoding.DER) for one in store.additional_certs]
+    if store.key is None:
+        return JksStore(None, [], others)
+    key = store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    own = [] if store.cert is None else [store.cert.certificate.public_bytes(Encoding.DER)]
+    return JksStore(key, own + others, others)
+
+
+def _pem(kind: str, values: Iterable[bytes]) -> bytes:
+    from base64 import b64encode
+
+    lines = []
+    for value in values:
+        text = b64encode(value).decode()
+        rows = [text[at : at + _PEM_LINE_CHARS] for at in range(0, len(text), _PEM_LINE_CHARS)]
+        lines += [f"-----BEGIN {kind}-----", *rows, f"-----END {kind}-----"]
+    return "\n".join((*lines, "")).encode()

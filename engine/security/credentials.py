@@ -1,0 +1,42 @@
+"""The SCRAM credentials of all users, as they are now.
+
+Source: CredentialProvider, CredentialCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from engine.security.scram import ScramCredential, ScramMechanism, credential_of
+
+
+class ScramCredentials:
+    """What brokers keep of passwords, by user and mechanism."""
+
+    def __init__(self) -> None:
+        self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
+
+    def of(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
+        """Return a user's credential, None without one."""
+        return self._by_user.get(user, {}).get(mechanism)
+
+    def update(self, user: str, settings: Mapping[str, str]) -> list[ScramMechanism]:
+        """Take what is set for a user now; returns the mechanisms whose text is no credential."""
+        unreadable, usable = [], {}
+        for mechanism in ScramMechanism:
+            text = settings.get(mechanism.key)
+            credential = None if text is None else credential_of(text)
+            if credential is not None:
+                usable[mechanism] = credential
+            elif text is not None:
+                unreadable.append(mechanism)
+        if usable:
+            self._by_user[user] = usable
+        else:
+            self._by_user.pop(user, None)
+        return unreadable
+
+    def keep(self, users: Iterable[str]) -> None:
+        """Forget all other users: they are gone."""
+        for user in self._by_user.keys() - set(users):
+            del self._by_user[user]

@@ -1,0 +1,89 @@
+r"""Whom a certificate names, as Java prints it.
+
+```
+CN=alice,O=Ex\, Inc.,C=DE          the last part of the name first
+1.2.840.113549.1.9.1=#16056140…    a type that RFC 2253 has no word for: its value in hex
+```
+
+Source: RFC 2253; X500Principal.getName, sun.security.x509.AVA.toRFC2253String of JDK 17.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.der import (
+    OBJECT_IDENTIFIER,
+    SEQUENCE,
+    SET,
+    DerValue,
+    MalformedDer,
+    der_value,
+    der_values,
+    object_identifier,
+)
+
+_KEYWORDS: Final = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "0.9.2342.19200300.100.1.1": "UID",
+    "0.9.2342.19200300.100.1.25": "DC",
+}
+#: Kinds of strings: UTF-8, printable, T.61, IA5, general, BMP; the others are shown in hex. Java
+#: takes the bytes of all of them for UTF-8.
+_STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
+_ESCAPED: Final = frozenset(',=+<>#;"\\')
+#: What a certificate's head has before the name of its subject, if it tells its version.
+_VERSION_TAG: Final = 0xA0
+_BEFORE_SUBJECT: Final = 4
+
+
+def subject_of(certificate: bytes) -> str:
+    """Return the name of whom a certificate (DER) is for; raises MalformedDer."""
+    body = der_value(der_value(certificate, SEQUENCE).content, SEQUENCE)
+    fields = [value for value in der_values(body.content) if value.tag != _VERSION_TAG]
+    if len(fields) <= _BEFORE_SUBJECT:
+        raise MalformedDer
+    return distinguished_name(fields[_BEFORE_SUBJECT].raw)
+
+
+def distinguished_name(name: bytes) -> str:
+    """Return a name (DER) as text; raises MalformedDer."""
+    parts = list(der_values(der_value(name, SEQUENCE).content))
+    return ",".join(_part(part) for part in reversed(parts))
+
+
+def _part(part: DerValue) -> str:
+    if part.tag != SET:
+        raise MalformedDer
+    return "+".join(_pair(pair) for pair in der_values(part.content))
+
+
+def _pair(pair: DerValue) -> str:
+    values = list(der_values(pair.content))
+    if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:
+        raise MalformedDer
+    kind, value = object_identifier(values[0].content), values[1]
+    keyword = _KEYWORDS.get(kind)
+    if keyword is None or value.tag not in _STRINGS:
+        return f"{keyword or kind}=#{value.raw.hex()}"
+    return f"{keyword}={_escaped(value.content.decode('utf-8', 'replace'))}"
+
+
+def _escaped(text: str) -> str:
+    escaped = "".join(
+        f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text
+    )
+    inner = escaped.strip(" \r")
+    lead = len(escaped) - len(escaped.lstrip(" \r"))
+    behind = escaped[lead + len(inner) :] if inner else ""
+    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _blanks(behind)
+
+
+def _blanks(text: str) -> str:
+    return "".join(f"\\{char}" for char in text)

@@ -1,0 +1,102 @@
+"""JAAS: who logs in how, as `sasl.jaas.config` has it.
+
+```
+org.apache.kafka.common.security.plain.PlainLoginModule required
+    username="admin" password="secret" user_admin="secret" user_alice="wonder";
+```
+
+Words are letters, digits, `.`, `-`, `_`, `$` and all beyond ASCII, and do not begin like a number;
+values stand in quotes or are words. Comments are Java's.
+
+Source: JaasConfig, java.io.StreamTokenizer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+
+_FLAGS: Final = ("required", "requisite", "sufficient", "optional")
+_TOKEN: Final = re.compile(
+    r"""(?:[\x00-\x20] | //[^\r\n]* | /\*.*?\*/)*
+    (?: (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\r\n])*)(?P=quote)
+      | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9._$\u00a0-\U0010ffff-]*)
+      | (?P<other>[^\x00-\x20]) )?""",
+    re.X | re.S,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+
+
+class JaasRefused(EngineError):
+    """A text is no JAAS configuration; the message has nothing of the text: it holds passwords."""
+
+
+class JaasEntry(NamedTuple):
+    """A login module and its options; they never show in a repr."""
+
+    login_module: str
+    options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"JaasEntry({self.login_module})"
+
+
+def jaas_entry(text: str) -> JaasEntry:
+    """Return the one entry of a text; raises JaasRefused."""
+    entries = list(_entries(_tokens(text)))
+    if not entries:
+        raise JaasRefused("Login module not specified in JAAS config")
+    if len(entries) > 1:
+        raise JaasRefused(
+            f"JAAS config property contains {len(entries)} login modules, should be 1 module"
+        )
+    return entries[0]
+
+
+class _Token(NamedTuple):
+    #: A word or a quoted text; None for any other character.
+    value: str | None
+    character: str = ""
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    while match := _TOKEN.match(text, position):
+        position = match.end()
+        if match["quote"] is not None:
+            yield _Token(re.sub(r"\\(.)", _unescaped, match["quoted"], flags=re.S))
+        elif match["word"] is not None:
+            yield _Token(match["word"])
+        elif match["other"] is not None:
+            yield _Token(None, match["other"])
+        else:
+            return
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[1], match[1])
+
+
+def _entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
+    for module in tokens:
+        flag = next(tokens, None)
+        if flag is None:
+            raise JaasRefused("Login module control flag not specified in JAAS config")
+        if (flag.value or "").lower() not in _FLAGS:
+            raise JaasRefused("Invalid login module control flag in JAAS config")
+        yield JaasEntry(module.value or "", _options(tokens))
+
+
+def _options(tokens: Iterator[_Token]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for key in tokens:
+        if key.character == ";":
+            return options
+        equals, value = next(tokens, None), next(tokens, None)
+        if equals is None or equals.character != "=" or value is None or value.value is None:
+            raise JaasRefused(f"Value not specified for key '{key.value}' in JAAS config")
+        options[key.value or ""] = value.value
+    raise JaasRefused("JAAS config entry not terminated by semi-colon")

@@ -1,0 +1,110 @@
+r"""Users of certificates: rules that make a short name of a distinguished one.
+
+```
+RULE:^CN=(.*?),OU=Ops.*$/$1/L, RULE:^CN=(.*?)$/$1/, DEFAULT
+     a pattern of the whole   its replacement   L or U: the case      DEFAULT: the name itself
+```
+
+The first rule whose pattern matches counts.
+
+Source: SslPrincipalMapper of 3.9.1. Differs: patterns are Python's; those of Java that Python has
+not, such as possessive quantifiers before 3.11 or `\p{Lu}`, stop the start.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+
+DEFAULT: Final = "DEFAULT"
+_RULE: Final = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
+_SPLITTER: Final = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")
+_PARSER: Final = re.compile(_RULE)
+_GROUP: Final = re.compile(r"\$(\d+)|\$\{(\w+)\}|\\(.)|\$", re.S)
+_NAMED_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")
+
+
+class MappingRefused(EngineError):
+    """A text is no list of rules."""
+
+
+class NoMappingRule(EngineError):
+    """No rule is about a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no rule of ssl.principal.mapping.rules applies to {name}")
+        self.name = name
+
+
+class _Rule(NamedTuple):
+    #: None for the name itself.
+    pattern: re.Pattern[str] | None
+    replacement: str = ""
+    case: str = ""
+
+
+class PrincipalMapping:
+    """Some rules."""
+
+    def __init__(self, text: str) -> None:
+        """Read rules; raises MappingRefused."""
+        self._rules = [
+            rule
+            for match in _SPLITTER.finditer(text.strip())
+            if (rule := _rule_of(match[1])) is not None
+        ]
+
+    def user_of(self, distinguished_name: str) -> str:
+        """Return the user behind a name; raises NoMappingRule."""
+        for rule in self._rules:
+            if rule.pattern is None:
+                return distinguished_name
+            if rule.pattern.fullmatch(distinguished_name):
+                return _mapped(rule, rule.pattern, distinguished_name)
+        raise NoMappingRule(distinguished_name)
+
+
+def _rule_of(text: str) -> _Rule | None:
+    match = _PARSER.match(text)
+    if match is None or match.end() != len(text):
+        # A text that is no rule is matched by the last alternative, up to nothing.
+        raise MappingRefused(f"Invalid rule: {text}")
+    default, pattern, replacement, case, _ = match.groups()
+    if default is not None:
+        return _Rule(None)
+    if pattern is None:
+        return None
+    try:
+        compiled = re.compile(_NAMED_GROUP.sub("(?P<", pattern))
+    except re.error as error:
+        raise MappingRefused(f"Invalid rule: {text}: {error}") from error
+    return _Rule(compiled, replacement, case)
+
+
+def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
+    mapped = pattern.sub(lambda match: _replaced(rule.replacement, match), name)
+    return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)
+
+
+def _replaced(replacement: str, match: re.Match[str]) -> str:
+    """Return a replacement of Java's with its groups filled in."""
+
+    def fill(found: re.Match[str]) -> str:
+        number, group, escaped = found.groups()
+        if number is not None:
+            return _numbered(number, match)
+        if group is not None:
+            return match[group] or ""
+        return found[0] if escaped is None else escaped
+
+    return _GROUP.sub(fill, replacement)
+
+
+def _numbered(digits: str, match: re.Match[str]) -> str:
+    """Return the group of as many digits as there are groups for, and the other digits."""
+    for size in range(len(digits), 0, -1):
+        if int(digits[:size]) <= len(match.groups()):
+            return (match[int(digits[:size])] or "") + digits[size:]
+    return f"${digits}"

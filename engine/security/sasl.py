@@ -1,0 +1,201 @@
+"""The server's side of SASL mechanisms: what is answered to a client's token, and who it is then.
+
+| mechanism | client | server |
+|---|---|---|
+| PLAIN | authorization id NUL user NUL password | nothing |
+| SCRAM 1 | `n,,n=<user>,r=<nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
+| SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` |
+
+| failure | the client hears |
+|---|---|
+| SaslFailed | the reason, after a delay |
+| CredentialsWrong | that they are, after a delay: not whether there is such a user |
+| TokenBroken | nothing: the connection ends |
+
+Source: RFC 4616, RFC 5802; PlainSaslServer, ScramSaslServer, ScramMessages, SaslServerAuthenticator
+of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from engine.errors import EngineError
+from engine.security.scram import ITERATIONS_MIN, ScramCredential, ScramMechanism
+
+PLAIN: Final = "PLAIN"
+#: The mechanisms that a listener may have.
+MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism))
+_NONCE_BITS: Final = 130
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_OTHER_AUTHORIZATION_ID: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
+_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
+_TOKEN_EXTENSION: Final = re.compile(r",tokenauth=(?i:true)(?:,|$)")
+_CHARACTER: Final = "[a-zA-Z0-9/+]"
+_BASE64: Final = rf"(?:{_CHARACTER}{{4}})*(?:{_CHARACTER}{{3}}=|{_CHARACTER}{{2}}==)?"
+_CLIENT_FIRST: Final = re.compile(
+    rf"n,(?:a=(?P<authorization_id>{_SASL_NAME}))?,(?:m={_VALUE},)?"
+    rf"n=(?P<name>{_SASL_NAME}),r=(?P<nonce>{_PRINTABLE})(?P<extensions>{_EXTENSIONS})"
+)
+_CLIENT_FINAL: Final = re.compile(
+    rf"c=(?P<channel>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS},p=(?P<proof>{_BASE64})"
+)
+
+
+class SaslFailed(EngineError):
+    """A client is not believed, and is told why."""
+
+
+class CredentialsWrong(EngineError):
+    """A client is not believed, and is told no more than that; the message is for the log."""
+
+
+class TokenBroken(EngineError):
+    """A token cannot be worked on at all."""
+
+
+class SaslServer(Protocol):
+    """One authentication."""
+
+    #: Who the client is, None until that is sure.
+    user: str | None
+
+    def response_to(self, token: bytes) -> bytes:
+        """Return the response to a token.
+
+        Errors: SaslFailed, CredentialsWrong, TokenBroken; no token is taken after them.
+        """
+        ...
+
+
+class PlainServer:
+    """PLAIN: the client sends its password."""
+
+    def __init__(self, password_of: Callable[[str], str | None]) -> None:
+        """`password_of` gives a user's password, None for nobody."""
+        self.user: str | None = None
+        self._password_of = password_of
+
+    def response_to(self, token: bytes) -> bytes:
+        """Return the empty agreement."""
+        tokens = token.decode("utf-8", "replace").split("\0", 3)
+        if len(tokens) != 3:
+            raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+        authorization_id, user, password = tokens
+        if not user:
+            raise SaslFailed("Authentication failed: username not specified")
+        if not password:
+            raise SaslFailed("Authentication failed: password not specified")
+        expected = self._password_of(user)
+        # Somebody who is not there takes as long.
+        is_right = hmac.compare_digest(password.encode(), (expected or "").encode())
+        if expected is None or not is_right:
+            raise SaslFailed("Authentication failed: Invalid username or password")
+        if authorization_id not in ("", user):
+            raise SaslFailed(_OTHER_AUTHORIZATION_ID)
+        self.user = user
+        return b""
+
+
+class ScramServer:
+    """SCRAM: both sides prove that they know the password.
+
+    Differs: none of Kafka's. It refuses a user that is not there with the first message, before any
+    proof, in the words for a wrong one.
+    """
+
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        credential_of: Callable[[str], ScramCredential | None],
+        nonce: str,
+    ) -> None:
+        """`credential_of` gives what is kept of a user; `nonce` is random and used once."""
+        self.user: str | None = None
+        self._hash_name = mechanism.hash_name
+        self._credential_of = credential_of
+        self._nonce = nonce
+        self._credential: ScramCredential | None = None
+        self._name = ""
+        # The client's first message and ours.
+        self._said = ""
+        self._both_nonces = ""
+
+    def response_to(self, token: bytes) -> bytes:
+        """Return salt and iterations, then the server's signature."""
+        text = token.decode("utf-8", "replace")
+        if self._credential is None:
+            return self._begin(text)
+        return self._verify(text, self._credential)
+
+    def _begin(self, text: str) -> bytes:
+        match = _CLIENT_FIRST.fullmatch(text)
+        if match is None:
+            raise CredentialsWrong("Invalid SCRAM client first message format")
+        extensions = match["extensions"]
+        user = _user_of(match["name"])
+        if _TOKEN_EXTENSION.search(extensions):
+            raise CredentialsWrong("Token Authentication failed: there are no delegation tokens")
+        credential = self._credential_of(user)
+        if credential is None:
+            raise CredentialsWrong("Authentication failed: Invalid user credentials")
+        if match["authorization_id"] not in (None, user):
+            raise SaslFailed(_OTHER_AUTHORIZATION_ID)
+        if credential.iterations < ITERATIONS_MIN:
+            raise CredentialsWrong(
+                f"Iterations {credential.iterations} is less than the minimum {ITERATIONS_MIN}"
+            )
+        self._credential, self._name = credential, user
+        self._both_nonces = match["nonce"] + self._nonce
+        salt = b64encode(credential.salt).decode()
+        challenge = f"r={self._both_nonces},s={salt},i={credential.iterations}"
+        self._said = f"n={match['name']},r={match['nonce']}{extensions},{challenge}"
+        return challenge.encode()
+
+    def _verify(self, text: str, credential: ScramCredential) -> bytes:
+        match = _CLIENT_FINAL.fullmatch(text)
+        if match is None:
+            raise CredentialsWrong("Invalid SCRAM client final message format")
+        if match["nonce"] != self._both_nonces:
+            raise CredentialsWrong("Invalid client nonce in the final client message.")
+        said = f"{self._said},c={match['channel']},r={match['nonce']}".encode()
+        try:
+            proof = b64decode(match["proof"], validate=True)
+        except Base64Error as error:
+            raise TokenBroken("a proof that is no base64") from error
+        signature = hmac.digest(credential.stored_key, said, self._hash_name)
+        if len(proof) != len(signature):
+            raise TokenBroken("a proof of another length")
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        computed = hashlib.new(self._hash_name, client_key).digest()
+        if not hmac.compare_digest(computed, credential.stored_key):
+            raise CredentialsWrong("Invalid client credentials")
+        self.user = self._name
+        answer = hmac.digest(credential.server_key, said, self._hash_name)
+        return b"v=" + b64encode(answer)
+
+
+def nonce_of(random_bytes: bytes) -> str:
+    """Return a nonce as Kafka writes it: 130 random bits in letters and digits."""
+    number = int.from_bytes(random_bytes) & ((1 << _NONCE_BITS) - 1)
+    digits = []
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits)) or "0"
+
+
+def _user_of(sasl_name: str) -> str:
+    return sasl_name.replace("=2C", ",").replace("=3D", "=")

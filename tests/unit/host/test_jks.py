@@ -1,0 +1,49 @@
+"""Java's own key stores; `tls/stores` has some that keytool made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.host.jks import MalformedJks, read_jks
+
+_STORES = Path(__file__).parent / "tls" / "stores"
+_OTHER_KIND = b"\xfe\xed\xfe\xed\0\0\0\x02\0\0\0\x01\0\0\0\x03\0\0" + bytes(8)
+_KEYS = (_STORES / "broker.jks").read_bytes()
+
+
+def test_a_store_has_a_key_with_its_chain() -> None:
+    store = read_jks(_KEYS, "store-pw", None)
+    assert store.key is not None
+    assert (2, 0) == (len(store.chain), len(store.trusted))
+    assert store == read_jks(_KEYS, "store-pw", "store-pw")
+
+
+def test_a_store_of_certificates_is_read_without_its_password_too() -> None:
+    trusted = (_STORES / "trust.jks").read_bytes()
+    assert read_jks(trusted, None, None) == read_jks(trusted, "trust-pw", None)
+    assert 1 == len(read_jks(trusted, None, None).trusted)
+
+
+@pytest.mark.parametrize(
+    ("content", "password", "key_password", "reason"),
+    [
+        (_KEYS, "wrong", None, "it was changed, or the password is wrong"),
+        (_KEYS[:100] + b"?" + _KEYS[101:], "store-pw", None, "it was changed"),
+        (_KEYS, "store-pw", "wrong", "the password of its key is wrong"),
+        (_KEYS[:-500], None, "store-pw", "cut off or damaged"),
+        (b"\xfe\xed\xfe\xed\0\0\0\x03", None, None, "no JKS store"),
+        (
+            b"\xfe\xed\xfe\xed\0\0\0\x02\0\0\0\x01\0\0\0\x03\0\0" + bytes(8),
+            None,
+            None,
+            "another kind",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_store_is_said(
+    content: bytes, password: str | None, key_password: str | None, reason: str
+) -> None:
+    with pytest.raises(MalformedJks, match=reason):
+        read_jks(content, password, key_password)

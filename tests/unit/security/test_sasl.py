@@ -1,0 +1,87 @@
+"""The server's side of mechanisms; `test_sasl_handshakes.py` compares it with Kafka's."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.client.errors import AuthenticationFailed
+from engine.client.sasl import ScramConversation
+from engine.security.sasl import (
+    CredentialsWrong,
+    PlainServer,
+    SaslFailed,
+    ScramServer,
+    nonce_of,
+)
+from engine.security.scram import (
+    SaltedPassword,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    credential_text,
+)
+
+_SALT = b"salt" * 5
+
+
+def _credential(mechanism: ScramMechanism, password: str, count: int = 4096) -> ScramCredential:
+    raw = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), _SALT, count)
+    credential = credential_of(credential_text(mechanism, SaltedPassword(_SALT, raw, count)))
+    assert credential is not None
+    return credential
+
+
+@pytest.mark.parametrize("mechanism", ScramMechanism)
+@given(user=st.text(st.characters(max_codepoint=127, exclude_characters="\0"), min_size=1))
+def test_our_client_and_our_server_believe_each_other(mechanism: ScramMechanism, user: str) -> None:
+    credential = _CREDENTIALS[mechanism]
+    server = ScramServer(mechanism, {user: credential}.get, "nonce")
+    client = ScramConversation(mechanism.key, user, "secret", b"abc")
+    final = client.response_to(server.response_to(client.first()))
+    assert final is not None
+    assert server.user is None
+    assert client.response_to(server.response_to(final)) is None
+    assert user == server.user
+
+
+_CREDENTIALS = {mechanism: _credential(mechanism, "secret") for mechanism in ScramMechanism}
+
+
+def test_neither_believes_another_password() -> None:
+    mechanism = ScramMechanism.SCRAM_SHA_256
+    server = ScramServer(mechanism, lambda _user: _CREDENTIALS[mechanism], "nonce")
+    client = ScramConversation(mechanism.key, "carol", "wrong", b"abc")
+    final = client.response_to(server.response_to(client.first()))
+    assert final is not None
+    with pytest.raises(CredentialsWrong):
+        server.response_to(final)
+    assert server.user is None
+    with pytest.raises(AuthenticationFailed):
+        client.response_to(b"v=AAAA")
+
+
+def test_a_credential_of_too_few_iterations_is_refused() -> None:
+    mechanism = ScramMechanism.SCRAM_SHA_256
+    credential = _credential(mechanism, "secret", 4095)
+    server = ScramServer(mechanism, lambda _user: credential, "nonce")
+    with pytest.raises(CredentialsWrong, match="4095"):
+        server.response_to(b"n,,n=carol,r=abc")
+
+
+def test_plain_believes_the_right_password_alone() -> None:
+    server = PlainServer({"alice": "secret"}.get)
+    assert b"" == server.response_to(b"\0alice\0secret")
+    assert "alice" == server.user
+    for token in (b"\0alice\0secret2", b"\0bob\0secret"):
+        with pytest.raises(SaslFailed, match="Invalid username or password"):
+            PlainServer({"alice": "secret"}.get).response_to(token)
+
+
+def test_nonces_are_130_bits_in_letters_and_digits() -> None:
+    assert "0" == nonce_of(bytes(17))
+    assert "10" == nonce_of(bytes(16) + b"\x24")
+    assert 26 == len(nonce_of(b"\xff" * 17))
