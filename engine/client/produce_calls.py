@@ -24,6 +24,8 @@ _LOWEST_VERSION: Final = 3
 _LOWEST_VERSION_OF_ZSTD: Final = 7
 #: Topic ids replace names from 13 on.
 _HIGHEST_VERSION: Final = 12
+#: From 12 on partitions take part in a transaction by themselves (KIP-890); ours are added before.
+_HIGHEST_VERSION_IN_TRANSACTIONS: Final = 11
 _NO_TIMEOUT: Final = 0x7FFFFFFF
 
 
@@ -42,7 +44,12 @@ def new_producer_id(client: KafkaClient) -> tuple[int, int]:
 
 
 def produce_call(
-    batches: Mapping[TopicPartition, OutgoingBatch], acks: int, codec: Codec, timeout_ms: int
+    batches: Mapping[TopicPartition, OutgoingBatch],
+    acks: int,
+    codec: Codec,
+    timeout_ms: int,
+    *,
+    transactional_id: str | None = None,
 ) -> Call:
     """Return the request that stores one batch in each partition, all of one leader."""
     request = messages.ProduceRequest
@@ -56,9 +63,12 @@ def produce_call(
         )
         for topic, of_topic in by_topic(batches).items()
     ]
-    message = request(transactional_id=None, acks=acks, timeout_ms=timeout_ms, topic_data=rows)
+    message = request(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=rows
+    )
     lowest = _LOWEST_VERSION_OF_ZSTD if codec is Codec.ZSTD else _LOWEST_VERSION
-    return Call("Produce", message, lowest, _HIGHEST_VERSION, acks != ACKS_NONE)
+    highest = _HIGHEST_VERSION if transactional_id is None else _HIGHEST_VERSION_IN_TRANSACTIONS
+    return Call("Produce", message, lowest, highest, acks != ACKS_NONE)
 
 
 def read_stored(

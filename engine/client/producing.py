@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
@@ -79,6 +79,24 @@ class ProducerNotes(NamedTuple):
     on_plain: Callable[[EngineError], None] | None = None
 
 
+class OpenTransaction(Protocol):
+    """The transaction that a producer's batches are part of."""
+
+    @property
+    def transactional_id(self) -> str:
+        """Return the id under which its coordinator knows it."""
+        ...
+
+    @property
+    def transactional_identity(self) -> tuple[int, int]:
+        """Return the producer id and epoch."""
+        ...
+
+    def enlist(self, partition: TopicPartition) -> None:
+        """Have a partition take part. Errors: those of the request."""
+        ...
+
+
 class Producer:
     """Collects records by partition and sends a batch of each when it is due.
 
@@ -91,8 +109,12 @@ class Producer:
         client: KafkaClient,
         options: ProducerOptions | None = None,
         notes: ProducerNotes | None = None,
+        *,
+        transaction: OpenTransaction | None = None,
     ) -> None:
+        """With a `transaction` every batch is part of it, and has its producer id and epoch."""
         self._client = client
+        self._transaction = transaction
         self._options = options or ProducerOptions()
         self._notes = notes or ProducerNotes()
         self._open: dict[TopicPartition, OutgoingBatch] = {}
@@ -201,6 +223,10 @@ class Producer:
                 self._results += self._sender.poll(_WAIT_MS)
         return self._taken_results()
 
+    def discard(self) -> None:
+        """Drop the records that have not left; they get no result."""
+        self._open.clear()
+
     def due_in_ms(self) -> int | None:
         """Return when the first batch is to leave, None if there are no records to send."""
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
@@ -223,6 +249,8 @@ class Producer:
         if self._sticky.get(partition.topic) == partition.partition:
             del self._sticky[partition.topic]
         if batch.record_count:
+            if self._transaction is not None:
+                self._transaction.enlist(partition)
             self._current_sender().put(batch)
 
     def _send_full(self) -> None:
@@ -240,6 +268,10 @@ class Producer:
             sender_options = SenderOptions(
                 options.acks, options.codec, self._new_identity(), options.in_flight_max
             )
+            if self._transaction is not None:
+                sender_options = sender_options._replace(
+                    acks=ACKS_ALL, transactional_id=self._transaction.transactional_id
+                )
             self._sender = ProduceSender(
                 self._client, sender_options, on_retry=self._notes.on_retry
             )
@@ -249,6 +281,8 @@ class Producer:
 
     def _new_identity(self) -> tuple[int, int] | None:
         """Return a producer id and epoch, None where there is or shall be none."""
+        if self._transaction is not None:
+            return self._transaction.transactional_identity
         wanted = self._options.is_idempotent
         if self._options.acks != ACKS_ALL or wanted is False:
             return None

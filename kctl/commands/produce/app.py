@@ -23,7 +23,8 @@ app = one_command()
 @app.command(
     epilog="Examples: echo hello | kctl produce clicks · kctl produce clicks -k '\\t' < pairs · "
     "kctl consume a -e -o ndjson | kctl produce b --input ndjson · "
-    "kctl produce images --file logo.png --key logo"
+    "kctl produce images --file logo.png --key logo · "
+    "seq 1000 | kctl produce t --transactional-id loader --per-transaction 100"
 )
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where the records go.")],
@@ -119,6 +120,41 @@ def produce(
             "--linger", min=0, metavar="MS", help="How long a batch waits for more records; 50."
         ),
     ] = None,
+    transactional_id: Annotated[
+        str | None,
+        typer.Option(
+            "--transactional-id",
+            metavar="ID",
+            help="In transactions of this id; another producer that uses it is fenced.",
+        ),
+    ] = None,
+    per_transaction: Annotated[
+        int | None,
+        typer.Option(
+            "--per-transaction",
+            min=1,
+            metavar="NUMBER",
+            help="So many records a transaction; else all of the input is one.",
+        ),
+    ] = None,
+    abort_every: Annotated[
+        int | None,
+        typer.Option(
+            "--abort-every",
+            min=1,
+            metavar="NUMBER",
+            help="Abort every so many-th transaction, for rehearsals.",
+        ),
+    ] = None,
+    transaction_timeout_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--transaction-timeout",
+            min=1,
+            metavar="MS",
+            help="After how long the cluster aborts an open transaction; 60000.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -141,6 +177,9 @@ def produce(
 
     A broker that goes away is waited for until --timeout; batches that are too large for the topic
     are split. Stops at the first record that fails and says with which --from-line to go on.
+
+    With --transactional-id records are counted once their transaction is committed; what is open at
+    an error or Ctrl-C is aborted.
 
     Ctrl-C ends it once what was read is stored; a second one ends it at once.
     """
@@ -168,6 +207,10 @@ def produce(
         linger_ms=linger_ms,
         no_idempotence=no_idempotence,
         output=output,
+        transactional_id=transactional_id,
+        per_transaction=per_transaction,
+        abort_every=abort_every,
+        transaction_timeout_ms=transaction_timeout_ms,
         settings=overrides.own,
     )
     timeout_s = overrides.seconds("delivery.timeout.ms", timeout)

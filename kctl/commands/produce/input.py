@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Protocol
 
 from engine.client.outgoing_batch import InputPlaces
-from engine.client.producing import OutgoingRecord, OutgoingValues, Producer
+from engine.client.producing import OutgoingRecord, OutgoingValues
 from engine.errors import EngineError
 from engine.limits import PRODUCE_LINE_BYTES_MAX
 from engine.records.record import Header
@@ -33,12 +33,24 @@ class FileTooLong(EngineError):
         self.path = path
 
 
+class RecordSink(Protocol):
+    """Takes records, as `Producer` does."""
+
+    def add(self, record: OutgoingRecord, place: int = ...) -> None:
+        """Take a record."""
+        ...
+
+    def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
+        """Take records at once."""
+        ...
+
+
 class RecordSource(Protocol):
     """Makes records of lines; `skipped` are the lines that are none, as empty ones."""
 
     skipped: InputPlaces
 
-    def feed(self, producer: Producer, chunk: InputLines) -> None:
+    def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Give the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
         ...
 
@@ -119,7 +131,7 @@ class _FromLine:
         self._from_line = from_line
         self.skipped = source.skipped
 
-    def feed(self, producer: Producer, chunk: InputLines) -> None:
+    def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Give the records of the lines that count."""
         behind = self._from_line - chunk.first
         if behind <= 0:
@@ -146,13 +158,13 @@ class _Lines:
             partition=request.partition,
         )
 
-    def feed(self, producer: Producer, chunk: InputLines) -> None:
+    def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Give the records of lines; those that are alike at once."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
                 producer.add(self._record(line), place)
 
-    def _feed_fast(self, producer: Producer, chunk: InputLines) -> bool:
+    def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
         """Give the records at once if every line has a key or none can, and nothing is null."""
         fast, null = self._fast, self._null
         keys: Sequence[bytes] | None = None
@@ -192,7 +204,7 @@ class _Rows:
         self._headers = _headers(request)
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
-    def feed(self, producer: Producer, chunk: InputLines) -> None:
+    def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Give the records of rows."""
         for place, line in zip(chunk.places, chunk.lines, strict=True):
             record = None
@@ -221,7 +233,7 @@ class _Documents:
             partition=request.partition,
         )
 
-    def feed(self, producer: Producer, chunk: InputLines) -> None:
+    def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Give the records of documents; those before one that is none are given too."""
         places: list[int] = []
         values: list[bytes] = []
@@ -244,7 +256,7 @@ class FileRecords:
         self._request = request
         self._headers = _headers(request)
 
-    def feed(self, producer: Producer) -> None:
+    def feed(self, producer: RecordSink) -> None:
         """Give a record for each file.
 
         Errors: FileMissing, FileRefused, FileTooLong, ApiError.

@@ -13,10 +13,16 @@ from functools import partial
 
 from engine.client.blocking import KafkaClient
 from engine.client.producing import Producer, ProducerNotes
+from engine.client.transactional_producer import TransactionalProducer
 from engine.errors import EngineError
 from kctl.commands.produce.input import FileRecords, RecordSource, record_source
 from kctl.commands.produce.report import ProduceReport
-from kctl.commands.produce.request import ProduceRequest, producer_options
+from kctl.commands.produce.request import (
+    ProduceRequest,
+    producer_options,
+    transaction_timeout_ms,
+)
+from kctl.commands.produce.transactions import TransactionalInput, transaction_options
 from kctl.connect import ClusterOptions, connect
 from kctl.input_lines import LineTooLong, input_bytes, input_lines
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
@@ -29,6 +35,7 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
     """Send what comes from stdin or files; returns the exit code."""
     source = record_source(request)
     settings = producer_options(request)
+    transactions = transaction_options(request)
     if request.output is not None:
         check_format(request.output)
     with connect(options) as client:
@@ -39,10 +46,22 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
             request, options.timeout_s, skipped=skipped, rate_line=rate_line, limits=limits
         )
         client.view_of_existing([request.topic])
-        producer = Producer(client, settings, ProducerNotes(report.on_retry, report.on_plain))
+        notes = ProducerNotes(report.on_retry, report.on_plain)
         try:
             with deferred_interrupts() as interrupts:
-                _Run(client, producer, source, report, interrupts).send_all()
+                if transactions is None:
+                    producer = Producer(client, settings, notes)
+                    _Run(producer, source, report, interrupts).send_all()
+                else:
+                    transactional = TransactionalProducer(
+                        client,
+                        transactions.transactional_id,
+                        settings,
+                        notes,
+                        timeout_ms=transaction_timeout_ms(request),
+                    )
+                    records = TransactionalInput(transactional, transactions)
+                    _TransactionalRun(records, source, report, interrupts).send_all()
         finally:
             # Also of a cluster that is gone, it counts what was stored before.
             report.close()
@@ -77,13 +96,11 @@ class _Run:
 
     def __init__(
         self,
-        client: KafkaClient,
-        producer: Producer,
+        producer: Producer | TransactionalInput,
         source: RecordSource | FileRecords,
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        self._client = client
         self._producer = producer
         self._source = source
         self._report = report
@@ -93,10 +110,7 @@ class _Run:
         """Send everything; however that ends, the records before are stored and counted."""
         report, producer = self._report, self._producer
         try:
-            if isinstance(self._source, FileRecords):
-                self._source.feed(producer)
-            else:
-                self._send_lines(self._source)
+            self._send_source()
         except (UnreadableRecord, LineTooLong) as error:
             report.take(producer.flush())
             report.stop_at(error, error.line)
@@ -106,6 +120,12 @@ class _Run:
             raise
         else:
             report.take(producer.flush())
+
+    def _send_source(self) -> None:
+        if isinstance(self._source, FileRecords):
+            self._source.feed(self._producer)
+        else:
+            self._send_lines(self._source)
 
     def _send_lines(self, source: RecordSource) -> None:
         report, producer = self._report, self._producer
@@ -125,3 +145,41 @@ class _Run:
         if due_ms is not None:
             return due_ms
         return None if self._producer.is_idle else 0
+
+
+class _TransactionalRun(_Run):
+    """A run whose records count once their transaction is committed."""
+
+    def __init__(
+        self,
+        records: TransactionalInput,
+        source: RecordSource | FileRecords,
+        report: ProduceReport,
+        interrupts: HeldInterrupts,
+    ) -> None:
+        super().__init__(records, source, report, interrupts)
+        self._records = records
+
+    def send_all(self) -> None:
+        """Send everything; however that ends, no transaction is left open."""
+        report, records = self._report, self._records
+        try:
+            self._send_source()
+            report.take(records.finish())
+        except (KeyboardInterrupt, EngineError) as error:
+            report.take(records.poll())
+            first_open_place = records.first_open_place
+            if not self._interrupts.is_urgent:
+                self._give_up()
+            if first_open_place is None or isinstance(error, KeyboardInterrupt):
+                raise
+            report.stop_at(error, first_open_place)
+        finally:
+            report.note(records.summary())
+
+    def _give_up(self) -> None:
+        try:
+            self._records.give_up()
+        except EngineError as error:
+            # Its coordinator aborts it by its timeout.
+            self._report.note(f"warning: the open transaction could not be aborted: {error}")

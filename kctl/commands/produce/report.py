@@ -125,6 +125,11 @@ class ProduceReport:
         self._failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
+    def note(self, text: str) -> None:
+        """Report something beside the records, on stderr."""
+        self._make_room()
+        say(text)
+
     # -- what the producer says meanwhile
 
     def on_retry(self, error: EngineError) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from engine.client.batch_sender import IN_FLIGHT_MAX
 from engine.client.produce_calls import ACKS_ALL, ACKS_LEADER, ACKS_NONE
 from engine.client.producing import ProducerOptions
+from engine.client.transactional_producer import TRANSACTION_TIMEOUT_MS
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
 from kctl.arguments import UnreadableArgument
@@ -26,6 +27,8 @@ PRODUCER_KEYS = (
     "enable.idempotence",
     "linger.ms",
     "max.in.flight.requests.per.connection",
+    "transaction.timeout.ms",
+    "transactional.id",
 )
 
 
@@ -50,6 +53,10 @@ class ProduceRequest(NamedTuple):
     linger_ms: int | None = None
     no_idempotence: bool = False
     output: str | None = None
+    transactional_id: str | None = None
+    per_transaction: int | None = None
+    abort_every: int | None = None
+    transaction_timeout_ms: int | None = None
     settings: Mapping[str, str] = {}
 
 
@@ -71,6 +78,19 @@ def producer_options(request: ProduceRequest) -> ProducerOptions:
         linger_ms=_count(request.linger_ms, settings, "linger.ms", PRODUCE_LINGER_MS),
         is_idempotent=is_idempotent,
         in_flight_max=_in_flight(settings),
+    )
+
+
+def transaction_timeout_ms(request: ProduceRequest) -> int:
+    """Return after how long the coordinator aborts an open transaction.
+
+    Errors: UnreadableArgument.
+    """
+    return _count(
+        request.transaction_timeout_ms,
+        request.settings,
+        "transaction.timeout.ms",
+        TRANSACTION_TIMEOUT_MS,
     )
 
 

@@ -31,8 +31,11 @@ def test_without_settings_it_is_safe_and_prompt() -> None:
     assert ProducerOptions(linger_ms=PRODUCE_LINGER_MS) == options()
 
 
-# delivery.timeout.ms is the command's own --timeout.
-@pytest.mark.parametrize("key", sorted(set(PRODUCER_KEYS) - {"delivery.timeout.ms"}))
+# delivery.timeout.ms is the command's own --timeout; those of transactions are read elsewhere.
+_ELSEWHERE = {"delivery.timeout.ms", "transaction.timeout.ms", "transactional.id"}
+
+
+@pytest.mark.parametrize("key", sorted(set(PRODUCER_KEYS) - _ELSEWHERE))
 def test_every_setting_has_an_effect_and_wrong_values_none(key: str) -> None:
     assert options() != options(settings={key: VALUES[key]})
     for text in ("-2", "no such"):

@@ -1,0 +1,195 @@
+"""The requests of a transactional producer to its coordinators.
+
+| request | to the coordinator of | highest version |
+|---|---|---|
+| InitProducerId | the transactional id | 5; 6 prepares transactions (KIP-939) |
+| AddPartitionsToTxn | the transactional id | 3; later ones are for brokers |
+| AddOffsetsToTxn | the transactional id | 4 |
+| TxnOffsetCommit | the group | 4; 5 takes the group into the transaction by itself |
+| EndTxn | the transactional id | 4; 5 raises the epoch with each transaction |
+
+Versions that a client of transaction version 2 sends are left out: every broker that serves
+transactions takes these (KIP-890).
+
+Source: KIP-98, KIP-360, KIP-447, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.topic_admin import by_topic
+from engine.errors import api_error
+from engine.kafka_errors import NONE, OPERATION_NOT_ATTEMPTED
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.wire.structs import Message
+
+TRANSACTION_KEY: Final = 1
+_NO_PRODUCER: Final = -1
+
+
+class ProducerIdentity(NamedTuple):
+    """A producer id and its epoch."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class GroupMembership(NamedTuple):
+    """Which member of a group commits; the defaults are those of a consumer outside of groups."""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+class TransactionCalls:
+    """Asks the coordinators of one transactional id and of groups.
+
+    Every method raises ApiError with the code of a final refusal, or what kept it from an answer
+    until the client's timeout had passed.
+    """
+
+    def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
+        self._client = client
+        self.transactional_id = transactional_id
+        self._timeout_ms = timeout_ms
+
+    def init(self, identity: ProducerIdentity | None = None) -> ProducerIdentity:
+        """Return an epoch in which nobody else writes; what was open is aborted.
+
+        With the `identity` of before its epoch is raised, unless another instance has raised it.
+        """
+        request = messages.InitProducerIdRequest(
+            transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
+        )
+        if identity is not None:
+            request.producer_id, request.producer_epoch = identity
+        response = self._ask("InitProducerId", request, 5, lowest=0 if identity is None else 3)
+        _check(response.error_code)
+        return ProducerIdentity(response.producer_id, response.producer_epoch)
+
+    def add_partitions(
+        self, identity: ProducerIdentity, partitions: Collection[TopicPartition]
+    ) -> None:
+        """Have partitions take part in the transaction."""
+        of = messages.AddPartitionsToTxnRequest
+        request = of(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=identity.producer_id,
+            v3_and_below_producer_epoch=identity.producer_epoch,
+            v3_and_below_topics=[
+                of.AddPartitionsToTxnTopic(name=topic, partitions=[p.partition for p in rows])
+                for topic, rows in by_topic(partitions).items()
+            ],
+        )
+        response = self._ask("AddPartitionsToTxn", request, 3)
+        _check(_added_code(response))
+
+    def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
+        """Have the offsets of a group take part in the transaction."""
+        request = messages.AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            group_id=group_id,
+        )
+        _check(self._ask("AddOffsetsToTxn", request, 4).error_code)
+
+    def commit_offsets(
+        self,
+        identity: ProducerIdentity,
+        group: GroupMembership,
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """Commit offsets of a group as part of the transaction, each the next to be read."""
+        of = messages.TxnOffsetCommitRequest
+        request = of(
+            transactional_id=self.transactional_id,
+            group_id=group.group_id,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            generation_id=group.generation_id,
+            member_id=group.member_id,
+            group_instance_id=group.group_instance_id,
+            topics=[
+                of.TxnOffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        of.TxnOffsetCommitRequestPartition(
+                            partition_index=key.partition,
+                            committed_offset=offsets[key],
+                            committed_metadata="",
+                        )
+                        for key in rows
+                    ],
+                )
+                for topic, rows in by_topic(offsets).items()
+            ],
+        )
+        response = self._client.ask_coordinator(
+            group.group_id,
+            "TxnOffsetCommit",
+            request,
+            retriable_code=_committed_code,
+            # A member is named from version 3 on.
+            lowest=3 if group.generation_id >= 0 else 0,
+            highest=4,
+        )
+        _check(_committed_code(response.message))
+
+    def end(self, identity: ProducerIdentity, *, is_commit: bool) -> None:
+        """Commit or abort."""
+        request = messages.EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            committed=is_commit,
+        )
+        _check(self._ask("EndTxn", request, 4).error_code)
+
+    def _ask(self, api_name: str, request: Message, highest: int, *, lowest: int = 0) -> Message:
+        return self._client.ask_coordinator(
+            self.transactional_id,
+            api_name,
+            request,
+            key_type=TRANSACTION_KEY,
+            retriable_code=_added_code if api_name == "AddPartitionsToTxn" else _code,
+            lowest=lowest,
+            highest=highest,
+        ).message
+
+
+def _check(code: int) -> None:
+    if code != NONE:
+        raise api_error(code)
+
+
+def _code(message: Message) -> int:
+    return int(message.error_code)
+
+
+def _added_code(message: Message) -> int:
+    """Return the first error of a partition other than those not attempted for its sake."""
+    codes = [
+        int(row.partition_error_code)
+        for topic in message.results_by_topic_v3_and_below
+        for row in topic.results_by_partition
+    ]
+    return _first_error(codes)
+
+
+def _committed_code(message: Message) -> int:
+    return _first_error(
+        [int(row.error_code) for topic in message.topics for row in topic.partitions]
+    )
+
+
+def _first_error(codes: list[int]) -> int:
+    errors = [code for code in codes if code != NONE]
+    caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]
+    return next(iter(caused or errors), NONE)

@@ -1,0 +1,300 @@
+"""A producer whose records become visible together, or never.
+
+```
+NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN ── commit, abort ──> READY
+                                                           │ a request or a batch failed
+                                                           ├──────> TO_ABORT ── abort ──> READY
+                                                           └──────> FENCED, for good
+```
+
+1. A partition takes part before the first batch for it leaves (AddPartitionsToTxn).
+2. `send_offsets` has the group take part (AddOffsetsToTxn), and commits to its coordinator
+   (TxnOffsetCommit); the offsets count once the transaction is committed.
+3. `commit` waits until every batch is stored, and ends the transaction (EndTxn). If that is not
+   answered in time the transaction stays OPEN, and `commit` may be called again.
+4. After an abort with batches that failed the epoch is raised (InitProducerId with the id of
+   before): whatever of them is still on its way is refused.
+
+| error | raised as | what helps |
+|---|---|---|
+| another instance has begun, or the transaction has timed out | ProducerFenced | a new producer |
+| anything else | TransactionFailed | `abort`, and the transaction once more |
+
+Source: KafkaProducer, TransactionManager of 3.9.1; KIP-98, KIP-360, KIP-447.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Final
+
+from engine.client.batch_sender import BatchResult
+from engine.client.blocking import KafkaClient
+from engine.client.outgoing_batch import NO_PLACE
+from engine.client.producing import (
+    OutgoingRecord,
+    OutgoingValues,
+    Producer,
+    ProducerNotes,
+    ProducerOptions,
+)
+from engine.client.transaction_calls import GroupMembership, ProducerIdentity, TransactionCalls
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import (
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    PRODUCER_FENCED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
+from engine.model import TopicPartition
+
+TRANSACTION_TIMEOUT_MS: Final = 60_000
+_FENCED: Final = frozenset(
+    (
+        INVALID_PRODUCER_EPOCH,
+        INVALID_PRODUCER_ID_MAPPING,
+        PRODUCER_FENCED,
+        TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    )
+)
+
+
+class TransactionPhase(Enum):
+    """What may be done next; see the module's picture."""
+
+    NOT_READY = "not ready"
+    READY = "ready"
+    OPEN = "open"
+    TO_ABORT = "to abort"
+    FENCED = "fenced"
+
+
+class WrongPhase(EngineError):
+    """A transaction cannot be gone on with in this way now."""
+
+    def __init__(self, action: str, phase: TransactionPhase) -> None:
+        super().__init__(f"cannot {action}: the transaction is {phase.value}")
+        self.action = action
+        self.phase = phase
+
+
+class TransactionFailed(EngineError):
+    """A request or batch of the transaction failed: it can only be aborted."""
+
+    hint = "abort it and send its records again"
+
+    def __init__(self, transactional_id: str, cause: EngineError) -> None:
+        super().__init__(f"transaction of {transactional_id}: {cause}")
+        self.transactional_id = transactional_id
+        self.cause = cause
+
+
+class ProducerFenced(EngineError):
+    """The producer may write nothing more."""
+
+    hint = (
+        "another producer with this transactional id has begun, or the transaction was open for "
+        "longer than its timeout and is aborted; start a new producer"
+    )
+
+    def __init__(self, transactional_id: str, cause: EngineError) -> None:
+        super().__init__(f"producer of {transactional_id} is fenced: {cause}")
+        self.transactional_id = transactional_id
+        self.cause = cause
+
+
+class TransactionalProducer:
+    """Produces to any partitions, and commits offsets of groups, in transactions."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        transactional_id: str,
+        options: ProducerOptions | None = None,
+        notes: ProducerNotes | None = None,
+        *,
+        timeout_ms: int = TRANSACTION_TIMEOUT_MS,
+    ) -> None:
+        """Of the options acks and idempotence do not count: a transaction has acks=all and ids."""
+        self._client = client
+        self._options = options or ProducerOptions()
+        self._notes = notes
+        self._calls = TransactionCalls(client, transactional_id, timeout_ms)
+        self.phase = TransactionPhase.NOT_READY
+        self._identity: ProducerIdentity | None = None
+        self._producer: Producer | None = None
+        self._partitions: set[TopicPartition] = set()
+        self._groups: set[str] = set()
+        self._has_failed_batch = False
+
+    @property
+    def transactional_id(self) -> str:
+        """Return the id that its instances share."""
+        return self._calls.transactional_id
+
+    @property
+    def transactional_identity(self) -> ProducerIdentity:
+        """Return the producer id and epoch. Errors: WrongPhase before the first `begin`."""
+        if self._identity is None:
+            raise WrongPhase("name the producer", self.phase)
+        return self._identity
+
+    # Transactions
+
+    def begin(self) -> None:
+        """Begin a transaction; the first one fences earlier instances and ends what they left.
+
+        Errors: WrongPhase, ProducerFenced, ApiError.
+        """
+        if self.phase is TransactionPhase.NOT_READY:
+            self._renew(None)
+        if self.phase is not TransactionPhase.READY:
+            raise WrongPhase("begin", self.phase)
+        self.phase = TransactionPhase.OPEN
+
+    def commit(self) -> list[BatchResult]:
+        """Commit (3); returns what became of the batches since the last `poll`.
+
+        Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced.
+        """
+        self._require_open("commit")
+        results = self._current().flush()
+        self._take(results)
+        if self.phase is not TransactionPhase.OPEN:
+            failure = next(r.error for r in results if r.error is not None)
+            raise self._error(failure)
+        if self._has_begun:
+            self._call(lambda identity: self._calls.end(identity, is_commit=True), may_repeat=True)
+        self._ended()
+        return results
+
+    def abort(self) -> list[BatchResult]:
+        """Abort; returns what became of the batches since the last `poll`.
+
+        Records that have not left are dropped. Errors: WrongPhase, ProducerFenced, ApiError.
+        """
+        if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
+            raise WrongPhase("abort", self.phase)
+        self._current().discard()
+        results = self._current().flush()
+        self._take(results)
+        if self._has_begun:
+            self._call(lambda identity: self._calls.end(identity, is_commit=False), may_repeat=True)
+        if self._has_failed_batch:
+            self._renew(self._identity)
+        self._ended()
+        return results
+
+    @property
+    def _has_begun(self) -> bool:
+        """Return whether the coordinator has a transaction open."""
+        return bool(self._partitions or self._groups)
+
+    def _ended(self) -> None:
+        self.phase = TransactionPhase.READY
+        self._partitions.clear()
+        self._groups.clear()
+        self._has_failed_batch = False
+
+    def _renew(self, identity: ProducerIdentity | None) -> None:
+        """Get an identity, or the next epoch of one (4)."""
+        try:
+            self._identity = self._calls.init(identity)
+        except ApiError as error:
+            if error.code in _FENCED:
+                raise self._error(error) from error
+            raise
+        self._producer = Producer(self._client, self._options, self._notes, transaction=self)
+        self.phase = TransactionPhase.READY
+
+    # Records and offsets
+
+    def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
+        """Take a record, as `Producer.add`. Errors: WrongPhase, TransactionFailed, and its own."""
+        self._require_open("add a record")
+        self._current().add(record, place)
+
+    def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
+        """Take records at once, as `Producer.add_fast`."""
+        self._require_open("add records")
+        self._current().add_fast(records, places)
+
+    def poll(self, wait_ms: int = 0) -> list[BatchResult]:
+        """Send what is due and return what is done, waiting for so long at most."""
+        if self._producer is None:
+            return []
+        results = self._producer.poll(wait_ms)
+        self._take(results)
+        return results
+
+    def flush(self) -> list[BatchResult]:
+        """Send everything and return what became of it; the transaction stays open."""
+        self._require_open("send")
+        results = self._current().flush()
+        self._take(results)
+        return results
+
+    def due_in_ms(self) -> int | None:
+        """Return when the first batch is to leave, None if there are no records to send."""
+        return None if self._producer is None else self._producer.due_in_ms()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether every record that was taken has its result."""
+        return self._producer is None or self._producer.is_idle
+
+    def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets of a group with the transaction, each the next to be read (2).
+
+        Errors: WrongPhase, TransactionFailed, ProducerFenced.
+        """
+        self._require_open("send offsets")
+        if not offsets:
+            return
+        if group.group_id not in self._groups:
+            self._call(lambda identity: self._calls.add_group(identity, group.group_id))
+            self._groups.add(group.group_id)
+        self._call(lambda identity: self._calls.commit_offsets(identity, group, offsets))
+
+    def enlist(self, partition: TopicPartition) -> None:
+        """Have a partition take part before a batch for it leaves (1)."""
+        if partition not in self._partitions:
+            self._call(lambda identity: self._calls.add_partitions(identity, [partition]))
+            self._partitions.add(partition)
+
+    # Errors
+
+    def _current(self) -> Producer:
+        assert self._producer is not None
+        return self._producer
+
+    def _require_open(self, action: str) -> None:
+        if self.phase is not TransactionPhase.OPEN:
+            raise WrongPhase(action, self.phase)
+
+    def _take(self, results: Sequence[BatchResult]) -> None:
+        """Note batches that failed."""
+        for result in results:
+            if result.error is not None:
+                self._has_failed_batch = True
+                self._error(result.error)
+
+    def _call(
+        self, request: Callable[[ProducerIdentity], None], *, may_repeat: bool = False
+    ) -> None:
+        try:
+            request(self.transactional_identity)
+        except EngineError as error:
+            if may_repeat and not isinstance(error, ApiError):
+                raise
+            raise self._error(error) from error
+
+    def _error(self, cause: EngineError) -> EngineError:
+        """Return an error as it is raised, and go on to the phase that it leads to."""
+        if isinstance(cause, ApiError) and cause.code in _FENCED:
+            self.phase = TransactionPhase.FENCED
+            return ProducerFenced(self.transactional_id, cause)
+        if self.phase is not TransactionPhase.FENCED:
+            self.phase = TransactionPhase.TO_ABORT
+        return TransactionFailed(self.transactional_id, cause)

@@ -1,0 +1,166 @@
+"""`kctl produce --transactional-id`: the input in transactions of so many records.
+
+```
+records ── begin before the first ── N taken ──┬─ commit: counted, with a row for each batch
+                                               └─ each K-th with --abort-every: abort
+the input ends: commit what is open        an error, Ctrl-C: abort what is open
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.client.batch_sender import BatchResult
+from engine.client.outgoing_batch import NO_PLACE
+from engine.client.producing import OutgoingRecord, OutgoingValues
+from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
+from kctl.arguments import UnreadableArgument, counted
+from kctl.commands.produce.request import ProduceRequest, producer_options
+
+
+class TransactionOptions(NamedTuple):
+    """How the input is split; `per_transaction` None makes one transaction of all of it."""
+
+    transactional_id: str
+    per_transaction: int | None
+    abort_every: int | None
+
+
+def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
+    """Return how records go in transactions, None if they do not; raises UnreadableArgument."""
+    transactional_id = request.transactional_id or request.settings.get("transactional.id")
+    if transactional_id is None:
+        for name in ("per_transaction", "abort_every", "transaction_timeout_ms"):
+            if getattr(request, name) is not None:
+                option = f"--{name.removesuffix('_ms').replace('_', '-')}"
+                raise UnreadableArgument("an option", option, "--transactional-id with it")
+        return None
+    if not transactional_id:
+        raise UnreadableArgument("a value of --transactional-id", "", "a text")
+    options = producer_options(request)
+    if options.acks != -1 or options.is_idempotent is False:
+        given = "--no-idempotence" if options.is_idempotent is False else f"acks {options.acks}"
+        raise UnreadableArgument("an option of --transactional-id", given, "acks all with an id")
+    return TransactionOptions(transactional_id, request.per_transaction, request.abort_every)
+
+
+class TransactionalInput:
+    """Takes records as a producer does, and ends a transaction after every so many.
+
+    Results are those of committed transactions: of others nothing is to be seen.
+    """
+
+    def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
+        self._producer = producer
+        self._options = options
+        self._results: list[BatchResult] = []
+        self._committed: list[BatchResult] = []
+        self._record_count = 0
+        #: The place of the open transaction's first record.
+        self.first_open_place: int | None = None
+        self.committed_count = 0
+        self.aborted_count = 0
+        self.aborted_record_count = 0
+
+    # As a producer
+
+    def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
+        """Take a record. Errors: those of TransactionalProducer."""
+        self._begin_before(place)
+        self._producer.add(record, place)
+        self._took(1)
+
+    def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
+        """Take records at once, in as many transactions as they need."""
+        done, count = 0, len(records.values)
+        while done < count:
+            self._begin_before(places[done])
+            end = min(count, done + self._room(count))
+            piece = records._replace(
+                values=records.values[done:end],
+                keys=None if records.keys is None else records.keys[done:end],
+            )
+            self._producer.add_fast(piece, places[done:end])
+            self._took(end - done)
+            done = end
+
+    def poll(self, wait_ms: int = 0) -> list[BatchResult]:
+        """Send what is due; returns results of transactions that were committed meanwhile."""
+        self._results += self._producer.poll(wait_ms)
+        return self._taken()
+
+    def flush(self) -> list[BatchResult]:
+        """Have what is due on its way; the transaction stays open for more."""
+        return self.poll()
+
+    def due_in_ms(self) -> int | None:
+        """Return when the first batch is to leave, None if there are no records to send."""
+        return self._producer.due_in_ms()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no batch is due or under way."""
+        return self._producer.is_idle
+
+    # Transactions
+
+    def finish(self) -> list[BatchResult]:
+        """Commit what is open at the end of the input."""
+        if self._producer.phase is TransactionPhase.OPEN:
+            self._end()
+        return self._taken()
+
+    def give_up(self) -> None:
+        """Abort what is open. Errors: those of TransactionalProducer."""
+        if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
+            self._abort()
+
+    def summary(self) -> str:
+        """Return how many transactions were ended, and how."""
+        text = f"{counted(self.committed_count, 'transaction')} committed"
+        if self.aborted_count:
+            records = counted(self.aborted_record_count, "record")
+            text += f", {self.aborted_count} aborted with {records}"
+        return text
+
+    def _begin_before(self, place: int) -> None:
+        if self.first_open_place is None:
+            self._producer.begin()
+            self.first_open_place = place
+
+    def _room(self, count: int) -> int:
+        """Return how many more records the open transaction takes, of `count` that there are."""
+        limit = self._options.per_transaction
+        return count if limit is None else limit - self._record_count
+
+    def _took(self, count: int) -> None:
+        self._record_count += count
+        if self._record_count == self._options.per_transaction:
+            self._end()
+
+    def _end(self) -> None:
+        every = self._options.abort_every
+        number = self.committed_count + self.aborted_count + 1
+        if every is not None and number % every == 0:
+            # Records that have not left would leave no trace of the transaction.
+            self._producer.flush()
+            self._abort()
+            return
+        self._committed += self._results + self._producer.commit()
+        self.committed_count += 1
+        self._ended()
+
+    def _abort(self) -> None:
+        self._producer.abort()
+        self.aborted_count += 1
+        self.aborted_record_count += self._record_count
+        self._ended()
+
+    def _ended(self) -> None:
+        self._results, self._record_count, self.first_open_place = [], 0, None
+
+    def _taken(self) -> list[BatchResult]:
+        committed, self._committed = self._committed, []
+        return committed

@@ -1,0 +1,253 @@
+"""A transactional producer on brokers in memory: what is visible, and which errors end what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut
+from engine.client.groups import committed_offsets
+from engine.client.producing import OutgoingRecord, OutgoingValues, ProducerOptions
+from engine.client.transaction_calls import GroupMembership, TransactionCalls
+from engine.client.transactional_producer import (
+    ProducerFenced,
+    TransactionalProducer,
+    TransactionFailed,
+    TransactionPhase,
+    WrongPhase,
+)
+from engine.client.transactions import describe_transaction
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from engine.records.control import control_type
+from engine.records.view import batches_in
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import MemoryStreams, client_of
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+READY, OPEN, TO_ABORT = TransactionPhase.READY, TransactionPhase.OPEN, TransactionPhase.TO_ABORT
+
+
+class Stage:
+    """Three brokers with topic t of two partitions."""
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(
+            is_one_process=True,
+            offsets_topic_num_partitions="1",
+            transaction_state_log_num_partitions="1",
+            transaction_state_log_min_isr="1",
+        )
+        self.cluster.create_topic("t", ((1, 2), (2, 1)))
+        self.cluster.pass_time(1_000)
+        self.client = self.new_client()
+
+    def new_client(self) -> KafkaClient:
+        return client_of(self.cluster, MemoryStreams(self.cluster))
+
+    def producer(self, **options: int) -> TransactionalProducer:
+        """Return another instance of x."""
+        return TransactionalProducer(self.new_client(), "x", ProducerOptions(**options))
+
+    @property
+    def state(self) -> str:
+        return describe_transaction(self.client, "x").state
+
+    def log(self, key: TopicPartition) -> list[bytes | str]:
+        """Return the values of a partition, and its markers by name."""
+        leader = self.cluster.brokers[1 if key == T0 else 2]
+        replica = leader.storage.replica_manager.partitions[key]
+        assert replica.last_stable_offset <= replica.high_watermark
+        return entries(replica.log.read(0, 1 << 20).read())
+
+
+def entries(content: bytes) -> list[bytes | str]:
+    """Return values, and markers by name."""
+    found: list[bytes | str] = []
+    for batch in batches_in(memoryview(content), allow_partial_tail=False):
+        for record in batch.records():
+            value = bytes(record.value or b"")
+            found.append(control_type(record).name if batch.is_control else value)
+    return found
+
+
+def record(value: bytes, key: TopicPartition = T0) -> OutgoingRecord:
+    """Return a record for one partition."""
+    return OutgoingRecord(key.topic, None, value, partition=key.partition)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_records_of_a_transaction_are_committed_in_all_partitions(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.add_fast(OutgoingValues("t", [b"b", b"c"], partition=1), range(2))
+    assert [T0, T1] == sorted(result.batch.partition for result in producer.commit())
+    assert READY is producer.phase
+    assert ([b"a", "COMMIT"], [b"b", b"c", "COMMIT"]) == (stage.log(T0), stage.log(T1))
+    assert "CompleteCommit" == stage.state
+
+
+def test_sequences_go_on_from_transaction_to_transaction(stage: Stage) -> None:
+    producer = stage.producer()
+    for value in (b"a", b"b"):
+        producer.begin()
+        producer.add(record(value))
+        producer.commit()
+    assert [b"a", "COMMIT", b"b", "COMMIT"] == stage.log(T0)
+
+
+def test_an_abort_drops_what_has_not_left_and_ends_the_rest(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.poll()
+    producer.add(record(b"b"))
+    producer.abort()
+    assert [b"a", "ABORT"] == stage.log(T0)
+    assert READY is producer.phase
+
+
+def test_a_transaction_without_records_is_not_known_to_its_coordinator(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.commit()
+    producer.begin()
+    producer.abort()
+    assert "Empty" == stage.state
+
+
+def test_another_instance_fences_the_one_before_and_aborts_what_it_left(stage: Stage) -> None:
+    first, second = stage.producer(), stage.producer()
+    first.begin()
+    first.add(record(b"a"))
+    first.poll()
+    second.begin()
+    first.add(record(b"b", T1))
+    with pytest.raises(ProducerFenced) as raised:
+        first.commit()
+    assert "x" == raised.value.transactional_id
+    assert TransactionPhase.FENCED is first.phase
+    with pytest.raises(WrongPhase):
+        first.abort()
+    second.add(record(b"c"))
+    second.commit()
+    assert [b"a", "ABORT", b"c", "COMMIT"] == stage.log(T0)
+
+
+def test_offsets_count_once_their_transaction_is_committed(stage: Stage) -> None:
+    producer = stage.producer()
+    for end in (producer.abort, producer.commit):
+        producer.begin()
+        producer.send_offsets(GroupMembership("g"), {T0: 5})
+        producer.send_offsets(GroupMembership("g"), {T1: 6})
+        producer.send_offsets(GroupMembership("g"), {})
+        end()
+        stage.cluster.pass_time(1_000)
+        expected = {} if end == producer.abort else {T0: 5, T1: 6}
+        assert expected == committed_offsets(stage.client, "g")
+
+
+def test_a_refused_commit_of_offsets_is_aborted(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    with pytest.raises(TransactionFailed) as raised:
+        producer.send_offsets(GroupMembership("g", 3, "m"), {T0: 5})
+    assert isinstance(raised.value.cause, ApiError)
+    assert TO_ABORT is producer.phase
+    with pytest.raises(WrongPhase):
+        producer.commit()
+    producer.abort()
+    producer.begin()
+    producer.commit()
+
+
+def test_a_batch_that_fails_is_aborted_with_another_epoch(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    epoch = producer.transactional_identity[1]
+    producer.add(record(b"x" * 2_000_000))
+    with pytest.raises(TransactionFailed):
+        producer.commit()
+    assert TO_ABORT is producer.phase
+    producer.abort()
+    assert epoch < producer.transactional_identity[1]
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.commit()
+    assert [b"a", "COMMIT"] == stage.log(T0)[-2:]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda producer: producer.commit(),
+        lambda producer: producer.abort(),
+        lambda producer: producer.add(record(b"a")),
+        lambda producer: producer.add_fast(OutgoingValues("t", [b"a"]), range(1)),
+        lambda producer: producer.send_offsets(GroupMembership("g"), {T0: 1}),
+        lambda producer: producer.transactional_identity,
+    ],
+)
+def test_outside_of_a_transaction_nothing_is_taken(
+    stage: Stage, use: Callable[[TransactionalProducer], object]
+) -> None:
+    producer = stage.producer()
+    with pytest.raises(WrongPhase, match="not ready"):
+        use(producer)
+    assert ([], None, True) == (producer.poll(), producer.due_in_ms(), producer.is_idle)
+
+
+def test_a_transaction_begins_after_the_one_before(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    with pytest.raises(WrongPhase, match="cannot begin: the transaction is open"):
+        producer.begin()
+
+
+def test_an_end_without_an_answer_may_be_repeated(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer(linger_ms=5)
+    producer.begin()
+    producer.add(record(b"a"))
+    assert 5 == producer.due_in_ms()
+    assert not producer.is_idle
+    end, failures = TransactionCalls.end, [TimedOut("EndTxn", 5)]
+
+    def lost(self: TransactionCalls, *identity: object, is_commit: bool) -> None:
+        end(self, *identity, is_commit=is_commit)  # type: ignore[arg-type]
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(TransactionCalls, "end", lost)
+    with pytest.raises(TimedOut):
+        producer.commit()
+    assert OPEN is producer.phase
+    producer.commit()
+    assert [b"a", "COMMIT"] == stage.log(T0)
+
+
+def test_a_partition_that_cannot_take_part_ends_the_transaction(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise api_error(UNKNOWN_TOPIC_OR_PARTITION)
+
+    producer = stage.producer()
+    producer.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(TransactionCalls, "add_partitions", refused)
+        producer.add(record(b"a"))
+        with pytest.raises(TransactionFailed):
+            producer.commit()
+    producer.abort()
+    assert [] == stage.log(T0)
