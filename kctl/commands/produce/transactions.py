@@ -30,7 +30,9 @@ class TransactionOptions(NamedTuple):
 
 def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
     """Return how records go in transactions, None if they do not; raises UnreadableArgument."""
-    transactional_id = request.transactional_id or request.settings.get("transactional.id")
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        transactional_id = request.settings.get("transactional.id")
     if transactional_id is None:
         for name in ("per_transaction", "abort_every", "transaction_timeout_ms"):
             if getattr(request, name) is not None:
