@@ -56,8 +56,6 @@ from engine.transactions.transaction_store import TransactionStore
 _log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
 _NO_LEADER = -1
-#: So many doublings reach the longest pause.
-_COUNT_MAX = 8
 #: The leader may write the marker yet, or another one.
 _RETRIED = frozenset(
     (
@@ -99,18 +97,10 @@ class _Entry(NamedTuple):
 
 
 class _Unreached(NamedTuple):
-    """How often in a row a broker was not reached, and until when it is left alone."""
+    """For how long, and until when, a broker that was not reached is left alone."""
 
-    count: int
+    pause_ms: int
     until_ms: int
-
-    def once_more(self, now_ms: int) -> _Unreached:
-        """Return the same with one time more: the pause doubles."""
-        pause_ms = min(MARKER_RETRY_MS << self.count, MARKER_RETRY_MS_MAX)
-        return _Unreached(min(self.count + 1, _COUNT_MAX), now_ms + pause_ms)
-
-
-_REACHED = _Unreached(0, 0)
 
 
 class TransactionMarkers:
@@ -129,7 +119,7 @@ class TransactionMarkers:
         #: The ends that wait for each partition's leader.
         self._waiting: dict[TopicPartition, list[_Ending]] = {}
         self._is_retry_due = False
-        #: The brokers that were not reached: how often in a row, and when they are asked next.
+        #: The brokers that were not reached the last time.
         self._unreached: dict[int, _Unreached] = {}
         self._cancels: dict[int, Callable[[], None]] = {}
         self._timer_number = 0
@@ -224,8 +214,7 @@ class TransactionMarkers:
             return
         if answered.error is not None:
             _log.info("markers for broker %d are sent again: %s", broker_id, answered.error)
-            unreached = self._unreached.get(broker_id, _REACHED)
-            self._unreached[broker_id] = unreached.once_more(self._clock.monotonic_ms())
+            self._leave_alone(broker_id)
             for ending, marker in (*entries, *self._queues.pop(broker_id, ())):
                 self._wait(ending, marker.partitions)
         else:
@@ -257,6 +246,13 @@ class TransactionMarkers:
             ending.transaction.partitions.pop(partition, None)
         self._wait(ending, failed)
         self._complete_if_done(ending)
+
+    def _leave_alone(self, broker_id: int) -> None:
+        """Ask a broker nothing for a while, each time in a row for twice as long."""
+        before = self._unreached.get(broker_id)
+        pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
+        until_ms = self._clock.monotonic_ms() + pause_ms
+        self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
         """Return the leader, −1 where there is none that may be asked now; None if it is gone."""
@@ -324,4 +320,8 @@ class TransactionMarkers:
             self._later(partial(waited.keep, None), pause_ms)
             await waited
             # Ten thousand transactions may wait for the same replica.
-            pause_ms = min(2 * pause_ms, MARKER_RETRY_MS_MAX)
+            pause_ms = _longer(pause_ms)
+
+
+def _longer(pause_ms: int) -> int:
+    return min(2 * pause_ms, MARKER_RETRY_MS_MAX)
