@@ -535,6 +535,9 @@ PRODUCER_ID_RETRY_MS = 50
 COORDINATOR_LOAD_RETRY_MS = 1000
 # Kafka's own pause (retry.backoff.ms) before a coordinator sends markers once more.
 MARKER_RETRY_MS = 100
+# The longest pause before a broker that is not reached, and a log with too few replicas, are tried
+# once more: with ten thousand transactions each attempt is work.
+MARKER_RETRY_MS_MAX = 1600
 # The most partitions that one request has markers for: each is an append of its own, and a leader
 # that writes ten thousand of them in one turn of its loop is away for a second.
 MARKERS_PER_REQUEST_MAX = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from engine.api.exchange import CloseConnection
@@ -11,6 +12,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class HandlerFailed(ApiError):
@@ -47,6 +49,27 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
 
     response.watch(end)
     return response
+
+
+def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Promise[U]:
+    """Return a promise of what `make` makes of all values, in order.
+
+    The first error in order fails it, once all are kept. Who abandons it abandons none of them.
+    """
+    made: Promise[U] = Promise()
+    missing = len(promises)
+
+    def came() -> None:
+        nonlocal missing
+        missing -= 1
+        if not missing:
+            made.keep_with(lambda: make([promise.result() for promise in promises]))
+
+    for promise in promises:
+        promise.watch(came)
+    if not promises:
+        made.keep_with(lambda: make([]))
+    return made
 
 
 async def _caught(work: PromiseCoroutine[T]) -> Any:

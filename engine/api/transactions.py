@@ -16,10 +16,12 @@ handleEndTxnRequest of 3.9.1; KIP-890.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
+from engine.api.promised import when_all
 from engine.hash_order import in_java_hash_order
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -81,28 +83,10 @@ class Transactions:
             )
         if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
-        results = [self._added(asked, exchange) for asked in request.transactions]
-        response: Promise[_Response] = Promise()
-
-        def settle() -> None:
-            if not response.is_kept and all(result.is_kept for result in results):
-                rows = zip(request.transactions, results, strict=True)
-                response.keep(
-                    _Response(
-                        results_by_transaction=[
-                            _Response.AddPartitionsToTxnResult(
-                                transactional_id=asked.transactional_id,
-                                topic_results=_topics(result.result()),
-                            )
-                            for asked, result in rows
-                        ]
-                    )
-                )
-
-        for result in results:
-            result.watch(settle)
-        settle()
-        return response
+        return when_all(
+            [self._added(asked, exchange) for asked in request.transactions],
+            partial(_of_brokers, request),
+        )
 
     def _added(
         self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
@@ -182,6 +166,16 @@ class Transactions:
         return ended.then(
             lambda code: response(error_code=_code_by_version(code, exchange.api_version))
         )
+
+
+def _of_brokers(request: _Request, added: list[_Codes]) -> _Response:
+    result = _Response.AddPartitionsToTxnResult
+    return _Response(
+        results_by_transaction=[
+            result(transactional_id=asked.transactional_id, topic_results=_topics(codes))
+            for asked, codes in zip(request.transactions, added, strict=True)
+        ]
+    )
 
 
 def _may_write_as(session: Session, transactional_id: str) -> bool:

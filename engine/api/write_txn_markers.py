@@ -9,8 +9,11 @@ Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.
 
 from __future__ import annotations
 
+from functools import partial
+
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.exchange import Exchange
+from engine.api.promised import when_all
 from engine.groups.offset_commits import OffsetCommits
 from engine.hash_order import in_java_hash_order, partitions_in_java_hash_order
 from engine.host.ports import Clock
@@ -56,17 +59,8 @@ class WriteTxnMarkers:
                 Promise.of(dict.fromkeys(_partitions(marker), UNKNOWN_SERVER_ERROR))
                 for marker in request.markers
             ]
-        response: Promise[_Response] = Promise()
-
         # 3
-        def settle() -> None:
-            if not response.is_kept and all(codes.is_kept for codes in written):
-                response.keep(_response(request, [codes.result() for codes in written]))
-
-        for codes in written:
-            codes.watch(settle)
-        settle()
-        return response
+        return when_all(written, partial(_response, request))
 
     def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
         # 1

@@ -132,7 +132,12 @@ def committed_of(record: CoordinatorRecord) -> CommittedOffset:
 
 
 def group_of(group_id: str, value: messages.GroupMetadataValue) -> Group:
-    """Return a group as its record has it: Stable, or Empty without members."""
+    """Return a group as its record has it: Stable, or Empty without members.
+
+    Raises UnknownGroupRecord for members that nothing was agreed with.
+    """
+    if value.members and value.protocol is None:
+        raise UnknownGroupRecord(f"group {group_id} has members and no protocol")
     state = GroupState.STABLE if value.members else GroupState.EMPTY
     stamp = value.current_state_timestamp
     group = Group(group_id, None if stamp == _NO_TIME else stamp, state)

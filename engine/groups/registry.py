@@ -241,12 +241,16 @@ class GroupRegistry:
 
 
 def _take(loaded: _Loaded, entry: LoadedRecord) -> None:
-    log_offset = entry.log_offset
     try:
-        decoded = decode_group_record(entry.record)
+        _take_record(loaded, entry)
     except UnknownGroupRecord as error:
-        _log.warning("offset %d of __consumer_offsets is passed over: %s", log_offset, error.reason)
-        return
+        _log.warning(
+            "offset %d of __consumer_offsets is passed over: %s", entry.log_offset, error.reason
+        )
+
+
+def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
+    decoded, log_offset = decode_group_record(entry.record), entry.log_offset
     key = decoded.key
     if is_offset(decoded):
         offsets = loaded.offsets.setdefault(key.group, {})

@@ -12,6 +12,8 @@
 3. A partition whose marker is written is taken out of its transaction. A marker that failed for now
    is sent again after a pause, to the leader of that time. One that is refused because producer or
    coordinator have a later epoch ends the sending: somebody else has gone on.
+   All that waits is looked at together: once for each partition, however many transactions wait for
+   it. It waits on without a leader, and while the leader was not reached just now.
 4. When no partition is left, the completion is written, again and again while too few replicas of
    the log are there.
 
@@ -44,7 +46,7 @@ from engine.kafka_errors import (
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     UNSUPPORTED_VERSION,
 )
-from engine.limits import MARKER_RETRY_MS, MARKERS_PER_REQUEST_MAX
+from engine.limits import MARKER_RETRY_MS, MARKER_RETRY_MS_MAX, MARKERS_PER_REQUEST_MAX
 from engine.model import TopicPartition
 from engine.transactions.ports import Marker, MarkerCodes, MarkerLinks, TransactionPorts
 from engine.transactions.registry import TransactionRegistry
@@ -94,6 +96,13 @@ class _Entry(NamedTuple):
     marker: Marker
 
 
+class _Unreached(NamedTuple):
+    """For how long, and until when, a broker that was not reached is left alone."""
+
+    pause_ms: int
+    until_ms: int
+
+
 class TransactionMarkers:
     """Sends markers, and completes the transactions that have all of theirs."""
 
@@ -107,6 +116,11 @@ class TransactionMarkers:
         self._endings: dict[str, _Ending] = {}
         self._queues: dict[int, deque[_Entry]] = {}
         self._busy: set[int] = set()
+        #: The ends that wait for each partition's leader.
+        self._waiting: dict[TopicPartition, list[_Ending]] = {}
+        self._is_retry_due = False
+        #: The brokers that were not reached the last time.
+        self._unreached: dict[int, _Unreached] = {}
         self._cancels: dict[int, Callable[[], None]] = {}
         self._timer_number = 0
         self._is_stopped = False
@@ -140,6 +154,7 @@ class TransactionMarkers:
         self._is_stopped = True
         self._endings.clear()
         self._queues.clear()
+        self._waiting.clear()
         for cancel in self._cancels.values():
             cancel()
         self._cancels.clear()
@@ -151,7 +166,7 @@ class TransactionMarkers:
     def _enqueue(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
-            leader_id = self._links.leader_of(partition)
+            leader_id = self._reachable_leader_of(partition)
             if leader_id is None:
                 _log.info("%s is gone and gets no marker", partition)
                 ending.transaction.partitions.pop(partition, None)
@@ -159,7 +174,7 @@ class TransactionMarkers:
                 by_leader.setdefault(leader_id, []).append(partition)
         for leader_id, led in by_leader.items():
             if leader_id == _NO_LEADER:
-                self._later(partial(self._again, ending, tuple(led)))
+                self._wait(ending, led)
             else:
                 self._queues.setdefault(leader_id, deque()).extend(
                     _Entry(ending, ending.marker(led[start : start + MARKERS_PER_REQUEST_MAX]))
@@ -199,9 +214,11 @@ class TransactionMarkers:
             return
         if answered.error is not None:
             _log.info("markers for broker %d are sent again: %s", broker_id, answered.error)
-            for ending, marker in entries:
-                self._later(partial(self._again, ending, marker.partitions))
+            self._leave_alone(broker_id)
+            for ending, marker in (*entries, *self._queues.pop(broker_id, ())):
+                self._wait(ending, marker.partitions)
         else:
+            self._unreached.pop(broker_id, None)
             for (ending, marker), codes in zip(entries, answered.result(), strict=True):
                 self._take(ending, marker, codes)
         if broker_id in self._queues:
@@ -227,16 +244,53 @@ class TransactionMarkers:
                 failed.append(partition)
                 continue
             ending.transaction.partitions.pop(partition, None)
-        if failed:
-            self._later(partial(self._again, ending, tuple(failed)))
+        self._wait(ending, failed)
         self._complete_if_done(ending)
 
-    def _again(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
-        if self._is_current(ending):
+    def _leave_alone(self, broker_id: int) -> None:
+        """Ask a broker nothing for a while, each time in a row for twice as long."""
+        before = self._unreached.get(broker_id)
+        pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
+        until_ms = self._clock.monotonic_ms() + pause_ms
+        self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
+
+    def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
+        """Return the leader, −1 where there is none that may be asked now; None if it is gone."""
+        leader_id = self._links.leader_of(partition)
+        unreached = None if leader_id is None else self._unreached.get(leader_id)
+        if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:
+            return _NO_LEADER
+        return leader_id
+
+    def _wait(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        """Send markers again after a pause."""
+        for partition in partitions:
+            self._waiting.setdefault(partition, []).append(ending)
+        self._wait_on()
+
+    def _wait_on(self) -> None:
+        if self._waiting and not self._is_retry_due:
+            self._is_retry_due = True
+            self._later(self._retry, MARKER_RETRY_MS)
+
+    def _retry(self) -> None:
+        self._is_retry_due = False
+        waiting, self._waiting = self._waiting, {}
+        ready: dict[str, tuple[_Ending, list[TopicPartition]]] = {}
+        for partition, endings in waiting.items():
+            current = [ending for ending in endings if self._is_current(ending)]
+            if current and self._reachable_leader_of(partition) == _NO_LEADER:
+                self._waiting[partition] = current
+                continue
+            for ending in current:
+                transactional_id = ending.transaction.transactional_id
+                ready.setdefault(transactional_id, (ending, []))[1].append(partition)
+        self._wait_on()
+        for ending, partitions in ready.values():
             self._enqueue(ending, partitions)
             self._complete_if_done(ending)
 
-    def _later(self, action: Callable[[], None]) -> None:
+    def _later(self, action: Callable[[], None], delay_ms: int) -> None:
         self._timer_number += 1
         number = self._timer_number
 
@@ -244,7 +298,7 @@ class TransactionMarkers:
             del self._cancels[number]
             action()
 
-        due_ms = self._clock.monotonic_ms() + MARKER_RETRY_MS
+        due_ms = self._clock.monotonic_ms() + delay_ms
         self._cancels[number] = self._timers.call_at(due_ms, run)
 
     # 4
@@ -254,7 +308,7 @@ class TransactionMarkers:
             drive(self._complete(ending))
 
     async def _complete(self, ending: _Ending) -> None:
-        transactional_id = ending.transaction.transactional_id
+        transactional_id, pause_ms = ending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(
                 transactional_id, ending.coordinator_epoch, ending.completion, is_retried=True
@@ -263,5 +317,11 @@ class TransactionMarkers:
                 return
             _log.info("the completion of %s is written again", transactional_id)
             waited: Promise[None] = Promise()
-            self._later(partial(waited.keep, None))
+            self._later(partial(waited.keep, None), pause_ms)
             await waited
+            # Ten thousand transactions may wait for the same replica.
+            pause_ms = _longer(pause_ms)
+
+
+def _longer(pause_ms: int) -> int:
+    return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

@@ -115,11 +115,10 @@ class TransactionRegistry:
         self._owned[partition].transactions[transaction.transactional_id] = transaction
 
     def remove(self, transaction: Transaction) -> None:
-        """Forget an id that has expired."""
-        owned = self._owned.get(self.partition_of(transaction.transactional_id))
-        known = None if owned is None else owned.transactions.get(transaction.transactional_id)
-        if owned is not None and known is transaction:
-            del owned.transactions[transaction.transactional_id]
+        """Forget an id that has expired, unless it was loaded again meanwhile."""
+        if self.is_current(transaction):
+            partition = self.partition_of(transaction.transactional_id)
+            del self._owned[partition].transactions[transaction.transactional_id]
 
     def is_current(self, transaction: Transaction) -> bool:
         """Return whether an id is served here, and by this state of it."""

@@ -37,7 +37,12 @@ _S = TransactionState
 
 #: The number of each state in `__transaction_state`.
 STATUSES = {state: number for number, state in enumerate(TransactionState)}
-STATE_OF = {number: state for state, number in STATUSES.items()}
+#: Of the states that are ever written: an id is Dead by a tombstone.
+STATE_OF = {
+    number: state
+    for state, number in STATUSES.items()
+    if state not in (_S.DEAD, _S.PREPARE_EPOCH_FENCE)
+}
 
 #: Between two transactions: an id may begin one, be given a new epoch, or expire.
 AT_REST = frozenset((_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT))

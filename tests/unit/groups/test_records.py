@@ -8,6 +8,7 @@ import pytest
 
 from engine.groups.ports import GroupRecord
 from engine.groups.records import (
+    UnknownGroupRecord,
     committed_of,
     decode_group_record,
     group_of,
@@ -67,3 +68,15 @@ def test_members_of_old_records_rejoin_within_their_session(version: int) -> Non
         value.members[0].rebalance_timeout = 0
     (member,) = group_of("g", value).members.values()
     assert (0 if version else 9_000) == member.timeouts.rebalance_timeout_ms
+
+
+def test_members_without_a_protocol_are_no_group() -> None:
+    value = messages.GroupMetadataValue(
+        protocol_type="consumer",
+        protocol=None,
+        members=[messages.GroupMetadataValue.MemberMetadata(session_timeout=9_000)],
+    )
+    with pytest.raises(UnknownGroupRecord):
+        group_of("g", value)
+    value.members.clear()
+    assert "Empty" == group_of("g", value).state.value

@@ -14,6 +14,8 @@ from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
+from engine.wire import messages
+from engine.wire.coordinator_records import encode_key, encode_value
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
 
 T0 = TopicPartition("t", 0)
@@ -219,6 +221,14 @@ def test_a_partition_that_is_lost_is_not_read_again() -> None:
     assert 16 == stage.join().result().error_code
 
 
+def group_without_protocol() -> GroupRecord:
+    """Return the record of a group whose members agreed on nothing."""
+    members = [messages.GroupMetadataValue.MemberMetadata()]
+    value = messages.GroupMetadataValue(protocol_type="consumer", protocol=None, members=members)
+    key = messages.GroupMetadataKey(group="g")
+    return GroupRecord(encode_key(key, 2), encode_value(value, 3))
+
+
 def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
     log = written()
     partition = coordinator_partition("g", COUNT)
@@ -227,6 +237,7 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
         GroupRecord(b"\0\x63", b""),
         GroupRecord(b"", None),
         GroupRecord(b"\0\1\0\1g", b"\0\3"),
+        group_without_protocol(),
     ]
     assert "Stable" == Stage(log=log).state
 

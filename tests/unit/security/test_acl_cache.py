@@ -173,3 +173,13 @@ def test_rules_are_listed_by_kind_type_and_falling_name() -> None:
     assert [AclBinding(pattern, entry) for pattern in wanted] == list(cache.matching(every))
     none = every._replace(entries=every.entries._replace(host="elsewhere"))
     assert [] == list(cache.matching(none))
+
+
+def test_a_prefix_that_comes_and_goes_decides_each_time() -> None:
+    cache = cache_of()
+    for _ in range(3):
+        cache.set(pattern_of("t…"), [])
+        cache.set(pattern_of("t…"), [entry_of("+User:bob", READ)])
+        assert cache.allows(BOB, READ, TOPIC, "topic", if_none=False)
+        cache.set(pattern_of("t…"), [])
+        assert not cache.allows(BOB, READ, TOPIC, "topic", if_none=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.client.errors import Unreachable
-from engine.limits import MARKER_RETRY_MS, MARKERS_PER_REQUEST_MAX
+from engine.limits import MARKER_RETRY_MS, MARKER_RETRY_MS_MAX, MARKERS_PER_REQUEST_MAX
 from engine.model import TopicPartition
 from tests.unit.transactions.stage import T0, T1, U0, Stage
 
@@ -68,6 +68,7 @@ def test_markers_of_many_ids_share_requests_as_far_as_they_fit() -> None:
     stage.links.release()
     stage.timers.run_until_idle()
     assert [1, 2, 1] == [len(markers) for _, markers in stage.links.written]
+    assert {} == stage.coordinator.markers._queues
     assert 4 == stage.log.states().count("CompleteCommit")
 
 
@@ -111,8 +112,70 @@ def test_a_broker_that_is_lost_is_asked_again() -> None:
     later(stage)
     assert 2 == len(stage.links.written)
     stage.links.error = None
-    later(stage)
+    later(stage, 2)
     assert "CompleteCommit" == stage.state
+
+
+def test_a_broker_that_is_lost_is_asked_after_longer_and_longer_pauses() -> None:
+    stage = Stage().begun(T0)
+    stage.links.error = LOST
+    began_ms = stage.clock.monotonic_ms()
+    stage.end().result()
+    asked_ms = [0]
+    for _ in range(65):
+        later(stage)
+        if len(stage.links.written) > len(asked_ms):
+            asked_ms.append(stage.clock.monotonic_ms() - began_ms)
+    assert [0, 100, 300, 700, 1500, 3100, 4700, 6300] == asked_ms
+    stage.links.error = None
+    later(stage, MARKER_RETRY_MS_MAX // MARKER_RETRY_MS)
+    assert "CompleteCommit" == stage.state
+    # One response, and the next loss is the first again.
+    stage.links.error = LOST
+    producer_id = stage.init("y").producer_id
+    stage.coordinator.partitions.add("y", producer_id, 0, [T0]).result()
+    stage.coordinator.ends.end("y", producer_id, 0, is_commit=True).result()
+    stage.links.error = None
+    later(stage)
+    assert "CompleteCommit" == stage.transaction("y").state.value
+
+
+def test_while_a_broker_is_left_alone_other_ends_wait_too_and_other_leaders_do_not() -> None:
+    stage = Stage().begun(T0)
+    stage.links.error = LOST
+    stage.end().result()
+    stage.links.error = None
+    for name, partitions in (("y", [T0]), ("z", [T1])):
+        stage.links.leaders = {T1: 2}
+        producer_id = stage.init(name).producer_id
+        stage.coordinator.partitions.add(name, producer_id, 0, partitions).result()
+        stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+    assert [1, 2] == [broker_id for broker_id, _ in stage.links.written]
+    later(stage)
+    assert [1, 2, 1, 1] == [broker_id for broker_id, _ in stage.links.written]
+    assert 3 == stage.log.states().count("CompleteCommit")
+
+
+def test_a_leader_that_takes_over_from_a_lost_broker_is_asked_at_the_next_look() -> None:
+    stage = Stage().begun(T0)
+    stage.links.error = LOST
+    stage.end().result()
+    later(stage)
+    stage.links.error, stage.links.leaders = None, {T0: 2}
+    later(stage)
+    assert [1, 1, 2] == [broker_id for broker_id, _ in stage.links.written]
+    assert "CompleteCommit" == stage.state
+
+
+def test_what_waits_for_a_lost_broker_waits_no_more_for_an_id_that_is_lost_too() -> None:
+    stage = Stage().begun(T0)
+    stage.links.leaders = {T0: -1}
+    stage.end().result()
+    registry = stage.coordinator.registry
+    registry.resigned(registry.partition_of("x"))
+    later(stage)
+    assert {} == stage.coordinator.markers._waiting
+    assert 0 == stage.timers.waiting_count
 
 
 def test_a_partition_that_is_gone_needs_no_marker() -> None:
@@ -172,11 +235,17 @@ def test_the_completion_is_written_until_enough_replicas_are_there() -> None:
     stage.end().result()
     stage.log.error_code = 19
     stage.links.release()
-    later(stage, 2)
+    appended = len(stage.log.timeouts_ms)
+    counts = []
+    for _ in range(7):
+        later(stage)
+        counts.append(len(stage.log.timeouts_ms) - appended)
+    # The pause doubles.
+    assert [1, 1, 2, 2, 2, 2, 3] == counts
     assert "PrepareCommit" == stage.state
     assert 51 == stage.end().result()
     stage.log.error_code = 0
-    later(stage)
+    later(stage, 8)
     assert "CompleteCommit" == stage.state
 
 
@@ -209,6 +278,7 @@ def test_a_coordinator_that_stops_sends_no_more() -> None:
     stage.coordinator.stop()
     later(stage, 3)
     assert 1 == len(stage.links.written)
+    assert () == stage.coordinator.markers.pending_ids
     assert 15 == stage.end().result()
 
 

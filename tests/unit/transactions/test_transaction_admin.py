@@ -27,6 +27,7 @@ def test_filters_leave_ids_out() -> None:
     assert ["x"] == listed(stage, states=["Ongoing", "Dead"])
     assert ["y"] == listed(stage, producer_ids=[101, 7])
     assert [] == listed(stage, states=["Ongoing"], producer_ids=[101])
+    assert ["y"] == listed(stage, longer_than_ms=0)
     stage.clock.advance(1_000)
     # A transaction that never began is as old as time.
     assert ["x", "y"] == listed(stage, longer_than_ms=999)
@@ -120,3 +121,16 @@ def test_an_id_that_was_loaded_again_meanwhile_is_not_forgotten() -> None:
     for _ in steps:
         pass
     assert (0, 101, 2) == stage.again().init("y")
+
+
+def test_a_tombstone_that_is_confirmed_late_leaves_an_id_that_is_in_use_again() -> None:
+    stage = Stage()
+    stage.init()
+    stage.clock.advance(WEEK_MS)
+    stage.log.is_held = True
+    stage.expire()
+    stage.log.is_held = False
+    stage.coordinator.registry.elected(stage.coordinator.registry.partition_of("x"), 2)
+    assert (0, 101, 0) == stage.init()
+    stage.log.release()
+    assert (0, 101, 1) == stage.init()

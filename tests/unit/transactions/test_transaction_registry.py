@@ -78,8 +78,10 @@ class Slow(MemoryLog):
     def __init__(self, stage: Stage | None = None) -> None:
         super().__init__()
         self.stage = stage
+        self.read_count = 0
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        self.read_count += 1
         for entry in super().read(partition):
             if self.stage is not None:
                 self.stage.clock.advance(1_000)
@@ -122,9 +124,10 @@ def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
         stage.init()
     log.stage = stage
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
-    registry.elected(partition, 2)
-    registry.elected(partition, 3)
-    registry.elected(partition, 2)
+    log.read_count = 0
+    for epoch in (2, 3, 3, 2):
+        registry.elected(partition, epoch)
+    assert 2 == log.read_count
     stage.timers.run_until_idle()
     assert (0, 3) == registry.find("x")[:2]
 
