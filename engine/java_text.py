@@ -16,7 +16,10 @@ Source: java.lang.String decoding of UTF-8 (JDK 17), checked against it byte by 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterable
 
+_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 _REPLACEMENT = "�".encode()
 
 # A surrogate, or its first two bytes: the one place where the two languages differ.
@@ -51,7 +54,10 @@ def _replaced(raw: bytes) -> bytes:
 def java_string_hash(text: str) -> int:
     """Return Java's String.hashCode: over UTF-16 units, an int32."""
     value = 0
-    raw = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(raw[::2], raw[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFF_FFFF
+    if text.isascii():
+        units: Iterable[int] = text.encode("ascii")
+    else:
+        units = memoryview(text.encode(_UTF_16, "surrogatepass")).cast("H")
+    for unit in units:
+        value = (31 * value + unit) & 0xFFFF_FFFF
     return (value ^ 0x8000_0000) - 0x8000_0000

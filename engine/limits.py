@@ -18,6 +18,15 @@ TOPIC_NAME_CHARS_MAX = 249
 # partition's directory to stay within it.
 DIRECTORY_NAME_CHARS_MAX = 255
 
+# The longest group id or transactional id, in bytes: lengths in keys of coordinators' topics are
+# int16. Requests of flexible versions carry longer ones.
+COORDINATOR_KEY_BYTES_MAX = 32_767
+# Group and transactional ids whose hashes are kept, for a request needs its own up to six times: as
+# many as a large cluster has.
+HASHED_KEYS_MAX = 16_384
+# Longer ids, which are rare, are hashed each time: the bound above stays one of a few megabytes.
+HASHED_KEY_CHARS_MAX = 256
+
 # -- host --------------------------------------------------------------------------------------
 
 # The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written
@@ -521,8 +530,14 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
 PRODUCER_ID_RETRY_MS = 50
+# A disk that did not let a coordinator's partition be read is given a moment, and clients are
+# told that the load is in progress meanwhile.
+COORDINATOR_LOAD_RETRY_MS = 1000
 # Kafka's own pause (retry.backoff.ms) before a coordinator sends markers once more.
 MARKER_RETRY_MS = 100
+# The most partitions that one request has markers for: each is an append of its own, and a leader
+# that writes ten thousand of them in one turn of its loop is away for a second.
+MARKERS_PER_REQUEST_MAX = 100
 
 # -- admin -------------------------------------------------------------------------------------
 

@@ -20,12 +20,19 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError, StorageError
 from engine.java_text import java_string_hash
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
-from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
+from engine.limits import (
+    COORDINATOR_KEY_BYTES_MAX,
+    DIRECTORY_NAME_CHARS_MAX,
+    HASHED_KEY_CHARS_MAX,
+    HASHED_KEYS_MAX,
+    TOPIC_NAME_CHARS_MAX,
+)
 from engine.model import TopicPartition
 
 #: The metadata store of an embedded cluster; of a broker that is run alone, beside its logs.
@@ -40,6 +47,7 @@ _UUID_CHARS = 22
 _UUID_BYTES = 16
 _OFFSET_DIGITS = 20
 _EPOCH_DIGITS = 10
+_UTF8_BYTES_MAX = 4
 _OFFSET_MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
 _INT_MIN = -(1 << 31)
@@ -258,5 +266,16 @@ def coordinator_partition(key: str, partition_count: int) -> int:
 
     Source: Utils.abs of String.hashCode; `formats.md` §7.
     """
-    number = java_string_hash(key)
+    number = _key_hash(key) if len(key) <= HASHED_KEY_CHARS_MAX else java_string_hash(key)
     return 0 if number == _INT_MIN else abs(number) % partition_count
+
+
+@lru_cache(HASHED_KEYS_MAX)
+def _key_hash(key: str) -> int:
+    return java_string_hash(key)
+
+
+def fits_coordinator_key(key: str) -> bool:
+    """Return whether a group id or a transactional id can be written to its coordinator's topic."""
+    is_short = len(key) <= COORDINATOR_KEY_BYTES_MAX // _UTF8_BYTES_MAX
+    return is_short or len(key.encode("utf-8", "surrogatepass")) <= COORDINATOR_KEY_BYTES_MAX

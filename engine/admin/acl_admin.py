@@ -120,7 +120,8 @@ class AclAdmin:
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
         self.cache = cache
-        #: Runs after each change of the cache.
+        #: Runs as the first rule comes, as the last one goes, and when all were read: there may be
+        #: thousands of rules, and nobody takes a fast path for one of them.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
 
@@ -244,8 +245,10 @@ class AclAdmin:
         await self._znodes.create(prefix, encode_acl_change(change), sequential=True)
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
-        self.on_change()
+        if self.cache.is_empty is not was_empty:
+            self.on_change()
 
 
 def pattern_of(change: AclChange) -> AclPattern:

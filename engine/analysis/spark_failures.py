@@ -5,6 +5,7 @@
 | of a query's text | Spark's own first sentence, without its class and SQLSTATE |
 | a column that is not there | which, and what is most like it |
 | in a worker | the Python error that ended the task |
+| of the JVM | its exception, which py4j puts on the line after its own |
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def failure_of(error: BaseException) -> str:
     text = str(error).strip()
     if _CLASS.match(text):
         return _of_query(text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
     from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
     return (from_python or named or lines or [type(error).__name__])[-1]

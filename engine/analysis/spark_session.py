@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.analysis.java import find_java, java_version
+from engine.analysis.spark_failures import failure_of
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 
@@ -33,6 +34,8 @@ _OPENED = (
 _START_TIMEOUT_S = 120
 _END_TIMEOUT_S = 20
 _PORT = struct.Struct(">i")
+# Where PySpark looks for a JVM that runs already.
+_PORT_VARIABLE, _SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 
 class SparkMissing(EngineError):
@@ -72,17 +75,27 @@ def start_session(master: str, *, parallelism: int | None = None) -> SparkSessio
     # Workers need the packages of this environment; `python3` on the path may be another.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = _settings(master, parallelism)
-    if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(settings)
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("kctl").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
+    is_connected = SparkContext._gateway is not None or _PORT_VARIABLE in os.environ
+    starts_jvm = master.startswith("local") and not is_connected
     try:
+        if starts_jvm:
+            _start_jvm(settings)
         session = builder.getOrCreate()
+    except EngineError:
+        raise
     except Exception as error:
-        raise SparkFailed("Spark did not start", _first_line(error)) from error
+        raise SparkFailed("Spark did not start", failure_of(error)) from error
+    finally:
+        if starts_jvm:
+            # A child would take this JVM for its own, and Spark refuses a second context in it.
+            os.environ.pop(_PORT_VARIABLE, None)
+            os.environ.pop(_SECRET_VARIABLE, None)
     session.sparkContext.setLogLevel("OFF")
     _calm()
     return session
@@ -143,8 +156,8 @@ def _start_jvm(settings: dict[str, str]) -> None:
             # It would wait for a client for ever, also once its standard input is closed.
             process.kill()
             raise
-    os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
-    os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+    os.environ[_PORT_VARIABLE] = str(port)
+    os.environ[_SECRET_VARIABLE] = secret
 
 
 # The pipe to a JVM's standard input stays open as long as this list has it.
@@ -209,7 +222,3 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
     (port,) = _PORT.unpack_from(raw)
     (length,) = _PORT.unpack_from(raw, 4)
     return port, raw[8 : 8 + length].decode()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

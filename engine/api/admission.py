@@ -62,6 +62,7 @@ class Rule(Enum):
     CLUSTER_DESCRIBE_CONFIGS = "DescribeConfigs on the cluster"
     CLUSTER_ALTER_CONFIGS = "AlterConfigs on the cluster"
     CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
+    CLUSTER_ALTER_OR_ACTION = "Alter or ClusterAction on the cluster"
 
 
 #: What a client is told that may not, and Kafka's words for it.
@@ -84,13 +85,14 @@ class NotAuthorized(ApiError):
         self.kind = kind
 
 
-#: What the rules about the cluster ask for.
+#: The operations on the cluster of which a rule asks for one, in the order of asking.
 _CLUSTER_OPERATIONS = {
-    Rule.CLUSTER_DESCRIBE: AclOperation.DESCRIBE,
-    Rule.CLUSTER_ALTER: AclOperation.ALTER,
-    Rule.CLUSTER_DESCRIBE_CONFIGS: AclOperation.DESCRIBE_CONFIGS,
-    Rule.CLUSTER_ALTER_CONFIGS: AclOperation.ALTER_CONFIGS,
-    Rule.CLUSTER_ACTION: AclOperation.CLUSTER_ACTION,
+    Rule.CLUSTER_DESCRIBE: (AclOperation.DESCRIBE,),
+    Rule.CLUSTER_ALTER: (AclOperation.ALTER,),
+    Rule.CLUSTER_DESCRIBE_CONFIGS: (AclOperation.DESCRIBE_CONFIGS,),
+    Rule.CLUSTER_ALTER_CONFIGS: (AclOperation.ALTER_CONFIGS,),
+    Rule.CLUSTER_ACTION: (AclOperation.CLUSTER_ACTION,),
+    Rule.CLUSTER_ALTER_OR_ACTION: (AclOperation.ALTER, AclOperation.CLUSTER_ACTION),
 }
 
 
@@ -360,8 +362,8 @@ class Admission:
         """Judge a request by its API, before what is in it; no quota counts for a free one."""
         if session.may_take_fast_path:
             return ADMITTED
-        operation = _CLUSTER_OPERATIONS.get(rule)
-        is_denied = operation is not None and not session.may_on_cluster(operation)
+        operations = _CLUSTER_OPERATIONS.get(rule)
+        is_denied = operations is not None and not any(map(session.may_on_cluster, operations))
         if is_denied or (is_inter_broker and not self._is_for_brokers(session)):
             error_code = CLUSTER_AUTHORIZATION_FAILED
         else:

@@ -34,6 +34,8 @@ from engine.wire.headers import api
 _PRODUCE: Final = api("Produce").key
 #: Of the nanoseconds of a second.
 _PER_CENT_OF_NS: Final = 100 / 1_000_000_000
+_INT_MIN: Final = -(1 << 31)
+_INT_MAX: Final = (1 << 31) - 1
 _PRINCIPAL_TYPE: Final = "User:"
 
 
@@ -108,7 +110,11 @@ class EnforcedQuotas:
         if limit is None:
             return None
         windows = self._windows
-        return _java_int(limit.per_s * (windows.window_count - 1) * windows.length_ms / 1000)
+        bytes_max = limit.per_s * (windows.window_count - 1) * windows.length_ms / 1000
+        if math.isnan(bytes_max):
+            return 0
+        # Java's cast straight to an int: it ends at the bounds.
+        return int(max(_INT_MIN, min(_INT_MAX, bytes_max)))
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
         """Count what a fetch brings; returns for how long its client rests, not counted then."""
@@ -203,7 +209,8 @@ class _Mutations:
         else:
             left = self._bucket.take(partition_count, self._rate_per_s, now_ms)
         if left < 0:
-            self._throttle_ms = _java_int(_rounded(-left / self._rate_per_s * 1000))
+            wait_s = -left / self._rate_per_s if self._rate_per_s else math.inf
+            self._throttle_ms = _java_int(_rounded(wait_s * 1000))
             self._recorded_ms = now_ms
         return not self._is_strict
 

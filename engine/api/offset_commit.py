@@ -27,6 +27,7 @@ from engine.kafka_errors import (
     UNSUPPORTED_VERSION,
 )
 from engine.model import TopicPartition
+from engine.records.decode import int64
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 
@@ -55,7 +56,7 @@ class OffsetCommit:
         offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
-        expire_ms = None if retention_ms == _DEFAULT else now_ms + retention_ms
+        expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
         for topic in request.topics:
             may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
             for row in topic.partitions:

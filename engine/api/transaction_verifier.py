@@ -3,6 +3,8 @@
 1. A partition whose log has the transaction open needs no question.
 2. For all others the coordinator is asked, in one request.
 3. When it has answered, and nothing has ended the transaction meanwhile, the batch may be written.
+   Where the leader has changed meanwhile, clients are told of that, which they try again: most take
+   INVALID_TXN_STATE for the end of their producer.
 
 | the coordinator's answer | produce |
 |---|---|
@@ -35,8 +37,10 @@ from engine.kafka_errors import (
     TRANSACTION_ABORTABLE,
     kafka_error,
 )
+from engine.log.producer_state import TransactionNotVerified
 from engine.log.transaction_verifications import Verification
 from engine.model import TopicPartition
+from engine.replication.errors import NotLeaderOrFollower
 from engine.replication.partition import Partition
 
 _RETRIED = frozenset(
@@ -69,11 +73,18 @@ class NotVerified(ApiError):
     """A transactional batch may not be written, with the words that its client is told."""
 
 
+class LeaderVerification(NamedTuple):
+    """A question, and the leader epoch in which it was asked."""
+
+    verification: Verification
+    leader_epoch: int
+
+
 class Verified(NamedTuple):
     """What was found out of some batches: those that may not be written, and the others."""
 
     errors: dict[TopicPartition, ApiError]
-    verifications: dict[TopicPartition, Verification]
+    verifications: dict[TopicPartition, LeaderVerification]
 
 
 class TransactionVerifier:
@@ -105,16 +116,17 @@ class TransactionVerifier:
         if not self._is_enabled():
             return Promise.of(Verified({}, {}))
         errors: dict[TopicPartition, ApiError] = {}
-        verifications: dict[TopicPartition, Verification] = {}
+        verifications: dict[TopicPartition, LeaderVerification] = {}
         # 1
         for key, batch in batches.items():
             try:
-                begun = self._find(key).begin_verification(*batch)
+                partition = self._find(key)
+                begun = partition.begin_verification(*batch)
             except ApiError as error:
                 errors[key] = error
                 continue
             if begun is not None:
-                verifications[key] = begun
+                verifications[key] = LeaderVerification(begun, partition.leader_epoch)
         if not verifications:
             return Promise.of(Verified(errors, {}))
         # 2
@@ -136,14 +148,26 @@ class TransactionVerifier:
         """Return why batches may not be written now: right before they are."""
         # 3
         errors = dict(verified.errors)
-        for key, verification in verified.verifications.items():
-            batch = batches[key]
+        for key, asked in verified.verifications.items():
             try:
-                producers = self._find(key).log.producers
-                producers.check_verified(batch.producer_id, verification, batch.base_sequence)
+                _check(self._find(key), asked, batches[key])
             except ApiError as error:
                 errors[key] = error
         return errors
+
+
+def _check(partition: Partition, asked: LeaderVerification, batch: TransactionalBatch) -> None:
+    """Raise an ApiError for a batch that may not be written now."""
+    partition.require(None, is_leader_required=True)
+    producers = partition.log.producers
+    try:
+        producers.check_verified(batch.producer_id, asked.verification, batch.base_sequence)
+    except TransactionNotVerified as error:
+        if partition.leader_epoch == asked.leader_epoch:
+            raise
+        # Truncated as a follower, the log has forgotten what was asked: the client asks again.
+        reason = "the partition had another leader while its transaction was verified"
+        raise NotLeaderOrFollower(partition.topic_partition, reason) from error
 
 
 def _error(code: int, *, knows_abortable: bool) -> ApiError:

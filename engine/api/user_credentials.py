@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
 
 Listeners with SCRAM go by them (`ScramCredentials`). Alterations are the controller's; another
-broker says NOT_CONTROLLER for each user.
+broker says NOT_CONTROLLER for each user, before it asks who may alter the cluster.
 
 Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
 KIP-554.
@@ -10,14 +10,17 @@ KIP-554.
 from __future__ import annotations
 
 from engine.admin.user_credentials import CredentialAdmin, CredentialChange, UserCredentials
+from engine.api.admission import AclOperation
+from engine.api.denied import denied
 from engine.api.exchange import Exchange
 from engine.api.promised import promised
 from engine.controller.controller import Controller
 from engine.errors import ApiError, EngineError
 from engine.host.promise import Promise
-from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
+from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
 from engine.security.scram import SaltedPassword
 from engine.wire import messages
+from engine.wire.structs import Struct
 
 _UNEXPECTED = "The server experienced an unexpected error when processing the request."
 _NOT_CONTROLLER = "This is not the correct controller for this cluster."
@@ -46,9 +49,16 @@ class UserScramCredentials:
         return promised(work())
 
     def alter(
-        self, request: messages.AlterUserScramCredentialsRequest, _exchange: Exchange
-    ) -> Promise[messages.AlterUserScramCredentialsResponse]:
+        self, request: messages.AlterUserScramCredentialsRequest, exchange: Exchange
+    ) -> Struct | Promise[messages.AlterUserScramCredentialsResponse]:
         """Promise the result for each user."""
+        if not self._controller.is_active:
+            refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
+            users = [one.name for one in (*request.upsertions, *request.deletions)]
+            return _altered(dict.fromkeys(users, refused))
+        if not exchange.session.may_on_cluster(AclOperation.ALTER):
+            code = CLUSTER_AUTHORIZATION_FAILED
+            return denied("AlterUserScramCredentials", request, exchange.api_version, code)
         changes = [
             CredentialChange(
                 one.name,
@@ -60,9 +70,6 @@ class UserScramCredentials:
         changes += [CredentialChange(one.name, one.mechanism, None) for one in request.deletions]
 
         async def work() -> messages.AlterUserScramCredentialsResponse:
-            if not self._controller.is_active:
-                refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
-                return _altered({change.user: refused for change in changes})
             return _altered(await self._admin.alter(changes))
 
         return promised(work())

@@ -376,7 +376,7 @@ def credential_rows(deps: ApiDeps) -> list[Row]:
     credentials = UserScramCredentials(admin, deps.controller)
     return [
         Row("DescribeUserScramCredentials", credentials.describe, Rule.CLUSTER_DESCRIBE),
-        Row("AlterUserScramCredentials", credentials.alter, Rule.CLUSTER_ALTER),
+        Row("AlterUserScramCredentials", credentials.alter, Rule.PER_RESOURCE),
     ]
 
 
@@ -405,7 +405,7 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
         Row("LeaderAndIsr", roles.handle, rule),
         Row("StopReplica", stop.handle, rule),
         Row("UpdateMetadata", update.handle, rule),
-        Row("WriteTxnMarkers", markers.handle, rule),
+        Row("WriteTxnMarkers", markers.handle, Rule.CLUSTER_ALTER_OR_ACTION),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),

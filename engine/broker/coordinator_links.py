@@ -1,6 +1,7 @@
 """Requests about transactions between brokers: markers to leaders, questions to coordinators.
 
-One link to each broker, made when it is first needed and again after it was lost.
+One link to each broker, made when it is first needed and again after it was lost. What is asked by
+a link that is given up fails then: nobody waits for a broker that has moved.
 
 Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 """
@@ -8,10 +9,14 @@ Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
-from engine.client.errors import Unreachable
+from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
+from engine.errors import ApiError
+from engine.host.each import do_each
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
@@ -22,19 +27,34 @@ from engine.wire.structs import Message
 _NO_LEADER = -1
 
 
+class _Linked(NamedTuple):
+    """A link to a broker as it was registered, and the responses that come by it."""
+
+    node: BrokerNode
+    link: BrokerLink
+    owed: dict[Promise[Message], None]
+
+
 class CoordinatorLinks:
     """Links to all brokers; see `engine.transactions.ports.MarkerLinks`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
         self._metadata_cache = metadata_cache
         self._peers = peers
-        self._links: dict[int, tuple[BrokerNode, BrokerLink]] = {}
+        self._links: dict[int, _Linked] = {}
+        self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the broker that leads, −1 if no broker does now; None if the partition is gone."""
+        """Return the broker that leads, −1 if no broker does now; None if the partition is gone.
+
+        Differs: while the coordinators' own topic is not known either, nothing is taken for gone.
+        A broker of Kafka that becomes the controller sends a broker that has just started its
+        leaderships before any topic; a coordinator would complete transactions without markers.
+        """
         known = self._metadata_cache.partition(partition)
         if known is None:
-            return None
+            is_informed = TRANSACTION_STATE in self._metadata_cache.topics
+            return None if is_informed else _NO_LEADER
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
@@ -49,45 +69,58 @@ class CoordinatorLinks:
 
     def ask(self, broker_id: int, call: Call) -> Promise[Message]:
         """Send a request to a broker; fails with an EngineError if it was not reached or lost."""
-        link = self._link(broker_id)
-        if link is None:
+        linked = self._linked(broker_id)
+        if linked is None:
             return Promise.failed(
                 Unreachable("broker", broker_id, "it is not known, or unreachable")
             )
-        response = link.ask(call)
+        response, owed = linked.link.ask(call), Promise[Message]()
+        linked.owed[owed] = None
 
         def settled() -> None:
-            if response.error is not None:
-                self._forget(broker_id, link)
+            if owed.is_kept:
+                return
+            del linked.owed[owed]
+            error = response.error
+            if error is None:
+                owed.keep(response.result())
+                return
+            if not isinstance(error, ApiError | NoCommonVersion):
+                self._forget(broker_id, linked)
+            owed.fail(error)
 
         response.watch(settled)
-        return response
+        return owed
 
     def close(self) -> None:
-        """End all links."""
-        links, self._links = self._links, {}
-        for _, link in links.values():
-            link.close()
+        """End all links, and make none any more."""
+        self._is_closed = True
+        do_each(tuple(self._links.items()), lambda item: self._forget(*item))
 
-    def _link(self, broker_id: int) -> BrokerLink | None:
+    def _linked(self, broker_id: int) -> _Linked | None:
         node = self._metadata_cache.brokers.get(broker_id)
-        if node is None:
+        if node is None or self._is_closed:
             return None
-        made_for, link = self._links.get(broker_id, (None, None))
-        if link is not None and made_for == node:
-            return link
-        if link is not None:
-            self._forget(broker_id, link)
-        made = self._peers.link(node)
-        if made is not None:
-            self._links[broker_id] = (node, made)
+        linked = self._links.get(broker_id)
+        if linked is not None and linked.node == node:
+            return linked
+        if linked is not None:
+            self._forget(broker_id, linked)
+        link = self._peers.link(node)
+        if link is None:
+            return None
+        made = self._links[broker_id] = _Linked(node, link, {})
         return made
 
-    def _forget(self, broker_id: int, link: BrokerLink) -> None:
-        known = self._links.get(broker_id)
-        if known is not None and known[1] is link:
-            del self._links[broker_id]
-            link.close()
+    def _forget(self, broker_id: int, linked: _Linked) -> None:
+        if self._links.get(broker_id) is not linked:
+            return
+        del self._links[broker_id]
+        linked.link.close()
+        lost = ConnectionLost("broker", broker_id, "the link to it was given up")
+        owed = tuple(linked.owed)
+        linked.owed.clear()
+        do_each(owed, lambda promise: promise.fail(lost))
 
 
 def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:

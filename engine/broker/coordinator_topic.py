@@ -12,6 +12,7 @@ from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.log.local_log import LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.records.builder import BatchSettings, build_batch
@@ -56,7 +57,11 @@ class CoordinatorTopic:
         settings: BatchSettings,
         waiting: Waiting,
     ) -> Promise[ProduceResult]:
-        """Append keys and values as one batch; kept once the in-sync replicas have it."""
+        """Append keys and values as one batch; kept once the in-sync replicas have it.
+
+        Kept though the client that led to it closes its connection: a coordinator's state is what
+        is written.
+        """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
         batch = build_batch(
@@ -77,22 +82,20 @@ class CoordinatorTopic:
             return results[key]
 
         if isinstance(appended, Promise):
-            return appended.then(result)
+            return appended.unabandonable().then(result)
         return Promise.of(result(appended))
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
-        """Read all batches of a partition, in order.
+        """Read all batches that a partition has now, in order.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
         key = TopicPartition(self._topic, partition)
-        replica = self._replica_manager.partitions.get(key)
-        if replica is None:
-            raise ApiError(NOT_LEADER_OR_FOLLOWER, f"{key} is not on this broker")
-        log = replica.log
+        log = self._log(key)
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
-            piece = log.read(offset, buffer_bytes)
+            # Between two batches the log may move to another directory: its files are closed here.
+            piece = self._log(key).read(offset, buffer_bytes)
             try:
                 data = memoryview(piece.read())
             finally:
@@ -105,3 +108,9 @@ class CoordinatorTopic:
             if offset == before:
                 # Offsets up to the end that have no records: they were cleaned away.
                 return
+
+    def _log(self, key: TopicPartition) -> LocalLog:
+        replica = self._replica_manager.partitions.get(key)
+        if replica is None:
+            raise ApiError(NOT_LEADER_OR_FOLLOWER, f"{key} is not on this broker")
+        return replica.log

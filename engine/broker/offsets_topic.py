@@ -13,8 +13,9 @@ from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.config.broker_config import BrokerConfig
 from engine.groups.ports import GroupRecord, LoadedRecord, TransactionalProducer, Written
 from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.records.batch import BatchView
-from engine.records.builder import BatchSettings
+from engine.records.builder import BatchRefused, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType, control_type
 from engine.records.record import NO_SEQUENCE
@@ -52,7 +53,11 @@ class OffsetsTopic:
                 is_transactional=True,
             )
         waiting = Waiting(config.offsets_commit_required_acks, config.offsets_commit_timeout_ms)
-        return self._topic.append(partition, records, settings, waiting).then(_written)
+        try:
+            return self._topic.append(partition, records, settings, waiting).then(_written)
+        except BatchRefused:
+            # A client may name any producer, such as one without an epoch.
+            return Promise.of(Written(UNKNOWN_SERVER_ERROR))
 
     def read(self, partition: int) -> Iterator[LoadedRecord]:
         """Read all records, in order; see `GroupLog.read`.

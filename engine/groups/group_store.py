@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 
+from engine.errors import WireError
 from engine.groups.group import Group
 from engine.groups.ports import GroupLog, Written
 from engine.groups.records import group_record
@@ -57,7 +58,12 @@ class GroupStore:
     def store_group(self, group: Group, assignments: dict[str, bytes]) -> Promise[int]:
         """Write a group's generation; promises the error code for its members."""
         partition = coordinator_partition(group.group_id, self._log.partition_count())
-        written = self._log.append(partition, (group_record(group, assignments),))
+        try:
+            record = group_record(group, assignments)
+        except WireError as error:
+            _log.warning("group %s cannot be written: %s", group.group_id, error)
+            return Promise.of(UNKNOWN_SERVER_ERROR)
+        written = self._log.append(partition, (record,))
 
         def code(result: Written) -> int:
             error_code = _code_for_members(result.error_code)

@@ -25,7 +25,13 @@ from engine.groups.group import Group
 from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
 from engine.groups.group_store import LOG_ERRORS, TOO_LARGE
 from engine.groups.member import UNKNOWN_MEMBER
-from engine.groups.ports import GroupLog, GroupSettings, TransactionalProducer, Written
+from engine.groups.ports import (
+    GroupLog,
+    GroupRecord,
+    GroupSettings,
+    TransactionalProducer,
+    Written,
+)
 from engine.groups.rebalances import Rebalances
 from engine.groups.records import group_tombstone, offset_record
 from engine.groups.registry import GroupRegistry
@@ -122,11 +128,8 @@ class OffsetCommits:
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
             return Promise.of(codes)
+        records = _records(group.group_id, valid)
         group.offsets.prepare(valid)
-        records = [
-            offset_record(group.group_id, partition, committed)
-            for partition, committed in valid.items()
-        ]
         written = self._log.append(
             self._registry.partition_of(group.group_id), records, base_sequence=_COMMIT_SEQUENCE
         )
@@ -162,11 +165,12 @@ class OffsetCommits:
         if not valid:
             return Promise.of(codes)
         producer_id, group_id = producer.producer_id, group.group_id
+        records = _records(group_id, valid)
         group.offsets.prepare_in_transaction(producer_id, valid)
         self._registry.note_open(producer_id, group_id)
         written = self._log.append(
             self._registry.partition_of(group_id),
-            [offset_record(group_id, key, committed) for key, committed in valid.items()],
+            records,
             base_sequence=_COMMIT_SEQUENCE,
             producer=producer,
         )
@@ -257,6 +261,11 @@ class OffsetCommits:
             records += [group_tombstone(group.group_id)] * (group.generation_id > 0)
         if records:
             self._log.append(self._registry.partition_of(group.group_id), records)
+
+
+def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
+    """Return the records of commits; raises WireError for one that cannot be written."""
+    return [offset_record(group_id, key, committed) for key, committed in offsets.items()]
 
 
 def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:

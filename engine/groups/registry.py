@@ -9,15 +9,19 @@
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
 2. Make the groups that have a record, and those that have only committed offsets.
 3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
+4. Decide the commits of transactions whose markers were written during the load: it reads up to the
+   end that the log had when it began.
 
 Source: GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
-Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
+far as it was read.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -40,8 +44,9 @@ from engine.kafka_errors import (
     INVALID_GROUP_ID,
     NOT_COORDINATOR,
 )
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
-from engine.naming import coordinator_partition
+from engine.naming import coordinator_partition, fits_coordinator_key
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
@@ -56,6 +61,13 @@ class _Loaded(NamedTuple):
     groups: dict[str, Group]
     offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]]
     pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]]
+
+
+class _Ended(NamedTuple):
+    """The end of a producer's transaction."""
+
+    producer_id: int
+    is_commit: bool
 
 
 class GroupRegistry:
@@ -80,6 +92,8 @@ class GroupRegistry:
         self._loading: dict[int, int] = {}
         #: The groups with undecided commits of each producer whose transaction is open.
         self._open: dict[int, set[str]] = {}
+        #: Of each partition that is loaded: producers whose markers were written during the load.
+        self._ended_during_load: dict[int, list[_Ended]] = {}
         self._is_stopped = False
 
     def partition_of(self, group_id: str) -> int:
@@ -97,8 +111,11 @@ class GroupRegistry:
         return self._is_stopped
 
     def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
-        """Return why a request for a group is not served here, 0 if it is."""
-        if not group_id and not may_be_empty:
+        """Return why a request for a group is not served here, 0 if it is.
+
+        Differs: an id that cannot be written is no valid one; Kafka fails at each write.
+        """
+        if (not group_id and not may_be_empty) or not fits_coordinator_key(group_id):
             return INVALID_GROUP_ID
         if self._is_stopped:
             return COORDINATOR_NOT_AVAILABLE
@@ -138,6 +155,9 @@ class GroupRegistry:
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
         """Decide what a transaction has committed in groups of some partitions."""
+        for partition in partitions:
+            if partition in self._ended_during_load:
+                self._ended_during_load[partition].append(_Ended(producer_id, is_commit))
         for group_id in tuple(self._open.get(producer_id, ())):
             group = self.groups.get(group_id)
             if group is None:
@@ -158,6 +178,7 @@ class GroupRegistry:
     def resigned(self, partition: int) -> None:
         """Let go of the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
+        self._ended_during_load.pop(partition, None)
         self._owned.discard(partition)
         for group_id in self._ids_of.pop(partition, {}):
             group = self.groups.pop(group_id, None)
@@ -168,24 +189,35 @@ class GroupRegistry:
         """Coordinate nothing any more."""
         self._is_stopped = True
         self._loading.clear()
+        self._ended_during_load.clear()
         self._owned.clear()
         self.groups.clear()
         self._ids_of.clear()
         self._open.clear()
 
+    async def _read(self, partition: int, leader_epoch: int) -> _Loaded | None:
+        """Read a partition (1), again and again until it can be read; None if it is lost before."""
+        while self._loading.get(partition) == leader_epoch:
+            loaded = _Loaded({}, {}, [])
+            # What was written before this reading begins is read.
+            self._ended_during_load[partition] = []
+            try:
+                await self._turns.each(
+                    self._records(partition, leader_epoch), partial(_take, loaded)
+                )
+            except EngineError as error:
+                # Served as it is, it would send consumers to their reset positions.
+                _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
+                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
+            else:
+                return loaded
+        return None
+
     async def _load(self, partition: int, leader_epoch: int) -> None:
         # 1
-        loaded = _Loaded({}, {}, [])
-        try:
-            await self._turns.each(
-                self._records(partition, leader_epoch), lambda entry: _take(loaded, entry)
-            )
-        except EngineError as error:
-            # Served as it is, it would send consumers to their reset positions.
-            _log.error("partition %d of __consumer_offsets was not loaded: %s", partition, error)
-            return
+        loaded = await self._read(partition, leader_epoch)
         # 3
-        if self._loading.get(partition) != leader_epoch:
+        if loaded is None or self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
         self._owned.add(partition)
@@ -197,6 +229,9 @@ class GroupRegistry:
             offsets.prepare_in_transaction(producer_id, {key: committed})
             offsets.appended_in_transaction(producer_id, key, committed, log_offset)
             self.note_open(producer_id, group_id)
+        # 4
+        for ended in self._ended_during_load.pop(partition):
+            self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
 
     def _records(self, partition: int, leader_epoch: int) -> Iterator[LoadedRecord]:
         for entry in self._log.read(partition):

@@ -146,6 +146,15 @@ class Promise(Generic[T]):
         self.watch(go_on)
         return following
 
+    def unabandonable(self) -> Promise[T]:
+        """Return a promise of the same value whose abandonment stops at it.
+
+        For a value that others need too: state that changes once a record is written.
+        """
+        following = self.then(_same)
+        following.source = None
+        return following
+
     def abandon(self) -> None:
         """Abandon the underlying work, because the value is not needed. It may never be kept then.
 
@@ -174,6 +183,10 @@ class Promise(Generic[T]):
 
 def _raise(fault: Exception) -> None:
     raise fault
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def _run(watcher: Callable[[], None]) -> None:

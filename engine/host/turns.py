@@ -65,6 +65,12 @@ class LoopTurns:
         """Return a line whose entries start in turns of their own."""
         return Line(self._timers)
 
+    def pause(self, pause_ms: int) -> Promise[None]:
+        """Return a promise that is kept after a while."""
+        is_over: Promise[None] = Promise()
+        self._timers.call_at(self.clock.monotonic_ms() + pause_ms, partial(is_over.keep, None))
+        return is_over
+
     def await_turn(self) -> Promise[None]:
         """Return a promise that is kept when the caller's turn starts."""
         had_turn: Promise[None] = Promise()

@@ -448,9 +448,15 @@ class ProducerState:
         self._producers = dict(replaced._producers)
         self._ongoing = dict(replaced._ongoing)
         self._completed = dict(replaced._completed)
+        # What a coordinator was asked before the log moved may be answered behind that.
+        self.verifications = replaced.verifications
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers that wrote nothing for so long and have nothing open; counts them."""
+        """Forget producers that wrote nothing for so long and have nothing open; counts them.
+
+        Questions to coordinators expire by their own time: one may be under way for a producer
+        that was idle.
+        """
         expired = [
             producer_id
             for producer_id, producer in self._producers.items()
@@ -458,7 +464,7 @@ class ProducerState:
         ]
         for producer_id in expired:
             del self._producers[producer_id]
-            self.verifications.end(producer_id)
+        self.verifications.remove_expired(now_ms=now_ms, expiration_ms=expiration_ms)
         return len(expired)
 
 

@@ -20,11 +20,13 @@ from __future__ import annotations
 class Verification:
     """One question to a coordinator; all first batches of a producer's epoch share it."""
 
-    __slots__ = ("epoch", "lowest_sequence")
+    __slots__ = ("asked_ms", "epoch", "lowest_sequence")
 
-    def __init__(self, epoch: int, lowest_sequence: int) -> None:
+    def __init__(self, epoch: int, lowest_sequence: int, asked_ms: int) -> None:
         self.epoch = epoch
         self.lowest_sequence = lowest_sequence
+        #: Wall time of the last batch that shares it.
+        self.asked_ms = asked_ms
 
 
 class TransactionVerifications:
@@ -35,13 +37,19 @@ class TransactionVerifications:
     def __init__(self) -> None:
         self._open: dict[int, Verification] = {}
 
-    def begin(self, producer_id: int, epoch: int, base_sequence: int) -> Verification:
-        """Return the question about a producer's first batch."""
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(
+        self, producer_id: int, epoch: int, base_sequence: int, *, now_ms: int
+    ) -> Verification:
+        """Return the question about a producer's first batch; `now_ms` is wall time."""
         known = self._open.get(producer_id)
         if known is None or known.epoch < epoch:
-            known = self._open[producer_id] = Verification(epoch, base_sequence)
+            known = self._open[producer_id] = Verification(epoch, base_sequence, now_ms)
         elif known.epoch == epoch:
             known.lowest_sequence = min(known.lowest_sequence, base_sequence)
+            known.asked_ms = now_ms
         return known
 
     def is_open(self, producer_id: int, verification: Verification) -> bool:
@@ -51,6 +59,19 @@ class TransactionVerifications:
     def end(self, producer_id: int) -> None:
         """Settle a producer's question: its transaction has begun, or ended."""
         self._open.pop(producer_id, None)
+
+    def remove_expired(self, *, now_ms: int, expiration_ms: int) -> None:
+        """Forget questions that nobody repeated for so long: most were answered with an error.
+
+        Differs: Kafka counts from the first batch that shares a question.
+        """
+        expired = [
+            producer_id
+            for producer_id, verification in self._open.items()
+            if now_ms - verification.asked_ms >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self._open[producer_id]
 
     def clear(self) -> None:
         """Settle all."""

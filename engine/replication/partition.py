@@ -298,7 +298,9 @@ class Partition:
         producers = self.log.producers
         if producers.has_open_transaction(producer_id, epoch):
             return None
-        return producers.verifications.begin(producer_id, epoch, base_sequence)
+        return producers.verifications.begin(
+            producer_id, epoch, base_sequence, now_ms=self._clock.wall_ms()
+        )
 
     def append_fast(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller completes delayed operations.

@@ -8,7 +8,7 @@ fetch from the leader ──> what came must be what was committed ──> go on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from engine.client.connection import Call, Response
@@ -27,6 +27,11 @@ _METADATA_AGE_MS = 10_000
 _BY_NAME_HIGHEST = 12
 
 
+#: Takes a partition, the batches read, the position asked for, and the transactions in them that
+#: are aborted: producer ids with first offsets.
+OnCommitted = Callable[[TopicPartition, bytes, int, Sequence[tuple[int, int]]], None]
+
+
 class SimulatedConsumer:
     """Reads every partition from its leader, from the first record on."""
 
@@ -38,8 +43,11 @@ class SimulatedConsumer:
         events: ClientEvents,
         *,
         pause_ms: int,
+        on_committed: OnCommitted | None = None,
     ) -> None:
+        """Read up to the last stable offset, and hand that to `on_committed`, where it is given."""
         self.name = links.name
+        self._on_committed = on_committed
         #: Where each partition is read next.
         self.positions = dict.fromkeys(partitions, 0)
         self._links = links
@@ -85,6 +93,7 @@ class SimulatedConsumer:
             max_wait_ms=_FETCH_WAIT_MS,
             min_bytes=1,
             max_bytes=1 << 20,
+            isolation_level=int(self._on_committed is not None),
             session_id=0,
             session_epoch=-1,
             topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
@@ -107,6 +116,9 @@ class SimulatedConsumer:
         if row.error_code == NONE:
             position = self.positions[partition]
             content, damaged_offset = whole_part(bytes(row.records or b""))
+            if self._on_committed is not None:
+                aborted = [(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()]
+                self._on_committed(partition, content, position, aborted)
             behind = self._events.read(self.name, partition, position, content)
             if behind is not None:
                 self.positions[partition] = max(position, behind)

@@ -194,13 +194,17 @@ class Invariants:
 
     def leading_log(self, partition: TopicPartition) -> LocalLog | None:
         """Return the log of a partition's leader, None if nobody leads."""
+        leader = self.leading_partition(partition)
+        return None if leader is None else leader.log
+
+    def leading_partition(self, partition: TopicPartition) -> Partition | None:
+        """Return a partition's replica on its leader, None if nobody leads."""
         state = self.history(partition).state
         node = None if state is None else self._nodes.get(state.leader)
         broker = None if node is None else node.broker
         if broker is None:
             return None
-        found = broker.storage.replica_manager.partitions.get(partition)
-        return None if found is None else found.log
+        return broker.storage.replica_manager.partitions.get(partition)
 
     def look_around(self) -> None:
         """Check what is looked at now and then: followers that lag, replicas that were cleaned."""

@@ -13,19 +13,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
 from engine.records.batch import BatchView
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
+from engine.sim.group_rules import GroupRules
 from engine.sim.histories import History, Loss
 from engine.sim.invariants import Invariants
+from engine.sim.members import Commit
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
 from engine.sim.rot import whole_part
 from engine.sim.trace import Trace
+from engine.sim.transaction_rules import TransactionRules
+from engine.sim.transactors import SentTransaction
 
 
 class Ledger:
@@ -45,11 +51,31 @@ class Ledger:
         self.excused_count = 0
         #: What consumers got while nobody was seen to lead, behind what was committed.
         self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
+        self.groups = GroupRules(invariants.histories, invariants.broke)
+        self.transactions = TransactionRules(invariants.histories, invariants.broke)
         invariants.losses.on_loss = self._lost
 
     def told(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
         self._trace.add(subject, text)
+
+    def began(self, transaction: SentTransaction) -> None:
+        """Take note of a transaction that begins."""
+        self.transactions.began(transaction)
+
+    def assigned(
+        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
+    ) -> None:
+        """Take note of what a member has in a generation."""
+        self.groups.assigned(group_id, generation_id, member_id, partitions)
+
+    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
+        """Return a commit that is sent now, with the next number."""
+        return self.groups.commits(group_id, partition, generation_id)
+
+    def committed(self, commit: Commit, code: int) -> None:
+        """Take note of the response to a commit."""
+        self.groups.committed(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
         """Hand a broken promise on."""
@@ -275,6 +301,7 @@ class Ledger:
     ) -> None:
         """Check every partition of a cluster at rest: the replicas in sync."""
         self.look_around(is_end=True)
+        of_leaders: dict[TopicPartition, bytes] = {}
         for partition in partitions:
             contents = {}
             state = self._invariants.history(partition).state
@@ -284,7 +311,10 @@ class Ledger:
                 log = broker.storage.replica_manager.partitions[partition].log
                 contents[broker_id] = b"".join(_all(log))
             self._check_same(partition, contents)
-            self._check_records(partition, next(iter(contents.values())))
+            if partition.topic not in INTERNAL_TOPICS:
+                of_leaders[partition] = content = next(iter(contents.values()))
+                self._check_records(partition, content)
+        self.transactions.check_end(of_leaders)
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
         history = self._invariants.history(partition)
@@ -321,7 +351,7 @@ class Ledger:
                 self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
-        found: dict[str, list[int]] = {}
+        found: dict[str, list[tuple[int, int]]] = {}
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)
         # What each replica still has of a compacted topic is looked at before. Of producers whose
@@ -335,11 +365,12 @@ class Ledger:
         for offset, name, number in written:
             if offset in forked or number in self._given_up[name, partition]:
                 continue
-            found.setdefault(name, []).append(number)
+            found.setdefault(name, []).append((offset, number))
         for (name, key), accepted in sorted(self._accepted.items()):
             if key != partition:
                 continue
-            there = found.get(name, [])
+            placed = found.get(name, [])
+            there = [number for _, number in placed]
             owed = {number for number, offset in accepted.items() if offset >= start or not start}
             missing = sorted(owed - set(there))
             if missing:
@@ -348,7 +379,7 @@ class Ledger:
                 )
             if name in self._idempotent:
                 self._check_once(partition, name, there)
-            elif list(dict.fromkeys(there)) != sorted(set(there)):
+            elif not first_writes_are_in_order(placed, forked):
                 self._invariants.broke("T6", f"{partition}: {name} out of order", key)
 
     def _check_once(self, partition: TopicPartition, name: str, there: list[int]) -> None:
@@ -357,6 +388,28 @@ class Ledger:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
         elif there != sorted(there):
             self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
+
+
+def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozenset[int]) -> bool:
+    """Return whether the numbers of a producer that may repeat itself first appear in order.
+
+    `placed` has offsets and numbers in the order of the log, without the forked offsets, at which
+    replicas hold other records. A fork may cut a series that the producer sent and repeated
+    later: the rest of it, up to the first number that does not follow, is no first write.
+    """
+    forks = sorted(forked)
+    first: dict[int, None] = {}
+    forks_before = 0
+    rest_next: int | None = None
+    for offset, number in placed:
+        if forks_before != (count := bisect_left(forks, offset)):
+            forks_before, rest_next = count, number
+        if number == rest_next:
+            rest_next += 1
+            continue
+        rest_next = None
+        first.setdefault(number)
+    return list(first) == sorted(first)
 
 
 def _behind_forks(history: History, content: bytes) -> bytes:

@@ -19,6 +19,7 @@ from engine.client.connection import Call
 from engine.client.settings import Address
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
 from engine.sim.clients import ClusterLinks
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Invariants
@@ -218,8 +219,16 @@ class Operator:
             request = messages.DeleteTopicsRequest(topics=[row], timeout_ms=_TIMEOUT_MS)
             self._ask("DeleteTopics", request)
 
+    def _names(self) -> list[str]:
+        """Return the topics of clients: those of coordinators stay as they are."""
+        return sorted(
+            name
+            for name in self._topics.by_name
+            if not self._topics.is_doomed(name) and name not in INTERNAL_TOPICS
+        )
+
     def _grow_one(self, draw: Random) -> None:
-        names = sorted(name for name in self._topics.by_name if not self._topics.is_doomed(name))
+        names = self._names()
         if not names:
             return
         name = draw.choice(names)
@@ -243,7 +252,7 @@ class Operator:
         self._ask_to_grow(name, count, lambda _: self._links.after(_AGAIN_MS, again))
 
     def _configure_one(self, draw: Random) -> None:
-        names = sorted(name for name in self._topics.by_name if not self._topics.is_doomed(name))
+        names = self._names()
         if not names:
             return
         key, values = draw.choice(

@@ -70,6 +70,23 @@ _SET_BACK_SHARE, _SET_BACKS_MAX = 0.06, 3
 #: How many seeds have brokers that come back before a controller has seen that they lost writes,
 #: and how many allow unclean elections: both lose records, and find little else.
 _UNSEEN_LOSSES_SHARE, _UNCLEAN_SHARE = 0.2, 0.05
+#: How many seeds have producers with transactions, of those without compaction, bits that rot and
+#: a store that is set back; how many of these have instances that do not know of each other.
+_TRANSACTIONS_SHARE, _RIVALS_SHARE = 0.25, 0.4
+_TRANSACTIONAL = {
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+}
+#: How many seeds have a group of consumers, of the same; how many members it has.
+_GROUP_SHARE, _MEMBER_COUNTS = 0.25, (1, 2, 3, 4)
+_GROUPED = {
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "3",
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "200",
+}
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -112,6 +129,10 @@ class Plan(NamedTuple):
     encodes_local_messages: bool = False
     #: Whether a broker that lost writes may be back before a controller has seen it go.
     has_unseen_losses: bool = True
+    #: The transactional id of each producer with transactions.
+    transactional_ids: tuple[str, ...] = ()
+    #: How many members the group of consumers has, 0 without one.
+    member_count: int = 0
 
     @property
     def is_compacted(self) -> bool:
@@ -165,7 +186,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     log_dir_count = 1 + (Random(f"{seed}/directories").random() < _TWO_DIRECTORIES_SHARE)
     transport = Random(f"{seed}/transport")
     is_shared = transport.random() < _SHARED_SHARE
-    return Plan(
+    plan = Plan(
         seed,
         broker_count=broker_count,
         topics=draw.choice(((1,), (1,), (2,), (3,), (2, 1))),
@@ -189,6 +210,27 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         processes=_processes(transport, broker_count, is_shared=is_shared),
         encodes_local_messages=is_shared and transport.random() < _ENCODED_SHARE,
         has_unseen_losses=Random(f"{seed}/returns").random() < _UNSEEN_LOSSES_SHARE,
+    )
+    return _with_coordinators(plan)
+
+
+def _with_coordinators(plan: Plan) -> Plan:
+    """Return a plan with transactional producers and a group of consumers, as its seed has them."""
+    kinds = {fault.kind for fault in plan.faults}
+    if plan.is_compacted or kinds & {FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK}:
+        return plan
+    settings = dict(plan.settings)
+    draw, ids = Random(f"{plan.seed}/transactions"), []
+    if draw.random() < _TRANSACTIONS_SHARE:
+        settings |= _TRANSACTIONAL
+        ids = [f"id{number}" for number in range(draw.choice((1, 2, 3)))]
+        ids += ids[:1] * (draw.random() < _RIVALS_SHARE)
+    draw, member_count = Random(f"{plan.seed}/group"), 0
+    if draw.random() < _GROUP_SHARE:
+        settings |= _GROUPED
+        member_count = draw.choice(_MEMBER_COUNTS)
+    return plan._replace(
+        settings=tuple(settings.items()), transactional_ids=tuple(ids), member_count=member_count
     )
 
 

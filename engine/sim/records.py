@@ -112,9 +112,9 @@ def keyed_records(batch: BatchView) -> Iterator[KeyedRecord]:
 
 
 def numbers(content: bytes) -> Iterator[tuple[int, str, int]]:
-    """Yield offset, producer and number of each record."""
+    """Yield offset, producer and number of each record but markers of transactions."""
     for batch in batches(content):
-        for record in batch.records():
+        for record in () if batch.is_control else batch.records():
             value = record.value if record.value is not None else record.headers[0][1]
             name, number = bytes(value or b"").decode().split(":")
             yield record.offset, name, int(number)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from engine.client.settings import Address
 from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
 from engine.sim.clients import (
     ACKS_ALL,
     ClusterLinks,
@@ -31,6 +32,7 @@ from engine.sim.clients import (
     passing_kind,
 )
 from engine.sim.consumers import SimulatedConsumer
+from engine.sim.coordinated_clients import CoordinatedClients
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Violation
@@ -96,7 +98,7 @@ class Simulation:
         )
         self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
-        self.links = Wires(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
+        self.links = Wires(self.loop, self.random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
         self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
         self.producers: list[SimulatedProducer] = []
@@ -107,8 +109,9 @@ class Simulation:
             self._nodes_by_machine.update({node.name: nodes for node in nodes})
         self._client_machine = self._machine("clients")
         self._client_timers = self._client_machine.start()
+        self.coordinated = CoordinatedClients(plan, self, self.invariants, self.ledger)
         self.operator = Operator(
-            self._client("admin"),
+            self.client("admin"),
             self.invariants,
             self.trace,
             brokers={i: Address(node.name, BROKER_PORT) for i, node in self.nodes.items()},
@@ -124,7 +127,8 @@ class Simulation:
         self._is_healing = False
         self.invariants.topics.on_change = self._topic_changed_soon
 
-    def _random(self, purpose: str) -> Random:
+    def random(self, purpose: str) -> Random:
+        """Return the random numbers of one purpose, the same in each run of the plan."""
         return Random(f"{self.plan.seed}/{purpose}")
 
     def _machine(self, name: str) -> Machine:
@@ -145,16 +149,17 @@ class Simulation:
             self.network,
             self.server,
             settings,
-            random=self._random(machine.name),
+            random=self.random(machine.name),
             events=self,
             process=process,
         )
         return node
 
-    def _client(self, name: str) -> ClusterLinks:
+    def client(self, name: str) -> ClusterLinks:
+        """Return the connections of a client."""
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
         network = self.network.port_of(self._client_timers)
-        return ClusterLinks(name, self._client_timers, network, addresses, self._random(name))
+        return ClusterLinks(name, self._client_timers, network, addresses, self.random(name))
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -233,11 +238,13 @@ class Simulation:
         topics = self.invariants.topics
         topic = topics.by_name.get(name)
         partitions = [key for key in topics.rows if key.topic == name]
+        if name in INTERNAL_TOPICS:
+            return
         if name.startswith("t"):
             for partition in partitions:
                 for producer in self.producers:
                     producer.add(partition)
-                for consumer in self.consumers:
+                for consumer in (*self.consumers, *self.coordinated.readers):
                     consumer.add(partition)
             return
         if topic is None:
@@ -268,9 +275,9 @@ class Simulation:
     def _producer(
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
-        random = self._random(f"producer {name}")
+        random = self.random(f"producer {name}")
         kind = kind._replace(is_keyed=self.plan.is_compacted, is_compressed=self.plan.is_compressed)
-        return SimulatedProducer(self._client(name), kind, partitions, random, self.ledger)
+        return SimulatedProducer(self.client(name), kind, partitions, random, self.ledger)
 
     # The run
 
@@ -279,6 +286,7 @@ class Simulation:
         with logging_into(self.trace):
             if self._boot() and self._load() and self._rest():
                 self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
+                self.coordinated.check_end()
         violation = self.invariants.violation
         if violation is not None:
             self.trace.add("BROKEN", str(violation))
@@ -333,13 +341,14 @@ class Simulation:
             name = f"c{number}"
             self.consumers.append(
                 SimulatedConsumer(
-                    self._client(name),
+                    self.client(name),
                     self.partitions,
-                    self._random(name),
+                    self.random(name),
                     self.ledger,
                     pause_ms=200,
                 )
             )
+        self.coordinated.start()
         for producer in self.producers:
             self._client_timers.call_soon(producer.start)
         for consumer in self.consumers:
@@ -356,6 +365,7 @@ class Simulation:
         self._is_healing = True
         for producer in (*self.producers, *self._passing.values()):
             producer.finish()
+        self.coordinated.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
         if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
             causes = [*self._unrest(is_last_look=True), *self._unanswered()]
@@ -372,7 +382,9 @@ class Simulation:
             for partition in producer.unanswered()
             if producer.kind.acks != ACKS_ALL or not is_held(partition, self.nodes, self.invariants)
         ]
-        for consumer in self.consumers:
+        waiting += self.coordinated.waiting()
+        readers = self.coordinated.readers
+        for consumer in (*self.consumers, *readers):
             for partition, position in consumer.positions.items():
                 end = self.invariants.history(partition).committed_end
                 if self._is_owed(partition, position):

@@ -60,15 +60,21 @@ class SampledRate:
         return int(min(self.over_ms(bound_per_s, now_ms), self._window_ms))
 
     def over_ms(self, bound_per_s: float, now_ms: int) -> float:
-        """Return the same without a bound: infinite where nothing may happen."""
+        """Return the same without a bound: infinite where nothing may happen.
+
+        Quotas may be any float64. As in Java nothing is above a bound that is no number.
+        """
         rate = self.rate_per_s(now_ms)
         span_ms = self._span_ms(now_ms)
-        if rate <= bound_per_s:
+        if not rate > bound_per_s:
             return 0
         if bound_per_s == 0:
             return math.inf
+        over_ms = (rate - bound_per_s) / bound_per_s * span_ms
+        if math.isnan(over_ms):
+            return 0
         # As Java rounds: halves upwards.
-        return math.floor((rate - bound_per_s) / bound_per_s * span_ms + 0.5)
+        return math.floor(over_ms + 0.5) if math.isfinite(over_ms) else over_ms
 
     def rate_per_s(self, now_ms: int) -> float:
         """Return how many there were a second."""

@@ -12,6 +12,8 @@ Source: TransactionCoordinator of 3.9.1; D14.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from engine.host.turns import LoopTurns
 from engine.transactions.markers import TransactionMarkers
 from engine.transactions.ports import TransactionPorts, TransactionSettings
@@ -50,5 +52,5 @@ class TransactionCoordinator:
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
         self.ends.resume(coordinator_epoch, transaction)
 
-    def _unloaded(self, partition: int) -> None:
-        self.markers.forget(partition)
+    def _unloaded(self, transactional_ids: Iterable[str]) -> None:
+        self.markers.forget(transactional_ids)

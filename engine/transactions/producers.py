@@ -26,7 +26,9 @@ from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TRANSACTION_TIMEOUT,
     PRODUCER_FENCED,
+    UNKNOWN_SERVER_ERROR,
 )
+from engine.naming import fits_coordinator_key
 from engine.transactions.ports import TransactionPorts, TransactionSettings
 from engine.transactions.registry import TransactionRegistry
 from engine.transactions.states import PREPARED, TransactionState
@@ -79,9 +81,15 @@ class Producers:
     def init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Promise[InitResult]:
-        """Begin a producer; `expected` is what the client says that it is."""
+        """Begin a producer; `expected` is what the client says that it is.
+
+        Differs: an id that cannot be written is refused before it is known; Kafka fails at the
+        write, with the same error, and keeps the id for ever.
+        """
         if not transactional_id:
             return Promise.of(InitResult(INVALID_REQUEST))
+        if not fits_coordinator_key(transactional_id):
+            return Promise.of(InitResult(UNKNOWN_SERVER_ERROR))
         if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
             return Promise.of(InitResult(INVALID_TRANSACTION_TIMEOUT))
         return drive(self._init(transactional_id, timeout_ms, expected))

@@ -14,13 +14,15 @@ The leader epoch of the partition is the coordinator epoch of what is written fr
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14.
-Differs: a partition that cannot be read is never served; Kafka serves it as far as it was read.
+Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
+far as it was read.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -31,6 +33,7 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
 )
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition
 from engine.transactions.ports import TransactionLog
 from engine.transactions.records import (
@@ -66,11 +69,11 @@ class TransactionRegistry:
         turns: LoopTurns,
         *,
         on_prepared: Callable[[int, Transaction], None],
-        on_unloaded: Callable[[int], None],
+        on_unloaded: Callable[[Iterable[str]], None],
     ) -> None:
         """`on_prepared` gets the coordinator epoch and an id whose decided end has no markers yet.
 
-        `on_unloaded` gets a partition whose ids are not served here any more.
+        `on_unloaded` gets ids that are not served here any more.
         """
         self._log = log
         self._turns = turns
@@ -118,6 +121,10 @@ class TransactionRegistry:
         if owned is not None and known is transaction:
             del owned.transactions[transaction.transactional_id]
 
+    def is_current(self, transaction: Transaction) -> bool:
+        """Return whether an id is served here, and by this state of it."""
+        return self.find(transaction.transactional_id).transaction is transaction
+
     def transactions(self) -> Iterator[Transaction]:
         """Return all ids as they are now."""
         for owned in tuple(self._owned.values()):
@@ -139,8 +146,9 @@ class TransactionRegistry:
     def resigned(self, partition: int) -> None:
         """Let go of the ids of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
-        if self._owned.pop(partition, None) is not None:
-            self._on_unloaded(partition)
+        owned = self._owned.pop(partition, None)
+        if owned is not None:
+            self._on_unloaded(owned.transactions)
 
     def stop(self) -> None:
         """Coordinate nothing any more."""
@@ -148,25 +156,46 @@ class TransactionRegistry:
         self._loading.clear()
         self._owned.clear()
 
+    async def _read(self, partition: int, leader_epoch: int) -> dict[str, Transaction] | None:
+        """Read a partition (1), again and again until it can be read; None if it is lost before."""
+        while self._loading.get(partition) == leader_epoch:
+            loaded: dict[str, Transaction] = {}
+            try:
+                await self._turns.each(
+                    self._records(partition, leader_epoch), partial(_take, loaded)
+                )
+            except EngineError as error:
+                _log.error(
+                    "partition %d of __transaction_state is read again: %s", partition, error
+                )
+                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
+            else:
+                return loaded
+        return None
+
     async def _load(self, partition: int, leader_epoch: int) -> None:
-        loaded: dict[str, Transaction] = {}
         # 1
-        try:
-            await self._turns.each(
-                self._records(partition, leader_epoch), lambda entry: _take(loaded, *entry)
-            )
-        except EngineError as error:
-            _log.error("partition %d of __transaction_state was not loaded: %s", partition, error)
-            return
+        loaded = await self._read(partition, leader_epoch)
         # 2
-        if self._loading.get(partition) != leader_epoch:
+        if loaded is None or self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
-        self._owned[partition] = _Owned(leader_epoch, loaded)
+        owned = self._owned[partition] = _Owned(leader_epoch, loaded)
         # 3
-        for transaction in loaded.values():
-            if transaction.state in PREPARED:
-                self._on_prepared(leader_epoch, transaction)
+        await self._turns.each(
+            self._prepared(partition, owned), partial(self._on_prepared, leader_epoch)
+        )
+
+    def _prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
+        """Return the ids whose ends were decided: nothing else changes them before their markers.
+
+        They end as the partition is lost, or loaded again.
+        """
+        prepared = [one for one in owned.transactions.values() if one.state in PREPARED]
+        for transaction in prepared:
+            if self._owned.get(partition) is not owned:
+                return
+            yield transaction
 
     def _records(
         self, partition: int, leader_epoch: int
@@ -177,7 +206,8 @@ class TransactionRegistry:
             yield entry
 
 
-def _take(loaded: dict[str, Transaction], log_offset: int, record: TransactionRecord) -> None:
+def _take(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+    log_offset, record = entry
     try:
         transactional_id, transaction = decode_transaction_record(record)
     except UnknownTransactionRecord as error:

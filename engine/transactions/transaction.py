@@ -118,6 +118,7 @@ class Transaction:
             epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
         else:
             return None
+        assert epoch < _EPOCH_MAX, self.transactional_id
         return self._prepare(
             self._like(TransactionState.EMPTY, now_ms)._replace(
                 producer_epoch=epoch,
@@ -155,10 +156,14 @@ class Transaction:
         return self._prepare(self._like(state, now_ms))
 
     def fence(self) -> Transition:
-        """Prepare an epoch that no producer has, for an abort that no producer asked for."""
+        """Prepare an epoch that no producer has, for an abort that no producer asked for.
+
+        Differs: the last epoch of all fences again, for no client ever gets it; Kafka fails then,
+        and the transaction stays open.
+        """
         return self._prepare(
             self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
-                producer_epoch=self._raised_epoch(), last_producer_epoch=NO_EPOCH
+                producer_epoch=min(self._raised_epoch(), _EPOCH_MAX), last_producer_epoch=NO_EPOCH
             )
         )
 
@@ -199,7 +204,6 @@ class Transaction:
         self.last_update_ms = transition.last_update_ms
 
     def _raised_epoch(self) -> int:
-        assert self.producer_epoch < _EPOCH_MAX, self.transactional_id
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
     def _like(self, state: TransactionState, now_ms: int) -> Transition:

@@ -125,7 +125,10 @@ class TransactionAdmin:
         """Forget the ids that were not used for long. Work in steps, one for each id."""
         for transaction in self._registry.transactions():
             now_ms = self._clock.wall_ms()
-            if transaction.is_expired(now_ms, self._settings.transactional_id_expiration_ms):
+            # Its partition may have been loaded again meanwhile, and the id be in use there.
+            if transaction.is_expired(
+                now_ms, self._settings.transactional_id_expiration_ms
+            ) and self._registry.is_current(transaction):
                 self._expire_one(transaction)
             yield
 

@@ -40,9 +40,11 @@ from tests.scripts import test_scripts as planted
 from tests.sim import cleaner_mutants as cleaner
 from tests.sim import disk_mutants as disks
 from tests.sim import excuse_mutants as excused
+from tests.sim import group_mutants as groups
 from tests.sim import retention_mutants as retention
 from tests.sim import rot_mutants as rot
 from tests.sim import set_back_mutants as set_back
+from tests.sim import transaction_mutants as transactions
 from tests.sim import transport_mutants as transport
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -244,6 +246,20 @@ MUTANTS = (
     Mutant(set_back.leader_epochs_are_set_back, "epochs that begin again", "R5"),
     Mutant(set_back.equal_partitions_lose_their_sets, "a set that nobody stored", "R5"),
     Mutant(set_back.strays_are_not_set_aside, "a log of another topic", "LIVE"),
+    Mutant(groups.all_members_get_the_same, "two owners", "G1"),
+    Mutant(groups.any_generation_commits, "a member that is out of its group", "G2"),
+    Mutant(groups.committed_offsets_are_not_loaded, "a coordinator that takes over", "G4"),
+    Mutant(groups.commits_count_once_appended, "a commit that only its coordinator has", "G4"),
+    Mutant(groups.sessions_last_for_ever, "a member that is gone", "G5"),
+    Mutant(transactions.aborts_commit, "an abort that commits", "T2"),
+    Mutant(transactions.failed_markers_are_given_up, "a marker that meets a new leader", "T7"),
+    Mutant(transactions.failed_markers_count_as_written, "a marker that meets a new leader", "T3"),
+    Mutant(transactions.decided_ends_are_not_resumed, "a coordinator that takes over", "T7"),
+    Mutant(transactions.transactions_have_all_time, "a producer that is gone", "T7"),
+    Mutant(transactions.open_transactions_are_stable, "reading what is not decided", "T1"),
+    Mutant(transactions.aborted_transactions_are_not_listed, "reading what is aborted", "T1"),
+    Mutant(transactions.earlier_epochs_are_written, "an instance that is fenced", "T4"),
+    Mutant(transactions.nothing_is_verified, "a hanging transaction", "T3"),
     Mutant(transport.given_records_count_as_committed, "calls between brokers", "HW-6"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )

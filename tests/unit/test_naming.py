@@ -16,6 +16,7 @@ from engine.naming import (
     SegmentFileName,
     UnknownDirectoryName,
     UnknownFileName,
+    fits_coordinator_key,
     parse_partition_directory,
     parse_segment_file,
     parse_topic_partition,
@@ -180,3 +181,17 @@ def test_a_topics_name_has_249_characters_at_most() -> None:
     assert validate_topic("t" * 249)
     with pytest.raises(InvalidTopicName, match="249"):
         validate_topic("t" * 250)
+
+
+@pytest.mark.parametrize(
+    ("key", "fits"),
+    [
+        ("", True),
+        ("g" * 32_767, True),
+        ("g" * 32_768, False),
+        ("\N{GRINNING FACE}" * 8_191, True),
+        ("\N{GRINNING FACE}" * 8_192, False),
+    ],
+)
+def test_a_coordinators_key_has_a_length_of_16_bits_in_bytes(key: str, fits: bool) -> None:
+    assert fits is fits_coordinator_key(key)

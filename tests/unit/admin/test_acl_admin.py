@@ -240,9 +240,24 @@ def test_everything_is_read_at_once(stage: Stage) -> None:
     assert (BOB_READS,) == again.cache.entries(PRE)
 
 
-def test_who_asks_is_told_of_changes(stage: Stage) -> None:
-    before = stage.changes
+def test_who_asks_is_told_of_the_first_rule_and_of_the_last(stage: Stage) -> None:
     stage.do(stage.admin.refresh(T))
+    assert 0 == stage.changes
+    stage.add(AclBinding(T, BOB_READS))
+    assert 1 == stage.changes
+    stage.add(AclBinding(PRE, BOB_READS))
+    assert 1 == stage.changes
+    stage.do(stage.admin.delete([removal_of(T)]))
+    assert 1 == stage.changes
+    stage.do(stage.admin.delete([removal_of(PRE)]))
+    assert 2 == stage.changes
+
+
+def test_who_asks_is_told_once_that_all_rules_were_read(stage: Stage) -> None:
+    names = [T._replace(name=f"t{number}") for number in range(5)]
+    stage.add(*(AclBinding(pattern, BOB_READS) for pattern in names))
+    before = stage.changes
+    stage.do(stage.admin.load(PatternType.LITERAL))
     assert before + 1 == stage.changes
 
 

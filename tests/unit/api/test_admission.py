@@ -466,12 +466,23 @@ def test_ids_of_topics_are_no_secret_and_their_names_are(stage: MemoryBroker) ->
     assert (result.error_code, result.name) == (TOPIC, None)
 
 
+@pytest.mark.parametrize("operation", [AclOperation.ALTER, AclOperation.CLUSTER_ACTION])
+def test_administrators_and_brokers_may_write_the_ends_of_transactions(
+    stage: MemoryBroker, operation: AclOperation
+) -> None:
+    client = stage.connect()
+    change(stage, AllowEach(lambda requested: requested[0] is not operation))
+    assert CLUSTER not in set(codes_in(ask(stage, client, "WriteTxnMarkers", 1)))
+    change(stage, AllowEach(lambda requested: requested[0] is not AclOperation.DESCRIBE))
+    assert CLUSTER in set(codes_in(ask(stage, client, "WriteTxnMarkers", 1)))
+
+
 def test_orders_of_brokers_come_by_their_listeners_if_some_are_named(stage: MemoryBroker) -> None:
     admission = stage.broker.table.admission
     client = stage.connect()
     admission.change(AllowAll(), NoQuotas(), frozenset(("BROKERS",)))
     for row in stage.broker.table.rows():
-        if row.rule is Rule.CLUSTER_ACTION:
+        if row.rule in (Rule.CLUSTER_ACTION, Rule.CLUSTER_ALTER_OR_ACTION):
             assert CLUSTER in set(codes_in(ask(stage, client, row.name, row.highest)))
     assert set(codes_in(ask(stage, client, "Produce", 9))) == {0}
     admission.change(AllowAll(), NoQuotas(), frozenset(("PLAINTEXT",)))

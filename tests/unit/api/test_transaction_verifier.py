@@ -141,6 +141,24 @@ def test_a_leader_that_resigns_in_between_writes_nothing() -> None:
     assert 6 == row.error_code
 
 
+@pytest.mark.parametrize("leads_again", [False, True])
+def test_what_a_follower_forgets_in_between_is_no_end_of_the_transaction(
+    leads_again: bool,
+) -> None:
+    stage = stage_with()
+    stage.produce(sent(1))
+    stage.answers = []
+    assert None is produced(stage, 0)
+    partition = stage.manager.find(T0)
+    partition.become_follower(PartitionState(2, 5, (1, 2), 9, (1, 2)))
+    partition.truncate_to(0)
+    if leads_again:
+        partition.become_leader(PartitionState(1, 6, (1, 2), 10, (1, 2)))
+    stage.answers[0].keep({T0: 0})
+    row = stage.answer("Produce", 9).responses[0].partition_responses[0]
+    assert 6 == row.error_code
+
+
 def test_who_does_not_lead_asks_nobody() -> None:
     stage = stage_with()
     stage.manager.find(T0).become_follower(PartitionState(2, 5, (1, 2), 9, (1, 2)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.host.ports import LogDirOffline
 from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
@@ -266,3 +267,24 @@ def test_a_cleaning_is_given_up_as_a_move_begins() -> None:
     storage.moves._abort_cleaning = aborted.append
     assert 0 == moved(cluster, other(cluster))
     assert [T0] == aborted
+
+
+def test_a_coordinator_that_reads_a_partition_reads_on_where_it_has_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def closed(*_: object) -> None:
+        raise LogDirOffline(log.directory, "read", "closed", errno.EBADF)
+
+    cluster = cluster_of()
+    broker, log = cluster.brokers[1], cluster.partition(1).log
+    replica_manager = broker.storage.replica_manager
+    topic = CoordinatorTopic("t", replica_manager, broker.metadata_cache, cluster.clock)
+    reading = topic.batches(0, 100)
+    read = [next(reading).base_offset]
+    assert 0 == moved(cluster, other(cluster))
+    cluster.pass_time(100)
+    assert log is not cluster.partition(1).log
+    # Files in memory can be read when they are closed.
+    monkeypatch.setattr(log, "read", closed)
+    read += [batch.base_offset for batch in reading]
+    assert list(range(0, 100, 5)) == read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,6 +114,26 @@ def test_a_consumer_gets_nothing_while_it_is_over_its_quota(
     (full, *_) = [answer for answer in answers if answer.responses]
     assert full.throttle_time_ms == 0
     assert 0 < len(full.responses[0].partitions[0].records) <= 200 * 10
+
+
+@pytest.mark.parametrize("rate", [2.5e8, 5e8, 1e308, math.inf])
+def test_a_quota_beyond_the_largest_fetch_bounds_none(stage: MemoryBroker, rate: float) -> None:
+    client = stage.connect()
+    produce(client, 20)
+    alter(stage.connect(), ANYONE, consumer_byte_rate=rate)
+    fetched = fetch(client)
+    assert fetched.responses[0].partitions[0].records
+
+
+@pytest.mark.parametrize("rate", [math.nan, -math.inf, -1.0])
+def test_a_quota_that_is_no_rate_leaves_clients_their_connections(
+    stage: MemoryBroker, rate: float
+) -> None:
+    client = stage.connect()
+    produce(client, 20)
+    alter(stage.connect(), ANYONE, consumer_byte_rate=rate, producer_byte_rate=rate)
+    assert 0 == produce(client).responses[0].partition_responses[0].error_code
+    assert 0 == fetch(client).error_code
 
 
 def test_a_session_over_the_quota_stays_as_it_is(stage: MemoryBroker) -> None:
@@ -318,3 +339,14 @@ def test_a_rest_is_over_when_its_time_is() -> None:
     assert isinstance(timers, MemoryTimers)
     timers.run_until_idle()
     assert [1] == over
+
+
+@pytest.mark.parametrize("rate", ["0", "-0.0", "nan", "-inf"])
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_mutations_at_a_rate_that_is_none_are_judged_without_an_end(
+    rate: str, is_strict: bool
+) -> None:
+    measures = Measures(controller_mutation_rate=rate)
+    quota = measures.quotas.mutations(measures.session, "c", is_strict=is_strict)
+    quota.admits(5)
+    assert (is_strict, 0) == (not quota.admits(5), quota.throttle_ms())

@@ -124,3 +124,35 @@ def test_offsets_expire_after_their_retention() -> None:
     assert {} == committed(stage)
     stage.stop()
     assert not stage.faults
+
+
+def test_a_retention_beyond_all_time_wraps_as_in_java(stage: MemoryBroker) -> None:
+    of = message_class("OffsetCommitRequest")
+    row = of.OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
+    topic = of.OffsetCommitRequestTopic(name="t", partitions=[row])
+    fields = {"group_id": "g", "topics": [topic], "retention_time_ms": (1 << 63) - 1}
+    response = stage.connect().ask("OffsetCommit", 2, **fields)
+    assert 0 == response.topics[0].partitions[0].error_code
+    stage.stop()
+    stage.start()
+    stage.pass_time(1_000)
+    assert {"t": 3} == committed(stage)
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-1, 0), (5, -1)])
+def test_a_commit_of_a_producer_that_is_none_is_not_pending(producer_id: int, epoch: int) -> None:
+    stage = MemoryBroker(**SETTINGS, transaction_partition_verification_enable="false")
+    stage.start()
+    client = stage.connect()
+    create_topic(client, "t")
+    coordinated(stage)
+    of = message_class("TxnOffsetCommitRequest")
+    row = of.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=3)
+    topic = of.TxnOffsetCommitRequestTopic(name="t", partitions=[row])
+    fields = {"producer_id": producer_id, "producer_epoch": epoch, "topics": [topic]}
+    response = client.ask("TxnOffsetCommit", 3, transactional_id="x", group_id="g", **fields)
+    assert -1 == response.topics[0].partitions[0].error_code
+    assert {} == committed(stage)
+    assert set() == stage.broker.groups.commits.unstable("g", [TopicPartition("t", 0)])
+    stage.stop()
+    assert not stage.faults

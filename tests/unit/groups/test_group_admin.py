@@ -10,7 +10,7 @@ from engine.groups.requests import LeavingMember, MemberRequest
 from engine.hash_order import in_hash_order
 from engine.log.tasks import take_all
 from engine.model import TopicPartition
-from tests.unit.groups.stage import RANGE, SETTINGS, Stage
+from tests.unit.groups.stage import COUNT, RANGE, SETTINGS, Stage
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 ALONE = MemberRequest("g", -1, "", None)
@@ -156,6 +156,22 @@ def test_groups_that_end_while_others_expire_are_passed_over(stage: Stage) -> No
     assert {} == stage.coordinator.registry.groups
     tombstones = [r for log in stage.log.partitions.values() for r in log if r.value is None]
     assert 2 == len(tombstones)
+
+
+def test_groups_that_were_loaded_again_meanwhile_do_not_expire(stage: Stage) -> None:
+    other = ALONE._replace(group_id="other")
+    commit(stage, ALONE, T0)
+    commit(stage, other, T0)
+    stage.pass_ms(RETENTION_MS)
+    steps = stage.coordinator.admin.expire()
+    next(steps)
+    for partition in range(COUNT):
+        stage.coordinator.registry.resigned(partition)
+        stage.coordinator.registry.elected(partition, 2)
+    commit(stage, other, T0)
+    take_all(steps)
+    _, found = Stage(log=stage.log).coordinator.commits.fetch("other", None)
+    assert {T0} == set(found)
 
 
 def test_what_is_committed_again_meanwhile_does_not_expire(stage: Stage) -> None:

@@ -344,3 +344,11 @@ def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
     leave = stage.coordinator.memberships.leave
     assert (0, [0, 25]) == leave("g", [LeavingMember("", "b"), LeavingMember("", "c")])
     assert {leader_id} == set(stage.group().members)
+
+
+def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again() -> None:
+    stage = Stage()
+    join = stage.join(instance_id="x" * 32_768)
+    stage.pass_ms(3_000)
+    assert -1 == stage.sync(join.result()).result().error_code
+    assert "PreparingRebalance" == stage.state

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
+from engine.groups.ports import TransactionalProducer
 from engine.groups.requests import MemberRequest
 from engine.model import TopicPartition
-from tests.unit.groups.stage import Stage
+from tests.unit.groups.stage import SETTINGS, Stage
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 ALONE = MemberRequest("g", -1, "", None)
@@ -145,3 +147,18 @@ def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -
     assert (0, {U0: 0}) == stage.coordinator.commits.delete("g", [U0])
     assert {} == stage.coordinator.registry.groups
     assert -1 == fetched(Stage(log=stage.log)).offset
+
+
+@pytest.mark.parametrize("producer", [None, TransactionalProducer(7, 0)])
+def test_a_commit_that_cannot_be_written_is_not_pending(
+    producer: TransactionalProducer | None,
+) -> None:
+    stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=100_000))
+    commits = stage.coordinator.commits
+    rows = {T0: CommittedOffset(1, metadata="x" * 32_768)}
+    with pytest.raises(WireError):
+        if producer is None:
+            commits.commit(ALONE, rows)
+        else:
+            commits.commit_in_transaction(ALONE, producer, rows)
+    assert set() == commits.unstable("g", [T0])

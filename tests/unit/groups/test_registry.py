@@ -11,6 +11,7 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecord
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
@@ -186,15 +187,36 @@ def test_a_load_ends_as_the_partition_is_lost() -> None:
 
 
 class Unreadable(MemoryLog):
-    """A log that cannot be read."""
+    """A log that cannot be read so many times."""
+
+    def __init__(self, failure_count: int) -> None:
+        super().__init__()
+        self.failures_left = failure_count
 
     def read(self, partition: int) -> Iterator[LoadedRecord]:
         yield from super().read(partition)
-        raise api_error(NOT_LEADER_OR_FOLLOWER)
+        if self.failures_left:
+            self.failures_left -= 1
+            raise api_error(NOT_LEADER_OR_FOLLOWER)
 
 
-def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:
-    assert 14 == Stage(log=Unreadable()).join().result().error_code
+def test_a_partition_is_read_again_until_it_can_be_read() -> None:
+    log = Unreadable(COUNT * 2)
+    log.partitions = written().partitions
+    stage = Stage(log=log)
+    for _ in range(2):
+        assert 14 == stage.join().result().error_code
+        stage.pass_ms(COORDINATOR_LOAD_RETRY_MS)
+        stage.timers.run_until_idle()
+    assert "Stable" == stage.state
+
+
+def test_a_partition_that_is_lost_is_not_read_again() -> None:
+    stage = Stage(log=Unreadable(COUNT))
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.pass_ms(COORDINATOR_LOAD_RETRY_MS)
+    stage.timers.run_until_idle()
+    assert 16 == stage.join().result().error_code
 
 
 def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
@@ -216,3 +238,12 @@ def test_a_stopped_coordinator_is_not_available() -> None:
     assert 15 == stage.join().result().error_code
     assert (15, []) == stage.coordinator.admin.list_groups()
     assert 0 == stage.coordinator.delays.delayed_count
+
+
+def test_a_group_whose_id_cannot_be_written_is_refused() -> None:
+    stage = Stage()
+    too_long = ALONE._replace(group_id="g" * 32_768)
+    refused = stage.coordinator.commits.commit(too_long, {T0: CommittedOffset(1)}).result()
+    assert ({T0: 24}, {}) == (refused, stage.coordinator.registry.groups)
+    longest = ALONE._replace(group_id="g" * 32_767)
+    assert {T0: 0} == stage.coordinator.commits.commit(longest, {T0: CommittedOffset(1)}).result()

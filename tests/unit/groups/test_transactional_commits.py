@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from engine.errors import EngineError, api_error
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import LoadedRecord, TransactionalProducer
 from engine.groups.requests import MemberRequest
+from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
@@ -251,6 +256,81 @@ def test_beside_what_is_committed_already(is_commit: bool) -> None:
     assert [(5, True)] == seen(other, T0)
     end(other, is_commit=is_commit)
     assert [(6 if is_commit else 5, False)] == seen(other, T0)
+
+
+class ReadLater(MemoryLog):
+    """A log with some records, whose reading goes on in turns of the loop."""
+
+    def __init__(self, *entries: LoadedRecord) -> None:
+        super().__init__()
+        self.entries = entries
+        self.error: EngineError | None = None
+        self.stage: Stage | None = None
+
+    def read(self, partition: int) -> Iterator[LoadedRecord]:
+        if self.stage is None or partition != PARTITION:
+            return
+        self.stage.clock.advance(100)
+        yield from self.entries
+        if self.error is not None:
+            raise self.error
+
+
+def loading(*entries: LoadedRecord) -> Stage:
+    """Return a coordinator that is loading the group's partition."""
+    log = ReadLater(*entries)
+    stage = Stage(log=log)
+    log.stage = stage
+    registry = stage.coordinator.registry
+    registry.resigned(PARTITION)
+    registry.elected(PARTITION, 2)
+    assert registry.is_loading
+    return stage
+
+
+def open_records(*producer_ids: int) -> list[LoadedRecord]:
+    """Return a record of each producer's open transaction, with positions 5, 6 and so on."""
+    stage = Stage()
+    for number in range(len(producer_ids)):
+        commit(stage, {T0: 5 + number})
+    rows = zip(records(stage), producer_ids, strict=True)
+    return [record._replace(open_producer_id=producer_id) for record, producer_id in rows]
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_marker_that_is_written_during_the_load_decides_once_that_is_over(
+    is_commit: bool,
+) -> None:
+    stage = loading(*open_records(7, 8))
+    end(stage, is_commit=is_commit)
+    stage.timers.run_until_idle()
+    assert [(5 if is_commit else -1, True)] == seen(stage, T0)
+    end(stage, is_commit=True, producer_id=8)
+    assert [(6, False)] == seen(stage, T0)
+
+
+def test_a_marker_during_a_load_that_was_broken_off_decides_nothing_later() -> None:
+    stage = loading(*open_records(7))
+    registry = stage.coordinator.registry
+    end(stage, is_commit=True)
+    registry.resigned(PARTITION)
+    registry.elected(PARTITION, 3)
+    stage.timers.run_until_idle()
+    assert [(-1, True)] == seen(stage, T0)
+
+
+def test_a_marker_before_a_partition_is_read_again_decides_nothing_after_it() -> None:
+    stage = loading(*open_records(7))
+    log = stage.log
+    assert isinstance(log, ReadLater)
+    log.error = api_error(NOT_LEADER_OR_FOLLOWER)
+    end(stage, is_commit=True)
+    stage.timers.run_until_idle()
+    end(stage, is_commit=True)
+    log.error = None
+    stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+    stage.timers.run_until_idle()
+    assert [(-1, True)] == seen(stage, T0)
 
 
 def test_of_records_that_come_by_their_markers_the_later_in_the_log_counts() -> None:

@@ -100,6 +100,17 @@ def test_a_promise_that_is_kept_gives_nothing_up() -> None:
     assert (0, False) == (work.times_abandoned, number.is_abandoned)
 
 
+def test_what_others_need_too_is_not_given_up_with_it() -> None:
+    work = Work()
+    number: Promise[int] = Promise()
+    number.source = work
+    text = number.unabandonable().then(str)
+    text.abandon()
+    assert (0, False) == (work.times_abandoned, number.is_abandoned)
+    number.keep(4)
+    assert "4" == text.result()
+
+
 def test_work_without_a_source_keeps_a_promise_that_nobody_wants() -> None:
     number: Promise[int] = Promise()
     number.abandon()

@@ -133,3 +133,14 @@ def test_what_fails_in_a_line_fails_not_in_the_leaving_of_the_one_before() -> No
         timers.run_until_idle()
     timers.run_until_idle()
     assert (["fails", "after"], False) == (done, line.is_busy)
+
+
+def test_a_pause_ends_after_its_time() -> None:
+    stage = Stage()
+    over = stage.turns.pause(100)
+    stage.clock.advance(99)
+    stage.timers.run_until_idle()
+    assert not over.is_kept
+    stage.clock.advance(1)
+    stage.timers.run_until_idle()
+    assert over.is_kept

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from engine.timing.sampled_rate import SampledRate
@@ -45,3 +47,14 @@ def test_steady_events_above_the_bound_are_throttled_from_the_tenth_second_on() 
     delays = _delays(list(range(0, 30_000, 50)), 10)
     assert 0 == max(delays[:100])
     assert min(delays[250:]) > 0
+
+
+@pytest.mark.parametrize(
+    ("bound_per_s", "over_ms"),
+    [(math.nan, 0), (-math.inf, 0), (math.inf, 0), (1e-320, math.inf), (-0.0, math.inf)],
+)
+def test_any_number_is_a_bound(bound_per_s: float, over_ms: float) -> None:
+    rate = SampledRate(11, 1000)
+    rate.record(0, 1e9)
+    assert over_ms == rate.over_ms(bound_per_s, 0)
+    assert min(over_ms, 1000) == rate.delay_ms(bound_per_s, 0)

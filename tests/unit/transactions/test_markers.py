@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.client.errors import Unreachable
-from engine.limits import MARKER_RETRY_MS
+from engine.limits import MARKER_RETRY_MS, MARKERS_PER_REQUEST_MAX
+from engine.model import TopicPartition
 from tests.unit.transactions.stage import T0, T1, U0, Stage
 
 LOST = Unreachable("broker", 1, "it is gone")
@@ -36,8 +37,38 @@ def test_a_leader_is_sent_what_waits_in_one_request() -> None:
         stage.coordinator.ends.end(id_, producer_id, 0, is_commit=True).result()
     assert 1 == len(stage.links.written)
     stage.links.release()
+    stage.timers.run_until_idle()
     assert [1, 2] == [len(markers) for _, markers in stage.links.written]
     assert 3 == stage.log.states().count("CompleteCommit")
+
+
+def test_a_request_has_markers_for_so_many_partitions_and_the_others_follow() -> None:
+    partitions = [TopicPartition("t", index) for index in range(2 * MARKERS_PER_REQUEST_MAX + 1)]
+    stage = Stage().begun(*partitions)
+    stage.links.codes = {partitions[0]: 6}
+    stage.end().result()
+    stage.timers.run_until_idle()
+    sent = [[len(marker.partitions) for marker in markers] for _, markers in stage.links.written]
+    assert [[MARKERS_PER_REQUEST_MAX], [MARKERS_PER_REQUEST_MAX], [1]] == sent
+    assert "PrepareCommit" == stage.state
+    stage.links.codes = {}
+    later(stage)
+    assert "CompleteCommit" == stage.state
+
+
+def test_markers_of_many_ids_share_requests_as_far_as_they_fit() -> None:
+    stage = Stage().begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    partitions = [TopicPartition("t", index) for index in range(MARKERS_PER_REQUEST_MAX // 2)]
+    for number in range(3):
+        producer_id = stage.init(f"y{number}").producer_id
+        stage.coordinator.partitions.add(f"y{number}", producer_id, 0, partitions).result()
+        stage.coordinator.ends.end(f"y{number}", producer_id, 0, is_commit=True).result()
+    stage.links.release()
+    stage.timers.run_until_idle()
+    assert [1, 2, 1] == [len(markers) for _, markers in stage.links.written]
+    assert 4 == stage.log.states().count("CompleteCommit")
 
 
 @pytest.mark.parametrize("code", [3, 6, 7, 19, 20, 56])

@@ -207,3 +207,11 @@ def test_what_was_begun_is_there_for_the_next_coordinator() -> None:
     other = stage.again()
     assert TransactionState.EMPTY is other.transaction().state
     assert (0, 100, 2) == other.init()
+
+
+def test_an_id_that_cannot_be_written_is_refused_before_it_is_known() -> None:
+    stage = Stage()
+    too_long = "x" * 32_768
+    assert -1 == stage.init(too_long).error_code
+    assert None is stage.coordinator.registry.find(too_long).transaction
+    assert 0 == stage.init("x" * 32_767).error_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.transactions.transaction_admin import TransactionFilter
-from tests.unit.transactions.stage import T0, T1, Stage
+from tests.unit.transactions.stage import COUNT, T0, T1, Stage
 
 WEEK_MS = 604_800_000
 
@@ -105,3 +105,18 @@ def test_while_its_tombstone_is_written_an_id_cannot_begin() -> None:
     assert 51 == stage.init().error_code
     stage.log.release()
     assert None is stage.coordinator.registry.find("x").transaction
+
+
+def test_an_id_that_was_loaded_again_meanwhile_is_not_forgotten() -> None:
+    stage = Stage()
+    stage.init("x")
+    stage.init("y")
+    stage.clock.advance(WEEK_MS)
+    steps = stage.coordinator.admin.expire()
+    next(steps)
+    for partition in range(COUNT):
+        stage.coordinator.registry.elected(partition, 2)
+    assert (0, 101, 1) == stage.init("y")
+    for _ in steps:
+        pass
+    assert (0, 101, 2) == stage.again().init("y")

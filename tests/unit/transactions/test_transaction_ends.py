@@ -114,6 +114,24 @@ def test_an_abort_by_time_that_is_not_written_is_tried_again() -> None:
     assert ("CompleteAbort", 1) == (stage.state, stage.transaction().producer_epoch)
 
 
+@pytest.mark.parametrize("epoch", [32_766, 32_767])
+def test_a_producer_without_epochs_left_is_fenced_by_the_last_one_however_often_it_fails(
+    epoch: int,
+) -> None:
+    stage = Stage().begun()
+    stage.transaction().producer_epoch = epoch
+    stage.clock.advance(60_001)
+    stage.log.error_code = 19
+    stage.abort_timed_out()
+    stage.abort_timed_out()
+    assert 15 == stage.init().error_code
+    assert "Ongoing" == stage.state
+    stage.log.error_code = 0
+    stage.abort_timed_out()
+    assert ("CompleteAbort", 32_767) == (stage.state, stage.transaction().producer_epoch)
+    assert (0, 101, 0) == stage.init()
+
+
 # Another coordinator
 
 
@@ -144,6 +162,7 @@ def test_markers_of_a_later_epoch_say_so() -> None:
     registry.elected(registry.partition_of("x"), 5)
     stage.timers.run_until_idle()
     stage.links.release()
+    stage.timers.run_until_idle()
     assert "CompleteCommit" == stage.state
     assert [1, 5] == [markers[0].coordinator_epoch for _, markers in stage.links.written]
     assert 1 == stage.log.states().count("CompleteCommit")

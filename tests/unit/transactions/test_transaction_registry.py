@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from engine.errors import api_error
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition
 from engine.transactions.records import TransactionRecord
+from engine.transactions.transaction import Transaction
 from tests.unit.transactions.stage import COUNT, T0, MemoryLog, Stage
 
 
@@ -128,15 +130,36 @@ def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
 
 
 class Unreadable(MemoryLog):
-    """A log that cannot be read."""
+    """A log that cannot be read so many times."""
+
+    def __init__(self, failure_count: int) -> None:
+        super().__init__()
+        self.failures_left = failure_count
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
         yield from super().read(partition)
-        raise api_error(NOT_LEADER_OR_FOLLOWER)
+        if self.failures_left:
+            self.failures_left -= 1
+            raise api_error(NOT_LEADER_OR_FOLLOWER)
 
 
-def test_a_partition_that_cannot_be_read_is_not_coordinated() -> None:
-    assert 14 == Stage(Unreadable()).init().error_code
+def test_a_partition_is_read_again_until_it_can_be_read() -> None:
+    log = Unreadable(COUNT * 2)
+    log.partitions = Stage().begun(T0).log.partitions
+    stage = Stage(log)
+    for _ in range(2):
+        assert 14 == stage.init().error_code
+        stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+        stage.timers.run_until_idle()
+    assert "Ongoing" == stage.state
+
+
+def test_a_partition_that_is_lost_is_not_read_again() -> None:
+    stage = Stage(Unreadable(COUNT))
+    stage.coordinator.registry.resigned(coordinator_partition("x", COUNT))
+    stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
+    stage.timers.run_until_idle()
+    assert 16 == stage.init().error_code
 
 
 def test_a_broker_that_stops_coordinates_nothing() -> None:
@@ -146,3 +169,56 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
     assert stage.coordinator.registry.is_stopped
     stage.coordinator.registry.elected(0, 9)
     assert 15 == stage.coordinator.registry.find("x").error_code
+
+
+def decided(count: int) -> MemoryLog:
+    """Return a log with ids of one partition whose ends are decided."""
+    stage = Stage()
+    stage.links.is_held = True
+    registry = stage.coordinator.registry
+    names = (f"x{number}" for number in range(100))
+    for name in [name for name in names if registry.partition_of(name) == 0][:count]:
+        producer_id = stage.init(name).producer_id
+        stage.coordinator.partitions.add(name, producer_id, 0, [T0]).result()
+        stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+    return stage.log
+
+
+def resuming(log: MemoryLog) -> Stage:
+    """Return a coordinator that loads partition 0 with a share of the loop for each decided end."""
+    stage = Stage()
+    stage.links.is_held = True
+    stage.log.partitions = log.partitions
+    registry = stage.coordinator.registry
+    send = registry._on_prepared
+
+    def send_slowly(coordinator_epoch: int, transaction: Transaction) -> None:
+        stage.clock.advance(100)
+        send(coordinator_epoch, transaction)
+
+    registry._on_prepared = send_slowly
+    registry.elected(0, 2)
+    return stage
+
+
+def test_decided_ends_go_on_in_turns_and_ids_are_served_meanwhile() -> None:
+    stage = resuming(decided(3))
+    assert 1 == sum(count_of(stage))
+    assert not stage.coordinator.registry.is_loading
+    stage.links.release()
+    stage.timers.run_until_idle()
+    assert (3, 3) == (sum(count_of(stage)), stage.log.states().count("CompleteCommit"))
+
+
+def test_decided_ends_go_on_no_more_as_the_partition_is_lost() -> None:
+    stage = resuming(decided(3))
+    stage.coordinator.registry.resigned(0)
+    stage.links.release()
+    stage.timers.run_until_idle()
+    assert [1] == count_of(stage)
+
+
+def count_of(stage: Stage) -> list[int]:
+    """Return how many markers of epoch 2 each request had."""
+    requests = [markers for _, markers in stage.links.written if markers[0].coordinator_epoch == 2]
+    return [len(markers) for markers in requests]

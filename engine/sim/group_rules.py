@@ -1,0 +1,122 @@
+"""What groups of consumers were promised, and whether it was kept.
+
+| rule | checked | claim |
+|---|---|---|
+| G1 | as a member gets its partitions | in one generation each partition has one owner |
+| G2 | as a commit is acknowledged | its member is of the latest generation |
+| G4 | at rest | a committed offset is there, unless a newer commit took its place |
+| G5 | at rest | members that are gone are out of their group |
+
+A commit is newer than another if that was answered before it was sent. Nothing is asked any more
+once a partition of the coordinators' own topic has lost records where Kafka does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    ILLEGAL_GENERATION,
+    NONE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+from engine.model import TopicPartition
+from engine.sim.histories import History
+from engine.sim.members import Commit
+
+OFFSETS_TOPIC = "__consumer_offsets"
+#: Commits with these codes were not written.
+_REFUSED = frozenset(
+    (COORDINATOR_LOAD_IN_PROGRESS, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID)
+)
+
+
+class GroupRules:
+    """All groups of a run."""
+
+    def __init__(
+        self,
+        histories: Mapping[TopicPartition, History],
+        broke: Callable[[str, str, TopicPartition | None], None],
+    ) -> None:
+        self._histories = histories
+        self._broke = broke
+        self._owners: dict[tuple[str, int, TopicPartition], str] = {}
+        #: The latest generation of each group in which a member has its partitions.
+        self._generations: dict[str, int] = {}
+        self._commits: dict[str, list[Commit]] = {}
+        self._event_count = 0
+        self._commit_count = 0
+
+    @property
+    def is_excused(self) -> bool:
+        """Return whether a coordinator may have lost what it promised."""
+        return any(
+            bool(history.losses or history.forks or history.excuse)
+            for key, history in self._histories.items()
+            if key.topic == OFFSETS_TOPIC
+        )
+
+    @property
+    def acknowledged_count(self) -> int:
+        """Return how many commits were acknowledged."""
+        return sum(c.code == NONE for commits in self._commits.values() for c in commits)
+
+    def assigned(
+        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
+    ) -> None:
+        """Check that nobody else has these partitions in the generation (G1)."""
+        self._generations[group_id] = max(generation_id, self._generations.get(group_id, 0))
+        for partition in partitions:
+            key = group_id, generation_id, partition
+            owner = self._owners.setdefault(key, member_id)
+            if owner != member_id and not self.is_excused:
+                text = f"{group_id}, generation {generation_id}: {partition} is given to {owner}"
+                self._broke("G1", f"{text} and {member_id}", None)
+
+    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
+        """Return a commit that is sent now, with the next number."""
+        self._commit_count += 1
+        is_outdated = generation_id < self._generations.get(group_id, 0)
+        commit = Commit(partition, self._commit_count, self._next_event(), is_outdated=is_outdated)
+        self._commits.setdefault(group_id, []).append(commit)
+        return commit
+
+    def committed(self, commit: Commit, code: int) -> None:
+        """Take note of the response to a commit."""
+        commit.ended_at, commit.code = self._next_event(), code
+        if code == NONE and commit.is_outdated and not self.is_excused:
+            text = f"{commit.partition} {commit.number} was sent in a generation that was over"
+            self._broke("G2", text, None)
+
+    def _next_event(self) -> int:
+        self._event_count += 1
+        return self._event_count
+
+    def check_end(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Check the offsets that a group has once nobody commits any more (G4)."""
+        if self.is_excused:
+            return
+        commits = self._commits.get(group_id, [])
+        for partition in sorted({commit.partition for commit in commits}):
+            of_partition = [commit for commit in commits if commit.partition == partition]
+            if fault := offset_fault(of_partition, offsets.get(partition)):
+                self._broke("G4", f"{group_id}, {partition}: {fault}", None)
+
+
+def offset_fault(commits: list[Commit], offset: int | None) -> str:
+    """Return in words why an offset of a partition cannot be what commits left; empty if it can."""
+    acknowledged = [commit for commit in commits if commit.code == NONE]
+    if offset is None or offset < 0:
+        return f"{acknowledged[-1].number} was committed, and nothing is" if acknowledged else ""
+    found = next((commit for commit in commits if commit.number == offset), None)
+    if found is None:
+        return f"{offset} is committed, by nobody"
+    if found.code in _REFUSED:
+        return f"{offset} is committed, and was refused with code {found.code}"
+    for commit in acknowledged:
+        if found.ended_at is not None and found.ended_at < commit.sent_at:
+            return f"{offset} is committed, and {commit.number} was after it"
+    return ""

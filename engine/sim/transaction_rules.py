@@ -1,0 +1,185 @@
+"""What logs must have of transactions, once a cluster is at rest.
+
+| rule | claim |
+|---|---|
+| T1 | of one transaction, all records are committed in every partition, or none is; a reader of |
+|    | committed records gets those, and no others |
+| T2 | what EndTxn was told to have committed is committed, what was aborted is not |
+| T3 | each open transaction of a partition is ended there, once |
+| T4 | no batch has an epoch below that of an earlier batch or marker of its producer |
+| T5 | each record is there once |
+| T7 | at rest nothing is open: the last stable offset is the high watermark |
+
+Nothing is asked of partitions that lost records where Kafka does, nor of any transaction once the
+coordinator's own log has. Of those whose old records may be deleted, what is there is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.records.batch import BatchView
+from engine.records.control import ControlType, end_transaction_marker
+from engine.sim.histories import History
+from engine.sim.records import batches
+from engine.sim.transactors import SentOutcome, SentTransaction
+
+TRANSACTION_TOPIC = "__transaction_state"
+
+#: A record of a transaction, by producer and number.
+Numbered = tuple[str, int]
+
+
+class LogFault(NamedTuple):
+    """A rule that a log breaks."""
+
+    rule: str
+    text: str
+
+
+class MarkedLog:
+    """One partition's log, read from its start: which records each marker has ended."""
+
+    def __init__(self, content: bytes) -> None:
+        #: Whether each record is committed, by producer and number.
+        self.ended: dict[Numbered, bool] = {}
+        #: Records of transactions without an end, by producer id.
+        self.open: dict[int, list[Numbered]] = {}
+        self.faults: list[LogFault] = []
+        self._epochs: dict[int, int] = {}
+        for batch in batches(content):
+            if batch.is_transactional:
+                self._take(batch)
+
+    def _take(self, batch: BatchView) -> None:
+        producer_id, epoch = batch.producer_id, batch.producer_epoch
+        if epoch < self._epochs.get(producer_id, epoch):
+            text = f"epoch {epoch} of {producer_id} follows {self._epochs[producer_id]}"
+            self.faults.append(LogFault("T4", f"{text} at {batch.base_offset}"))
+        self._epochs[producer_id] = max(epoch, self._epochs.get(producer_id, epoch))
+        if batch.is_control:
+            self._end(batch)
+            return
+        for record in batch.records():
+            name, number = bytes(record.value or b"").decode().split(":")
+            key = name, int(number)
+            is_open = key in self.open.get(producer_id, ())
+            if key in self.ended or is_open:
+                self.faults.append(LogFault("T5", f"{name}:{number} twice, at {record.offset}"))
+            self.open.setdefault(producer_id, []).append(key)
+
+    def _end(self, batch: BatchView) -> None:
+        (record,) = batch.records()
+        is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
+        for key in self.open.pop(batch.producer_id, ()):
+            self.ended[key] = is_commit
+
+
+class TransactionRules:
+    """All transactions of a run."""
+
+    def __init__(
+        self,
+        histories: Mapping[TopicPartition, History],
+        broke: Callable[[str, str, TopicPartition | None], None],
+    ) -> None:
+        self._histories = histories
+        self._broke = broke
+        self._transactions: list[SentTransaction] = []
+        #: What readers of committed records got.
+        self._read: dict[TopicPartition, set[Numbered]] = {}
+
+    def began(self, transaction: SentTransaction) -> None:
+        """Take note of a transaction that begins."""
+        self._transactions.append(transaction)
+
+    def read(
+        self,
+        partition: TopicPartition,
+        content: bytes,
+        position: int,
+        aborted: Iterable[tuple[int, int]],
+    ) -> None:
+        """Take what a reader of committed records got: batches, and what it is told to leave out.
+
+        `aborted` are producer ids, each with the first offset of one of its aborted transactions.
+        """
+        waiting = sorted(aborted, key=lambda row: row[1])
+        leaving_out: set[int] = set()
+        read = self._read.setdefault(partition, set())
+        for batch in batches(content):
+            while waiting and waiting[0][1] <= batch.last_offset:
+                leaving_out.add(waiting.pop(0)[0])
+            if batch.is_control:
+                leaving_out.discard(batch.producer_id)
+            elif batch.is_transactional and batch.producer_id not in leaving_out:
+                for record in batch.records():
+                    if record.offset >= position:
+                        name, number = bytes(record.value or b"").decode().split(":")
+                        read.add((name, int(number)))
+
+    def is_excused(self, partition: TopicPartition) -> bool:
+        """Return whether nothing is asked of the transactions of a partition."""
+        return any(
+            bool(history.losses or history.forks or history.excuse)
+            for key, history in self._histories.items()
+            if key == partition or key.topic == TRANSACTION_TOPIC
+        )
+
+    def check_end(self, contents: Mapping[TopicPartition, bytes]) -> None:
+        """Check the logs of all partitions that transactions were written to."""
+        logs = {
+            partition: MarkedLog(content)
+            for partition, content in contents.items()
+            if not self.is_excused(partition)
+        }
+        for partition, log in logs.items():
+            self._check_log(partition, log)
+        for transaction in self._transactions:
+            self._check_transaction(transaction, logs)
+
+    def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
+        for rule, text in log.faults:
+            self._broke(rule, f"{partition}: {text}", partition)
+        for producer_id, left in log.open.items():
+            text = f"{partition}: {left[:3]} of {producer_id} are never ended"
+            self._broke("T3", text, partition)
+        if partition not in self._read:
+            return
+        read = self._read[partition]
+        committed = {key for key, is_committed in log.ended.items() if is_committed}
+        if self._histories[partition].start:
+            # Of what is deleted by now nobody can say how it ended.
+            read &= set(log.ended)
+        if wrong := sorted(read - committed):
+            text = f"{partition}: a reader of committed records got {wrong[:3]}, which are not"
+            self._broke("T1", text, partition)
+        if not self._histories[partition].start and (missing := sorted(committed - read)):
+            text = f"{partition}: a reader of committed records did not get {missing[:3]}"
+            self._broke("T1", text, partition)
+
+    def _check_transaction(
+        self, transaction: SentTransaction, logs: Mapping[TopicPartition, MarkedLog]
+    ) -> None:
+        ends: set[bool] = set()
+        for partition, numbers in transaction.sent.items():
+            log = logs.get(partition)
+            if log is None:
+                continue
+            producer = transaction.name.partition("@")[0]
+            found = {n: log.ended[producer, n] for n in numbers if (producer, n) in log.ended}
+            ends |= set(found.values())
+            missing = sorted(transaction.accepted.get(partition, set()) - set(found))
+            if missing and not self._histories[partition].start:
+                text = f"{transaction} lacks {missing[:3]} in {partition}"
+                self._broke("R2", text, partition)
+        if len(ends) > 1:
+            self._broke("T1", f"{transaction} is committed in part", None)
+        expected = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}.get(
+            transaction.outcome
+        )
+        if expected is not None and ends - {expected}:
+            text = f"{transaction} was {transaction.outcome.value}, and its records are not"
+            self._broke("T2", text, None)

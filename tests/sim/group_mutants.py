@@ -1,0 +1,57 @@
+"""Planted faults of groups: who has which partition, who may commit, and what is kept of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.broker.coordinator_topic import CoordinatorTopic
+from engine.groups import registry
+from engine.groups.offset_commits import OffsetCommits
+from engine.groups.rebalances import Rebalances
+from engine.groups.records import decode_group_record, is_offset
+
+
+def all_members_get_the_same(patch: pytest.MonkeyPatch) -> None:
+    """Give the partitions of one member to all."""
+    assign = Rebalances.assign
+
+    def same(self: Rebalances, group: Any, assignments: dict[str, bytes]) -> None:
+        largest = max(assignments.values(), key=len, default=b"")
+        assign(self, group, dict.fromkeys(assignments, largest))
+
+    patch.setattr(Rebalances, "assign", same)
+
+
+def any_generation_commits(patch: pytest.MonkeyPatch) -> None:
+    """Take the commits of members that are not in the group any more."""
+    patch.setattr(OffsetCommits, "_refusal_of_commit", lambda *_: 0)
+
+
+def sessions_last_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """Keep members that send nothing any more."""
+    patch.setattr(Rebalances, "_restart_session_within", lambda *_: None)
+
+
+def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
+    """Forget offsets as a group moves to another coordinator."""
+    take = registry._take
+
+    def groups_alone(loaded: Any, entry: Any) -> None:
+        if not is_offset(decode_group_record(entry.record)):
+            take(loaded, entry)
+
+    patch.setattr(registry, "_take", groups_alone)
+
+
+def commits_count_once_appended(patch: pytest.MonkeyPatch) -> None:
+    """Acknowledge what no other replica has."""
+    append = CoordinatorTopic.append
+
+    def unreplicated(
+        self: CoordinatorTopic, partition: int, records: Any, settings: Any, waiting: Any
+    ) -> Any:
+        return append(self, partition, records, settings, waiting._replace(required_acks=1))
+
+    patch.setattr(CoordinatorTopic, "append", unreplicated)

@@ -1,0 +1,84 @@
+"""Planted faults of transactions: in the coordinator, its markers, and the logs that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.log import log_reader
+from engine.log.local_log import LocalLog
+from engine.log.producer_state import ProducerState
+from engine.transactions.coordinator import TransactionCoordinator
+from engine.transactions.markers import TransactionMarkers
+from engine.transactions.transaction_ends import TransactionEnds
+
+
+def aborts_commit(patch: pytest.MonkeyPatch) -> None:
+    """Commit whatever ends."""
+    end = TransactionEnds.end
+
+    def committing(self: TransactionEnds, *producer: Any, is_commit: bool) -> Any:
+        return end(self, *producer, is_commit=True)
+
+    patch.setattr(TransactionEnds, "end", committing)
+
+
+def failed_markers_are_given_up(patch: pytest.MonkeyPatch) -> None:
+    """Send the markers that a leader did not write to nobody again."""
+    patch.setattr(TransactionMarkers, "_again", lambda *_: None)
+
+
+def failed_markers_count_as_written(patch: pytest.MonkeyPatch) -> None:
+    """Complete a transaction whose markers a leader did not write."""
+
+    def forgetting(self: TransactionMarkers, ending: Any, partitions: Any) -> None:
+        for partition in partitions:
+            ending.transaction.partitions.pop(partition, None)
+        self._complete_if_done(ending)
+
+    patch.setattr(TransactionMarkers, "_again", forgetting)
+
+
+def decided_ends_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
+    """Leave an end that the coordinator before has decided as it is."""
+    patch.setattr(TransactionCoordinator, "_send_markers", lambda *_: None)
+
+
+def transactions_have_all_time(patch: pytest.MonkeyPatch) -> None:
+    """Abort no transaction for its age."""
+
+    def nothing(_: TransactionEnds) -> Iterator[None]:
+        yield
+
+    patch.setattr(TransactionEnds, "abort_timed_out", nothing)
+
+
+def open_transactions_are_stable(patch: pytest.MonkeyPatch) -> None:
+    """Give readers of committed records what is not decided yet."""
+    patch.setattr(LocalLog, "last_stable_offset", lambda _, high_watermark: high_watermark)
+
+
+def aborted_transactions_are_not_listed(patch: pytest.MonkeyPatch) -> None:
+    """Let readers of committed records have what is aborted."""
+    patch.setattr(log_reader, "collect_aborted", lambda *_: ())
+
+
+def earlier_epochs_are_written(patch: pytest.MonkeyPatch) -> None:
+    """Take batches and markers of instances that are fenced."""
+    check = ProducerState.check_data
+
+    def lenient(self: ProducerState, producer_id: int, epoch: int, *rest: Any, **more: Any) -> Any:
+        known = self._producers.get(producer_id)
+        if known is not None and epoch < known.epoch:
+            return None
+        return check(self, producer_id, epoch, *rest, **more)
+
+    patch.setattr(ProducerState, "check_data", lenient)
+    patch.setattr(ProducerState, "check_verified", lambda *_: None)
+
+
+def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
+    """Take batches of transactions that their coordinator does not know."""
+    patch.setattr(ProducerState, "check_verified", lambda *_: None)

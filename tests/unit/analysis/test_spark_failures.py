@@ -1,0 +1,25 @@
+"""What is reported of an error of Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.analysis.spark_failures import failure_of
+
+_OF_THE_JVM = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: java.net.BindException: Cannot assign requested address: Service 'sparkDriver' failed
+	at java.base/sun.nio.ch.Net.bind0(Native Method)
+	at java.base/java.lang.Thread.run(Thread.java:1583)
+"""
+
+
+def test_an_exception_of_the_jvm_is_reported_and_not_the_call_it_ended() -> None:
+    expected = (
+        "java.net.BindException: Cannot assign requested address: Service 'sparkDriver' failed"
+    )
+    assert expected == failure_of(Exception(_OF_THE_JVM))
+
+
+@pytest.mark.parametrize(("text", "line"), [("", "Exception"), ("no answer\nin time", "in time")])
+def test_an_error_without_a_class_is_reported_by_its_last_line(text: str, line: str) -> None:
+    assert line == failure_of(Exception(text))
