@@ -16,8 +16,11 @@ to `ClientConnection.take` directly, as those of a listener in plain text do all
 A listener with TLS alone has a gate that is passed once: the first frame comes behind the
 handshake, and the certificate says who the client is.
 
+An authentication has a deadline: a client that goes on asking for versions would never be idle.
+
 Source: KafkaChannel, Selector.DelayedAuthenticationFailureClose, SocketServer's
-processCompletedReceives of 3.9.1.
+processCompletedReceives of 3.9.1. Differs: the deadline; Kafka's only bound is that of idle
+connections, which is as long.
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ class Authentication(NamedTuple):
     failure_delay_ms: int
     #: The largest frame of a client that is not known.
     receive_bytes_max: int
+    #: How long an authentication may take, 0 for any time.
+    deadline_ms: int = 0
 
 
 class AuthenticatedClient(Protocol):
@@ -114,8 +119,14 @@ class AuthenticationGate:
         self._client = client
         self._authenticator = authenticator
         self._authentication = authentication
+        # What is to happen later: the deadline, or the end behind a delay.
+        self._cancel: Callable[[], None] = _nothing
         connection.on_frame = self._take
-        self._bound_frames()
+        self._begin()
+
+    def close(self) -> None:
+        """Do nothing more: the connection has ended."""
+        self._cancel()
 
     def _take(self, frame: memoryview) -> None:
         authenticator = self._authenticator
@@ -127,7 +138,7 @@ class AuthenticationGate:
     def _take_known(self, frame: memoryview) -> None:
         authenticator = self._authenticator
         if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
-            self._bound_frames()
+            self._begin()
             self._follow(authenticator.again(frame))
         elif authenticator.is_expired:
             self._client.end_unauthenticated("its authentication has expired")
@@ -141,21 +152,35 @@ class AuthenticationGate:
         if step.response is not None:
             self._client.respond(step.response)
         if self._authenticator.is_complete:
+            self._cancel()
             self._connection.bound_frames(None)
             if self._authenticator.expires_ms is None:
                 # Frames of the same read still come here.
                 self._connection.on_frame = self._client.take
 
-    def _bound_frames(self) -> None:
-        bytes_max = self._authentication.receive_bytes_max
-        self._connection.bound_frames(FrameBound(bytes_max, self._too_large))
+    def _begin(self) -> None:
+        """Bound what an authentication may send, and its time."""
+        authentication = self._authentication
+        bound = FrameBound(authentication.receive_bytes_max, self._too_large)
+        self._connection.bound_frames(bound)
+        if authentication.deadline_ms > 0:
+            self._later(authentication.deadline_ms, self._expire)
+
+    def _later(self, delay_ms: int, run: Callable[[], None]) -> None:
+        self._cancel()
+        due_ms = self._authentication.clock.monotonic_ms() + delay_ms
+        self._cancel = self._authentication.timers.call_at(due_ms, run)
+
+    def _expire(self) -> None:
+        self._client.end_unauthenticated("Failed authentication (it took too long)")
 
     def _too_large(self, size_bytes: int) -> None:
         self._follow(self._authenticator.too_large(size_bytes))
 
     def _fail(self, step: AuthenticationStep) -> None:
         """End the connection, behind the delay that keeps a client from trying fast."""
-        _, timers, clock, delay_ms, _ = self._authentication
+        delay_ms = self._authentication.failure_delay_ms
+        self._cancel()
         self._connection.pause(PauseReason.AUTHENTICATION)
 
         def end() -> None:
@@ -164,6 +189,10 @@ class AuthenticationGate:
             self._client.end_unauthenticated(f"Failed authentication ({step.end_reason})")
 
         if step.is_delayed and delay_ms > 0:
-            timers.call_at(clock.monotonic_ms() + delay_ms, end)
+            self._later(delay_ms, end)
         else:
             end()
+
+
+def _nothing() -> None:
+    """Stand for what cancels something, where nothing is to happen."""

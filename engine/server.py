@@ -182,6 +182,7 @@ class ClientConnection:
         # How many rests that quotas ordered are not over.
         self._rests = 0
         self._is_closed = False
+        self._gate: AuthenticationGate | None = None
         connection.on_frame = self.take
         connection.on_close = self._closed
 
@@ -194,7 +195,7 @@ class ClientConnection:
             server.api_versions,
             server.clock.monotonic_ms,
         )
-        AuthenticationGate(self._connection, self, authenticator, authentication)
+        self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
         """Take the client for whom its certificate names (`authentication_gate.py`)."""
@@ -461,6 +462,8 @@ class ClientConnection:
 
     def _closed(self, _reason: str) -> None:
         self._is_closed = True
+        if self._gate is not None:
+            self._gate.close()
         slots, self._slots = self._slots, deque()
         for slot in slots:
             if slot.on_sent is not None:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
+from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
 from engine.config.value import HIDDEN
@@ -94,6 +95,46 @@ class ListenerSasl:
     def session_lifetime_ms(self, mechanism: str) -> int:
         """Return how long an authentication holds; 0 is for ever."""
         return self._lifetimes_ms[mechanism]
+
+
+class OwnLogin(NamedTuple):
+    """Who a broker is for others; the password never shows in a repr."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"OwnLogin({self.username})"
+
+
+def check_sasl(settings: BrokerSettings, listener: str) -> None:
+    """Raise ConfigError where a listener's settings cannot be gone by."""
+    of_listener = ListenerSettings(settings, listener)
+    for mechanism in enabled_mechanisms(of_listener):
+        login_entry(of_listener, mechanism)
+        _lifetime_ms(of_listener, mechanism)
+
+
+def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
+    """Return who the broker is at the listener between brokers; raises ConfigError."""
+    of_listener = ListenerSettings(settings, config.between_brokers.name)
+    mechanism = config.sasl_mechanism_inter_broker_protocol
+    if mechanism not in enabled_mechanisms(of_listener):
+        raise ConfigError(
+            "sasl.mechanism.inter.broker.protocol",
+            mechanism,
+            "must be included in sasl.enabled.mechanisms when SASL is used for inter-broker "
+            "communication",
+        )
+    options = login_entry(of_listener, mechanism).options
+    username, password = options.get("username"), options.get("password")
+    if username is None or password is None:
+        raise ConfigError(
+            of_listener.name_of("sasl.jaas.config", mechanism),
+            HIDDEN,
+            "must have username and password: brokers reach each other by this listener",
+        )
+    return OwnLogin(username, password)
 
 
 def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:

@@ -147,8 +147,8 @@ def _check_key_store(of_listener: ListenerSettings) -> None:
             rule = "SSL private key is specified, but certificate chain is not specified."
             raise ConfigError(name, HIDDEN, rule)
     elif location is None:
-        rule = "must be given where a listener has TLS"
-        raise ConfigError(of_listener.name_of("ssl.keystore.location"), None, rule)
+        rule = f"must be given, or {of_listener.name_of('ssl.keystore.location')}, for TLS"
+        raise ConfigError("ssl.keystore.location", None, rule)
     if is_pem and of_listener.text("ssl.keystore.password") is not None:
         rule = "cannot be specified with PEM format, only key password may be specified"
         raise ConfigError("ssl.keystore.password", HIDDEN, rule)

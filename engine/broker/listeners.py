@@ -112,6 +112,7 @@ class BrokerListeners:
                 host.clock,
                 config.connection_failed_authentication_delay_ms,
                 config.sasl_server_max_receive_size,
+                config.connections_max_idle_ms,
             )
             for listener in config.bound_listeners
             if listener.has_sasl

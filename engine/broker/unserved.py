@@ -43,6 +43,7 @@ _UNSERVED = (
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     """Raise ConfigError for a setting that this broker would have to ignore."""
+    _check_listeners(settings, config)
     for name, rule in _UNSERVED:
         text = settings.set_text(name)
         if text is not None and text.strip().lower() not in _OFF:
@@ -56,6 +57,25 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     if builder not in ("", _PRINCIPAL_BUILDER):
         raise ConfigError("principal.builder.class", builder, f"must be {_PRINCIPAL_BUILDER}")
     _check_authorizer(settings, config)
+
+
+def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
+    """Raise ConfigError where a listener cannot make its clients, or the broker itself, known."""
+    for listener in config.bound_listeners:
+        # Most listeners have neither, and a start is to be fast.
+        if listener.has_sasl:
+            from engine.broker.listener_sasl import check_sasl
+
+            check_sasl(settings, listener.name)
+        if listener.has_tls:
+            from engine.broker.listener_tls import listener_layer, principal_of_certificates
+
+            listener_layer(settings, listener)
+            principal_of_certificates(settings)
+    if config.between_brokers.has_sasl:
+        from engine.broker.listener_sasl import own_login
+
+        own_login(settings, config)
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:

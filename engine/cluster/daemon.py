@@ -32,7 +32,7 @@ from engine.cluster.ownership import (
 )
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process_log import last_words, log_size
-from engine.config.key import broker_keys
+from engine.config.settings import is_secret
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
 from engine.host import processes
@@ -50,7 +50,14 @@ _GIVEN_UP_S = 1.5
 PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
 #: Changes that a later start may make, in addition to settings.
-_CHANGEABLE = ("port", "zookeeper_port", "racks", "is_in_processes", "log_dir_count")
+_CHANGEABLE = (
+    "port",
+    "zookeeper_port",
+    "racks",
+    "is_in_processes",
+    "log_dir_count",
+    "is_insecure",
+)
 
 
 class ClusterStatus(NamedTuple):
@@ -194,11 +201,7 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
 
 def _shown(plan: ClusterPlan) -> dict[str, str]:
     """Return the settings of a plan, with secrets masked."""
-    keys = broker_keys()
-    return {
-        name: HIDDEN if name in keys and keys[name].is_sensitive else text
-        for name, text in plan.settings.items()
-    }
+    return {name: HIDDEN if is_secret(name) else text for name, text in plan.settings.items()}
 
 
 @contextmanager

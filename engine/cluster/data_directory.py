@@ -279,6 +279,7 @@ class DataDirectory:
                 bool(content.get("processes", False)),
                 tuple(map(int, content.get("removed", ()))),
                 int(content.get("log_dirs", 1)),
+                bool(content.get("insecure", False)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
@@ -296,7 +297,12 @@ class DataDirectory:
             "processes": plan.is_in_processes,
             "removed": list(plan.removed_ids),
             "log_dirs": plan.log_dir_count,
+            "insecure": plan.is_insecure,
         }
+        # It may hold passwords: nobody else may read it, before there is anything in it.
+        temporary = self.plan_path + TEMPORARY_SUFFIX
+        self._files.open(temporary, write=True, create=True).close()
+        self._files.make_private(temporary)
         self._write(self.plan_path, content)
 
     @contextmanager

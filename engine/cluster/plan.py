@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.errors import ConfigError
@@ -14,7 +15,12 @@ _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
 _LOG_DIR_NAMES = ("log.dirs", "log.dir")
 # What is given to all brokers of a plan cannot be each one's own.
-_OWN_OF_EACH = ("broker.id", "listeners", "advertised.listeners", *_LOG_DIR_NAMES)
+_OWN_OF_EACH = ("broker.id", *_LOG_DIR_NAMES)
+# Their ports are those of the first broker.
+_WITH_PORTS = ("listeners", "advertised.listeners")
+_PORT = re.compile(r":([1-9][0-9]*)(?=\s*(?:,|$))")
+_LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
+_HAS_CERTIFICATES = "required"
 
 
 class ClusterPlan(NamedTuple):
@@ -34,6 +40,8 @@ class ClusterPlan(NamedTuple):
     removed_ids: tuple[int, ...] = ()
     #: How many log directories each broker has.
     log_dir_count: int = 1
+    #: Whether listeners for other machines may take everybody.
+    is_insecure: bool = False
 
     def broker_ids(self) -> list[int]:
         """Return the ids of the brokers."""
@@ -77,7 +85,49 @@ def broker_settings(
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
         **plan.settings,
+        **_listeners(plan, broker_id - FIRST_BROKER_ID),
     }
+
+
+def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
+    """Return the listeners that a plan sets, of the broker with a number from 0 on."""
+    return {
+        name: _PORT.sub(lambda port: f":{int(port[1]) + number}", plan.settings[name])
+        for name in _WITH_PORTS
+        if number and name in plan.settings
+    }
+
+
+def open_listeners(static: Mapping[str, str]) -> list[str]:
+    """Return the listeners of a broker that anybody on another machine may use.
+
+    Raises ConfigError.
+    """
+    from engine.config.broker_config import BrokerConfig
+    from engine.config.listener_settings import ListenerSettings
+    from engine.config.settings import BrokerSettings
+
+    settings = BrokerSettings(static)
+    return [
+        str(listener)
+        for listener in BrokerConfig.of(settings).bound_listeners
+        if not (_LOOPBACK.fullmatch(listener.host) or listener.has_sasl)
+        and not (
+            listener.has_tls
+            and ListenerSettings(settings, listener.name).value("ssl.client.auth")
+            == _HAS_CERTIFICATES
+        )
+    ]
+
+
+def _check_ports(plan: ClusterPlan) -> None:
+    """Raise ConfigError where two brokers would have one port."""
+    text = plan.settings.get("listeners", "")
+    numbers = [broker_id - FIRST_BROKER_ID for broker_id in plan.broker_ids()]
+    ports = [int(port) + number for port in _PORT.findall(text) for number in numbers]
+    if len(set(ports)) < len(ports):
+        rule = f"each of {plan.broker_count} brokers has the ports behind those of the one before"
+        raise ConfigError("listeners", text, f"{rule}: leave room between them")
 
 
 def check_plan(plan: ClusterPlan) -> list[str]:
@@ -108,6 +158,7 @@ def check_plan(plan: ClusterPlan) -> list[str]:
                 f"each of {plan.broker_count} brokers has one of its own, "
                 "and what is set here is for all of them",
             )
+    _check_ports(plan)
     settings = BrokerSettings(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     check_served(settings, BrokerConfig.of(settings))
     return passed_over(settings)

@@ -175,6 +175,12 @@ def is_shown(name: str) -> bool:
     return key is not None and not key.is_sensitive
 
 
+def is_secret(name: str) -> bool:
+    """Return whether a key is known to hold a password, also behind a listener's name."""
+    key = known_key(name)
+    return key is not None and key.is_sensitive
+
+
 def _default_text(key: ConfigKey | None) -> str | None:
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         return None

@@ -385,6 +385,10 @@ class MemoryFiles:
         """Set a file's modification time, in ms since the Unix epoch."""
         self._file(path).modified_ms = modified_ms
 
+    def make_private(self, path: str) -> None:
+        """Do nothing: there are no other users."""
+        self._file(path)
+
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         handle = self.open(path)

@@ -159,6 +159,10 @@ class Files(Protocol):
         """Set a file's modification time, in ms since the Unix epoch."""
         ...
 
+    def make_private(self, path: str) -> None:
+        """Let no other user read a file."""
+        ...
+
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         ...

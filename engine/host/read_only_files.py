@@ -84,6 +84,10 @@ class ReadOnlyFiles:
         """Raise FileRefused."""
         refuse_writing(path)
 
+    def make_private(self, path: str) -> None:
+        """Raise FileRefused."""
+        refuse_writing(path)
+
     def disk_space(self, path: str) -> DiskSpace:
         """Return no space."""
         return DiskSpace(0, 0)

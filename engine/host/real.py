@@ -20,6 +20,7 @@ from engine.host.reserve import reserve_blocks
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
 
 _FILE_MODE = 0o644
+_PRIVATE_MODE = 0o600
 
 
 class RealClock:
@@ -264,6 +265,13 @@ class RealFiles:
             os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
         except OSError as error:
             raise _failure(error, path, "set the time of") from error
+
+    def make_private(self, path: str) -> None:
+        """Let no other user read a file."""
+        try:
+            os.chmod(path, _PRIVATE_MODE)
+        except OSError as error:
+            raise _failure(error, path, "make private") from error
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""

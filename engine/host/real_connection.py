@@ -251,7 +251,8 @@ class RealConnection:
         Returns the start of the first frame that was not passed on.
         """
         position = 0
-        longest = self._frame_bytes_max
+        bound = self._bound
+        longest = self._origin.limits.frame_bytes_max if bound is None else bound.bytes_max
         on_frame, now_ms = self.on_frame, self._network.clock.monotonic_ms
         over_ms = began_ms + TURN_MS_MAX
         for passed_on in count():
@@ -271,22 +272,19 @@ class RealConnection:
             position = end
         return position
 
-    @property
-    def _frame_bytes_max(self) -> int:
-        bound = self._bound
-        return self._origin.limits.frame_bytes_max if bound is None else bound.bytes_max
-
     def _may_take(self, length: int) -> bool:
         """Return whether a frame is within the bound that holds now; refuse it otherwise.
 
         A bound may be gone since the frames of this turn began.
         """
-        if 0 <= length <= self._frame_bytes_max:
+        bound = self._bound
+        longest = self._origin.limits.frame_bytes_max if bound is None else bound.bytes_max
+        if 0 <= length <= longest:
             return True
-        if self._bound is None:
+        if bound is None:
             self.refuse(f"a frame of {length} bytes")
         else:
-            self._bound.on_larger(length)
+            bound.on_larger(length)
         return False
 
     def bound_frames(self, bound: FrameBound | None) -> None:

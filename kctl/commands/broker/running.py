@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from engine.cluster.plan import open_listeners
 from engine.cluster.run import log_to_stderr
 from engine.cluster.run import run_broker as run
 from engine.config.broker_config import BrokerConfig
@@ -12,6 +13,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.real import RealFiles
 from engine.naming import STORE_FILE
 from kctl import exits
+from kctl.asking import say
 from kctl.setting_arguments import settings_of
 
 
@@ -29,6 +31,8 @@ def run_broker(path: str, changes: list[str]) -> int:
     settings = BrokerSettings(static)
     directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
     files.make_dir(directory)
+    for listener in open_listeners(static):
+        say(f"warning: {listener} takes everybody who reaches it, without authentication")
     log_to_stderr()
     run(settings, None if is_remote else f"{directory}/{STORE_FILE}")
     return exits.OK

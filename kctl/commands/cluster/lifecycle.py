@@ -12,8 +12,15 @@ from engine.cluster import daemon
 from engine.cluster.daemon import ClusterStatus, NoClusterThere
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.ownership import check_start
-from engine.cluster.plan import ClusterPlan, check_plan
+from engine.cluster.plan import (
+    FIRST_BROKER_ID,
+    ClusterPlan,
+    broker_settings,
+    check_plan,
+    open_listeners,
+)
 from engine.config.key import broker_keys
+from engine.config.settings import is_secret
 from engine.errors import ConfigError, EngineError, StorageError
 from engine.host.ports import File, FileMissing
 from engine.host.real import RealClock, RealFiles
@@ -72,6 +79,20 @@ class NoLogOfBroker(EngineError):
         self.broker_id = broker_id
 
 
+class OpenToAll(EngineError):
+    """A cluster would listen for other machines, and take everybody."""
+
+    exit_code = exits.USAGE
+    hint = (
+        "authenticate clients by SASL, or by TLS with ssl.client.auth=required; listen on "
+        "127.0.0.1; or add --insecure where everybody who reaches it may do everything"
+    )
+
+    def __init__(self, listeners: list[str]) -> None:
+        super().__init__(f"without authentication, and not on loopback: {', '.join(listeners)}")
+        self.listeners = listeners
+
+
 class StartRequest(NamedTuple):
     """The options of `start`; None where the kept plan, or the default, counts."""
 
@@ -89,6 +110,8 @@ class StartRequest(NamedTuple):
     racks: str | None = None
     processes: bool | None = None
     log_dirs: int | None = None
+    config: str | None = None
+    insecure: bool = False
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -100,6 +123,7 @@ def start_cluster(request: StartRequest) -> int:
     check_format(request.output)
     data, files = _directory(request.data), RealFiles()
     plan = _plan(data, request)
+    _warn_of_secrets(request.settings)
     _check(plan)
     check_start(data, files, plan)
     with ExitStack() as turn:
@@ -140,7 +164,10 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     given = set()
-    plan = ClusterPlan(settings=settings_of(request.settings))
+    plan = ClusterPlan(settings=_settings(request))
+    if request.insecure:
+        plan = plan._replace(is_insecure=True)
+        given.add("is_insecure")
     if request.brokers is not None:
         plan = plan._replace(broker_count=request.brokers)
         given.add("broker_count")
@@ -162,6 +189,31 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 
+def _settings(request: StartRequest) -> dict[str, str]:
+    """Return what is given by a file and, before it, by words."""
+    given = settings_of(request.settings)
+    if request.config is None:
+        return given
+    from engine.config.java_properties import parse_properties
+
+    path = request.config
+    return {**parse_properties(RealFiles().read_bytes(path), path), **given}
+
+
+def _warn_of_secrets(words: list[str]) -> None:
+    for name in filter(is_secret, settings_of(words)):
+        say(f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE")
+
+
+def _check_open(plan: ClusterPlan) -> None:
+    """Raise OpenToAll, or name what is open where that is wanted."""
+    found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
+    if found and not plan.is_insecure:
+        raise OpenToAll(found)
+    for listener in found:
+        say(f"warning: {listener} takes everybody who reaches it, without authentication")
+
+
 def _racks(text: str) -> tuple[str, ...]:
     """Return the racks of a list; "" takes them away again."""
     racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
@@ -181,6 +233,7 @@ def _check(plan: ClusterPlan) -> None:
         question = did_you_mean(name, broker_keys())
         line = f"warning: {name} is no setting of brokers and is passed over"
         say(f"{line}; {question}" if question else line)
+    _check_open(plan)
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:

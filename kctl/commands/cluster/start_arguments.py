@@ -7,12 +7,19 @@ from typing import Any
 #: Options of `start` that may be repeated, and what they are called.
 _LISTS = {"--set": "settings", "--unset": "unset"}
 #: Those with a text, and what they are called.
-_TEXTS = {"--data": "data", "-o": "output", "--output": "output", "--racks": "racks"}
+_TEXTS = {
+    "--data": "data",
+    "--config": "config",
+    "-o": "output",
+    "--output": "output",
+    "--racks": "racks",
+}
 #: Those without a value: what they are called, and what they say.
 _FLAGS = {
     "--foreground": ("foreground", True),
     "--processes": ("processes", True),
     "--one-process": ("processes", False),
+    "--insecure": ("insecure", True),
 }
 #: Those with a whole number, and the least and the largest one.
 _NUMBERS = {
@@ -34,6 +41,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
     }
     requested.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
     requested.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
+    requested.update(config=None, insecure=False)
     left = iter(words)
     for word in left:
         if word in _FLAGS:

@@ -56,6 +56,14 @@ def start(
             "--set", metavar="KEY=VALUE", help="A setting of the brokers; may be repeated."
         ),
     ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Settings as in Kafka's server.properties, behind --set; passwords belong there.",
+        ),
+    ] = None,
     unset: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +99,12 @@ def start(
         int | None,
         typer.Option("--log-dirs", metavar="N", min=1, max=100, help="Directories of each broker."),
     ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure", help="Listen for other machines where anybody may do as they like."
+        ),
+    ] = False,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -127,6 +141,8 @@ def start(
         racks,
         processes,
         log_dirs,
+        config,
+        insecure,
     )
     return start_cluster(request)
 

@@ -21,7 +21,9 @@ from tests.compat.sasl_conversation import (
     client_first,
     first_bare,
     handshake,
+    list_groups,
     proof,
+    raw,
     token,
 )
 from tests.unit.broker.memory_broker import MemoryBroker
@@ -126,6 +128,40 @@ def test_a_mechanism_without_users_stops_the_start() -> None:
             inter_broker_listener_name="PLAINTEXT",
             sasl_enabled_mechanisms="SCRAM-SHA-256",
         ).start()
+
+
+def test_an_authentication_has_a_deadline_and_a_client_that_is_known_has_none() -> None:
+    stage = secured_broker(connections_max_idle_ms="5000")
+    slow, known = (Conversation(MemoryWire(stage, "SASL")) for _ in range(2))
+    handshake("PLAIN")(known)
+    token(b"\0alice\0alice-pw")(known)
+    for _ in range(3):
+        raw("ApiVersions", 9, b"", "ApiVersions")(slow)
+        slow.wire.wait(1.5)
+        list_groups(known)
+    slow.wire.wait(0.6)
+    slow.receive("raw")
+    list_groups(known)
+    assert ["soon ApiVersions 0023"] * 3 + ["soon closed"] == slow.lines
+    assert "soon ListGroups 000000000000" == known.lines[-1]
+    stage.stop()
+
+
+def test_a_client_that_leaves_before_its_refusal_leaves_nothing() -> None:
+    stage = secured_broker()
+    refused: list[str] = []
+    events = stage.broker.server.events
+    stage.broker.server.events = events._replace(
+        on_bad_request=lambda _peer, reason: refused.append(reason)
+    )
+    wire = MemoryWire(stage, "SASL")
+    wire.send(b"\0\0\0\1x")
+    stage.timers.run_until_idle()
+    wire.close()
+    stage.pass_time(1000)
+    assert [] == refused
+    assert 0 == stage.broker.server.client_count
+    stage.stop()
 
 
 def test_our_client_authenticates_again_before_its_session_ends(stage: MemoryBroker) -> None:

@@ -37,7 +37,7 @@ def _broker(settings: dict[str, str]) -> MemoryBroker:
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({}, "must be given where a listener has TLS"),
+        ({}, "must be given, or listener.name.ssl.ssl.keystore.location"),
         ({**_PEM, "ssl.keystore.type": "BKS"}, "must be of PEM, PKCS12, JKS"),
         ({**_PEM, "ssl.keystore.password": "secret"}, "cannot be specified with PEM format"),
         ({**_PEM, "ssl.keystore.key": "secret"}, "Both SSL key store location and separate"),

@@ -59,8 +59,10 @@ def test_only_what_is_set_is_given_up(data: DataDirectory, is_made: bool) -> Non
 
 
 def test_the_status_shows_what_is_set_but_no_password(data: DataDirectory) -> None:
-    data.write_plan(MADE._replace(settings={"a": "1", "ssl.key.password": "secret"}))
-    assert {"a": "1", "ssl.key.password": "[hidden]"} == daemon.status_of(data).settings
+    secrets = ("ssl.key.password", "listener.name.x.plain.sasl.jaas.config")
+    data.write_plan(MADE._replace(settings={"a": "1", **dict.fromkeys(secrets, "secret")}))
+    shown = daemon.status_of(data).settings
+    assert {"a": "1", **dict.fromkeys(secrets, "[hidden]")} == shown
 
 
 def test_the_number_of_brokers_stays(data: DataDirectory) -> None:

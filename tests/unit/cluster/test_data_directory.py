@@ -37,6 +37,13 @@ def test_a_plan_alone_is_a_stopped_cluster(data: DataDirectory) -> None:
     assert data.plan() == PLAN
 
 
+def test_a_plan_with_its_passwords_is_its_owners_alone(data: DataDirectory) -> None:
+    for plan in (PLAN, PLAN._replace(port=9094, is_insecure=True)):
+        data.write_plan(plan)
+        assert 0o600 == Path(data.plan_path).stat().st_mode & 0o777
+        assert data.plan() == plan
+
+
 def test_a_plan_is_kept_whole(data: DataDirectory, tmp_path: Path) -> None:
     plan = PLAN._replace(
         broker_count=3,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
+from engine.cluster.plan import ClusterPlan, broker_settings, check_plan, open_listeners
 from engine.errors import ConfigError
 
 
@@ -57,6 +57,48 @@ def test_several_brokers_listen_one_port_after_the_other() -> None:
     assert check_plan(plan) == []
     listeners = [broker_settings(plan, ["/"], id_)["listeners"] for id_ in plan.broker_ids()]
     assert [f"PLAINTEXT://127.0.0.1:{port}" for port in (9100, 9101, 9102)] == listeners
+
+
+def test_listeners_that_are_set_are_those_of_the_first_broker() -> None:
+    settings = {
+        "listeners": "CLIENTS://127.0.0.1:9092,BROKERS://[::1]:9192,FREE://localhost:0",
+        "advertised.listeners": "CLIENTS://here:19092,BROKERS://[::1]:9192,FREE://localhost:0",
+        "listener.security.protocol.map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT,FREE:PLAINTEXT",
+        "inter.broker.listener.name": "BROKERS",
+    }
+    plan = ClusterPlan(broker_count=3, settings=settings)
+    assert check_plan(plan) == []
+    third = broker_settings(plan, ["/x"], 3)
+    assert third["listeners"] == "CLIENTS://127.0.0.1:9094,BROKERS://[::1]:9194,FREE://localhost:0"
+    assert third["advertised.listeners"].startswith("CLIENTS://here:19094,BROKERS://[::1]:9194,")
+    close = {**settings, "listeners": settings["listeners"].replace("9192", "9093")}
+    with pytest.raises(ConfigError, match="leave room between them"):
+        check_plan(plan._replace(settings=close))
+
+
+@pytest.mark.parametrize(
+    ("listeners", "settings", "is_open"),
+    [
+        ("PLAINTEXT://127.0.0.1:9092", {}, False),
+        ("PLAINTEXT://localhost:9092,SSL://[::1]:9093", {}, False),
+        ("PLAINTEXT://:9092", {}, True),
+        ("PLAINTEXT://kafka1:9092", {}, True),
+        ("SSL://:9092", {}, True),
+        ("SSL://:9092", {"ssl.client.auth": "requested"}, True),
+        ("SSL://:9092", {"listener.name.ssl.ssl.client.auth": "required"}, False),
+        ("SASL_PLAINTEXT://:9092", {}, False),
+    ],
+)
+def test_a_listener_for_other_machines_without_authentication_is_open(
+    listeners: str, settings: dict[str, str], *, is_open: bool
+) -> None:
+    static = {
+        "listeners": listeners,
+        "advertised.listeners": listeners.replace("//:", "//here:"),
+        "inter.broker.listener.name": listeners.partition(":")[0],
+        **settings,
+    }
+    assert is_open is bool(open_listeners(static))
 
 
 def test_racks_are_given_in_turn() -> None:

@@ -26,6 +26,7 @@ def _by_typer(args: list[str]) -> dict[str, Any]:
         ["--set", "a=b", "--output", "yaml", "--set", "c=d=e", "--foreground"],
         ["--unset", "a", "--set", "b=c", "--unset", "d"],
         ["--processes", "--racks", "a,b"],
+        ["--config", "server.properties", "--insecure"],
         ["--one-process", "--processes", "--one-process"],
         ["--port", "65535", "--port", "007", "--data", "a", "--data", "b"],
     ],
