@@ -79,6 +79,7 @@ class SenderOptions(NamedTuple):
     codec: Codec
     identity: tuple[int, int] | None
     in_flight_max: int = IN_FLIGHT_MAX
+    transactional_id: str | None = None
 
 
 class _Queue:
@@ -269,7 +270,11 @@ class ProduceSender:
             self._replace_by_parts(queue, batch, limit_bytes)
             batch = queue.waiting[0]
         if batch.base_sequence is None:
-            batch.number(self._options.identity, queue.next_sequence)
+            batch.number(
+                self._options.identity,
+                queue.next_sequence,
+                is_transactional=self._options.transactional_id is not None,
+            )
             queue.next_sequence = increment_sequence(queue.next_sequence, batch.record_count)
         del queue.waiting[0]
         queue.in_flight.append(batch)
@@ -285,7 +290,9 @@ class ProduceSender:
     ) -> None:
         client, options = self._client, self._options
         timeout_ms = min(client.settings.request_timeout_ms, client.timeout_ms)
-        call = produce_call(batches, options.acks, options.codec, timeout_ms)
+        call = produce_call(
+            batches, options.acks, options.codec, timeout_ms, options.transactional_id
+        )
         token = object()
         self._requests[token] = batches
         address = view.brokers[leader].address

@@ -473,6 +473,7 @@ class KafkaClient:
         key_type: int = _GROUP_KEY_TYPE,
         retriable_code: Callable[[Message], int],
         lowest: int = 0,
+        highest: int | None = None,
         timeout_ms: int | None = None,
     ) -> Response:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved.
@@ -486,7 +487,7 @@ class KafkaClient:
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
-            call = Call(api_name, message, lowest)
+            call = Call(api_name, message, lowest, highest)
             if timeout_ms is None:
                 result = self._one(call, address, deadline_ms)
             else:

@@ -103,7 +103,13 @@ class OutgoingBatch:
         """Return the size before compression."""
         return self._builder.uncompressed_size_bytes
 
-    def number(self, identity: tuple[int, int] | None, base_sequence: int) -> None:
+    def number(
+        self,
+        identity: tuple[int, int] | None,
+        base_sequence: int,
+        *,
+        is_transactional: bool = False,
+    ) -> None:
         """Give the batch its producer's id and epoch and the sequence of its first record."""
         producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.base_sequence = base_sequence if identity else None
@@ -111,6 +117,7 @@ class OutgoingBatch:
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=base_sequence if identity else NO_SEQUENCE,
+            is_transactional=is_transactional,
         )
         self._built = None
 

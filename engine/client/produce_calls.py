@@ -42,7 +42,11 @@ def new_producer_id(client: KafkaClient) -> tuple[int, int]:
 
 
 def produce_call(
-    batches: Mapping[TopicPartition, OutgoingBatch], acks: int, codec: Codec, timeout_ms: int
+    batches: Mapping[TopicPartition, OutgoingBatch],
+    acks: int,
+    codec: Codec,
+    timeout_ms: int,
+    transactional_id: str | None = None,
 ) -> Call:
     """Return the request that stores one batch in each partition, all of one leader."""
     request = messages.ProduceRequest
@@ -56,7 +60,9 @@ def produce_call(
         )
         for topic, of_topic in by_topic(batches).items()
     ]
-    message = request(transactional_id=None, acks=acks, timeout_ms=timeout_ms, topic_data=rows)
+    message = request(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=rows
+    )
     lowest = _LOWEST_VERSION_OF_ZSTD if codec is Codec.ZSTD else _LOWEST_VERSION
     return Call("Produce", message, lowest, _HIGHEST_VERSION, acks != ACKS_NONE)
 

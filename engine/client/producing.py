@@ -22,6 +22,7 @@ from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
 from engine.client.produce_calls import ACKS_ALL, new_producer_id
+from engine.client.transaction_session import TransactionSession
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX
@@ -60,7 +61,8 @@ class ProducerOptions(NamedTuple):
     """How records are sent. `level` None is the codec's default.
 
     `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
-    give it; True fails there.
+    give it; True fails there. With a `transaction` every record belongs to it, and the caller ends
+    it after `flush`.
     """
 
     acks: int = ACKS_ALL
@@ -70,6 +72,7 @@ class ProducerOptions(NamedTuple):
     linger_ms: int = 0
     is_idempotent: bool | None = None
     in_flight_max: int = IN_FLIGHT_MAX
+    transaction: TransactionSession | None = None
 
 
 class ProducerNotes(NamedTuple):
@@ -223,6 +226,8 @@ class Producer:
         if self._sticky.get(partition.topic) == partition.partition:
             del self._sticky[partition.topic]
         if batch.record_count:
+            if self._options.transaction is not None:
+                self._options.transaction.add([partition])
             self._current_sender().put(batch)
 
     def _send_full(self) -> None:
@@ -237,8 +242,13 @@ class Producer:
     def _current_sender(self) -> ProduceSender:
         if self._sender is None:
             options = self._options
+            transaction = options.transaction
             sender_options = SenderOptions(
-                options.acks, options.codec, self._new_identity(), options.in_flight_max
+                options.acks,
+                options.codec,
+                self._new_identity(),
+                options.in_flight_max,
+                None if transaction is None else transaction.transactional_id,
             )
             self._sender = ProduceSender(
                 self._client, sender_options, on_retry=self._notes.on_retry
@@ -249,6 +259,8 @@ class Producer:
 
     def _new_identity(self) -> tuple[int, int] | None:
         """Return a producer id and epoch, None where there is or shall be none."""
+        if self._options.transaction is not None:
+            return self._options.transaction.identity
         wanted = self._options.is_idempotent
         if self._options.acks != ACKS_ALL or wanted is False:
             return None

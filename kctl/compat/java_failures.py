@@ -84,3 +84,12 @@ def message_of(error: EngineError) -> str:
         return str(error)
     has_own_message = error.detail != kafka_error(error.code).meaning
     return error.detail if has_own_message else _java_error(error.code).message
+
+
+def as_java(error: EngineError) -> ToolFailure:
+    """Return an error as the exception that Java has for it."""
+    if isinstance(error, ToolFailure):
+        return error
+    if isinstance(error, ApiError):
+        return ToolFailure(java_class(error), message_of(error))
+    return ToolFailure(f"{_ERRORS}.TimeoutException", str(error))
