@@ -28,6 +28,7 @@ from kctl.compat.console_consumer_options import (
     start_offset,
     warn_of_old_names,
 )
+from kctl.compat.formatter_classes import formatter_named
 from kctl.compat.java_admin import TIMEOUT
 from kctl.compat.java_consumer import (
     ConsumerSettings,
@@ -39,7 +40,7 @@ from kctl.compat.java_consumer import (
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
 from kctl.compat.java_options import GivenOptions, ToolOption, refused
-from kctl.compat.record_formatters import Formatter, PrintedRecord, formatter_named
+from kctl.compat.record_formatters import Formatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 from kctl.exits import Terminated

@@ -5,9 +5,9 @@ Source: ConsoleConsumerOptions of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
-import secrets
 from typing import Final
 
+from engine.host.real import RealEntropy
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_options import (
     HELP,
@@ -113,7 +113,7 @@ def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     if group_ids:
         found["group.id"] = group_ids.pop()
     else:
-        found["group.id"] = f"console-consumer-{secrets.randbelow(_GROUP_NUMBERS)}"
+        found["group.id"] = f"console-consumer-{RealEntropy().random_below(_GROUP_NUMBERS)}"
         found.setdefault("enable.auto.commit", "false")
     _set_reset(found, given)
     found["isolation.level"] = given.text("isolation-level") or "read_uncommitted"

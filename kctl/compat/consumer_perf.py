@@ -6,7 +6,6 @@ Source: ConsumerPerformance of 3.9.1 and 4.3.0.
 from __future__ import annotations
 
 import re
-import secrets
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetching import ConsumedRecords
+from engine.host.real import RealEntropy
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
@@ -141,7 +141,7 @@ def _check(call: ToolCall, given: GivenOptions) -> str:
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
     found |= pairs_of(given.texts("command-property"))
-    number = secrets.randbelow(_GROUP_NUMBERS)
+    number = RealEntropy().random_below(_GROUP_NUMBERS)
     found["group.id"] = given.text("group") or f"perf-consumer-{number}"
     found["auto.offset.reset"] = "latest" if given.has("from-latest") else "earliest"
     found["max.partition.fetch.bytes"] = str(given.number("fetch-size", _MEBIBYTE))

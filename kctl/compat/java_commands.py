@@ -105,13 +105,13 @@ def read_command(
     """
     names = ",".join(command.name for command in commands)
     before = _Reader(
-        tool, Command("", summary, tuple(common), one_of), f"{{{names}}} ...", commands
+        tool, Command("", summary, tuple(common), one_of), tool, f"{{{names}}} ...", commands
     )
     rest = before.read_options(words, stops_at_a_word=True)
     if not rest:
         before.refuse("too few arguments")
     command = _command_named(rest[0], commands, before)
-    of_command = _Reader(f"{tool} {command.name}", command)
+    of_command = _Reader(tool, command, f"{tool} {command.name}")
     of_command.read_all(rest[1:])
     before.check()
     values = before.values | of_command.values
@@ -129,7 +129,7 @@ def _command_named(word: str, commands: Sequence[Command], before: _Reader) -> C
 
 def read_arguments(command: Command, words: Sequence[str]) -> GivenOptions:
     """Return the options of a tool without commands; raises HelpRequested, CommandRefused."""
-    reader = _Reader(command.name, command)
+    reader = _Reader(command.name, command, command.name)
     reader.read_all(words)
     return GivenOptions(reader.values)
 
@@ -138,10 +138,16 @@ class _Reader:
     """Reads the options of one command, or those before it."""
 
     def __init__(
-        self, tool: str, command: Command, rest: str = "", commands: Sequence[Command] = ()
+        self,
+        tool: str,
+        command: Command,
+        shown: str,
+        rest: str = "",
+        commands: Sequence[Command] = (),
     ) -> None:
         self._tool = tool
         self._command = command
+        self._shown = shown
         self._rest = rest
         self._commands = commands
         self.values: dict[str, list[str]] = {}
@@ -225,7 +231,7 @@ class _Reader:
         return next(option for option in self._command.options if option.name == name)
 
     def _usage(self) -> str:
-        words = ["usage:", self._tool, "[-h]"]
+        words = ["usage:", self._shown, "[-h]"]
         for option in self._command.options:
             if option.name not in self._command.one_of:
                 text = f"--{option.name}{option.value}"

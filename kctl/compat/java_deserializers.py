@@ -21,7 +21,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from typing import Final
-from uuid import UUID
 
 from engine.java_text import printable
 from engine.records.crc import crc32c
@@ -78,6 +77,9 @@ def _boolean(raw: bytes) -> bytes:
 
 
 def _uuid(raw: bytes) -> bytes:
+    # It looks at the machine, which takes longer than all the rest of a short call.
+    from uuid import UUID
+
     try:
         return str(UUID(raw.decode())).encode()
     except ValueError as error:

@@ -19,7 +19,6 @@ from kctl.compat.java_deserializers import Deserializer, deserializer_named
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.releases import Release
 
-_PACKAGE: Final = "org.apache.kafka.tools.consumer."
 _TIME_TYPES: Final = {
     TimestampType.CREATE_TIME: b"CreateTime",
     TimestampType.LOG_APPEND_TIME: b"LogAppendTime",
@@ -125,25 +124,3 @@ def _refuse_settings_of(properties: Mapping[str, str], name: str) -> None:
 def no_op(_printed: PrintedRecord) -> bytes:
     """Print nothing."""
     return b""
-
-
-def formatter_named(name: str, properties: Mapping[str, str], release: Release) -> Formatter:
-    """Return the formatter of a class; raises ToolFailure for another class."""
-    plain = name.removeprefix(_PACKAGE) if name.startswith(_PACKAGE) else ""
-    if plain in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
-        return DefaultFormatter(properties, release)
-    if plain == "NoOpMessageFormatter":
-        return no_op
-    if plain in INTERNAL:
-        from kctl.compat.internal_formatters import InternalFormatter
-
-        return InternalFormatter(INTERNAL[plain], release)
-    raise ToolFailure("java.lang.ClassNotFoundException", name)
-
-
-#: Formatters of the records of coordinators, and what they show.
-INTERNAL: Final = {
-    "OffsetsMessageFormatter": "offsets",
-    "GroupMetadataMessageFormatter": "groups",
-    "TransactionLogMessageFormatter": "transactions",
-}

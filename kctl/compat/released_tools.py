@@ -14,28 +14,17 @@ Source: CommandLineUtils.maybePrintHelpOrVersion; the main methods of the tools.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 
 from engine.client.errors import TimedOut, Unreachable
-from engine.host.ports import Files
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused, read_options, usage_text
-from kctl.compat.releases import Release
-from kctl.compat.tool_call import Connect, ToolCall, ToolEnded, real_call
+from kctl.compat.tool_call import ToolCall, ToolEnded
 
 
-def run_released(
-    module: ModuleType,
-    tool: str,
-    words: Sequence[str],
-    release: Release,
-    connecting: Connect,
-    files: Files,
-) -> int:
+def run_released(module: ModuleType, call: ToolCall) -> int:
     """Run the tool of a module; returns its exit code."""
-    call = real_call(tool, words, release, connecting, files)
     try:
         if hasattr(module, "options"):
             return _run_options(module, call)

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
-from kctl.compat.tool_call import Connect
+from kctl.compat.tool_call import Connect, real_call
 from kctl.connect import ClusterOptions, connect
 
 if TYPE_CHECKING:
@@ -116,9 +116,14 @@ TOOLS = (*_TABLE, *_RELEASED)
 
 
 def run_tool(
-    tool: str, words: Sequence[str], *, connecting: Connect = connect, files: Files | None = None
+    tool: str,
+    words: Sequence[str],
+    *,
+    connecting: Connect = connect,
+    files: Files | None = None,
+    stdin: BinaryIO | None = None,
 ) -> int:
-    """Run one of TOOLS; returns its exit code."""
+    """Run one of TOOLS; returns its exit code. `stdin` None is that of this process."""
     try:
         release, words = split_release(words)
     except UnknownRelease as error:
@@ -128,7 +133,8 @@ def run_tool(
         from kctl.compat.released_tools import run_released
 
         module = import_module(f"kctl.compat.{_RELEASED[tool].module}")
-        return run_released(module, tool, words, release, connecting, files or _real_files())
+        call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
+        return run_released(module, call)
     if release.is_four:
         sys.stderr.write(f"{tool} follows {FOLLOWED_VERSION} alone\n")
         return exits.FAILED
