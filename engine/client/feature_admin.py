@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
 from engine.client.connection import VersionRange
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
+
+_VALIDATE_LOWEST: Final = 1
 
 
 class FeatureChange(IntEnum):
@@ -64,14 +66,15 @@ def update_features(
     request = messages.UpdateFeaturesRequest
 
     def message(version: int) -> messages.UpdateFeaturesRequest:
-        rows = []
-        for update in updates:
-            row = request.FeatureUpdateKey(feature=update.feature, max_version_level=update.level)
+        rows = [
+            request.FeatureUpdateKey(feature=it.feature, max_version_level=it.level)
+            for it in updates
+        ]
+        for row, update in zip(rows, updates, strict=True):
             if version == 0:
                 row.allow_downgrade = update.change is not FeatureChange.UPGRADE
             else:
                 row.upgrade_type = update.change
-            rows.append(row)
         made = request(timeout_ms=client.timeout_ms, feature_updates=rows)
         if version > 0:
             made.validate_only = validate_only
@@ -79,9 +82,10 @@ def update_features(
 
     response: messages.UpdateFeaturesResponse = client.ask(
         "UpdateFeatures",
-        message,
+        # Guards look into a message that changes nothing.
+        message(_VALIDATE_LOWEST) if validate_only else message,
         to=CONTROLLER,
-        lowest=1 if validate_only else 0,
+        lowest=_VALIDATE_LOWEST if validate_only else 0,
         retriable_code=lambda answer: int(answer.error_code),
     ).message
     results: dict[str, ApiError | None] = {update.feature: None for update in updates}

@@ -5,17 +5,17 @@ Source: FeatureCommand of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from engine.client.errors import NoCommonVersion
+from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
 from engine.client.feature_admin import (
     FeatureChange,
     FeatureUpdate,
     describe_features,
     update_features,
 )
-from engine.errors import ApiError, EngineError
+from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.feature_levels import (
     METADATA,
@@ -25,8 +25,9 @@ from kctl.compat.feature_levels import (
     level_named,
     mapping_lines,
 )
+from kctl.compat.java_admin import TIMEOUT
 from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
-from kctl.compat.java_failures import TerseFailure, as_java
+from kctl.compat.java_failures import TerseFailure, ToolFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.quorum_servers import SERVER_OPTIONS, server_of
 from kctl.compat.releases import Release
@@ -37,6 +38,7 @@ _FEATURE: Final = CommandOption("feature", "", "FEATURE=LEVEL.", takes=Takes.APP
 _NAME: Final = CommandOption("feature", "", "The name of a feature.", takes=Takes.APPENDED)
 _METADATA_OPTION: Final = CommandOption("metadata", "", "A level of metadata.version, as 3.3-IV3.")
 _RELEASE_OPTION: Final = CommandOption("release-version", "", "All features of a release, as 4.0.")
+_NO_NODE: Final = "Timed out waiting for a node assignment. Call: updateFeatures"
 _DRY_RUN: Final = CommandOption("dry-run", "", "Change nothing.", takes=Takes.NOTHING)
 _UNSAFE: Final = CommandOption("unsafe", "", "Even if metadata is lost.", takes=Takes.NOTHING)
 
@@ -149,9 +151,15 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
     dry_run = given.has("dry-run")
     with call.client(servers, call.properties(given.text("command-config"))) as client:
         try:
-            results = update_features(client, updates, validate_only=dry_run)
+            results: Mapping[str, EngineError | None] = update_features(
+                client, updates, validate_only=dry_run
+            )
         except NoCommonVersion as error:
             raise TerseFailure("The node does not support UPDATE_FEATURES") from error
+        except (Unreachable, TimedOut):
+            # As Java's client tells of each future.
+            lost = ToolFailure(TIMEOUT, _NO_NODE)
+            results = dict.fromkeys((update.feature for update in updates), lost)
         except EngineError as error:
             raise TerseFailure(str(as_java(error))) from error
     lines = [_line(name, update, results[update.feature], dry_run=dry_run) for update in updates]
@@ -182,7 +190,7 @@ def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUp
     return [FeatureUpdate(feature, level, change) for feature, level in levels.items()]
 
 
-def _line(name: str, update: FeatureUpdate, error: ApiError | None, *, dry_run: bool) -> str:
+def _line(name: str, update: FeatureUpdate, error: EngineError | None, *, dry_run: bool) -> str:
     feature = update.feature
     target = "" if name == "disable" else f" to {update.level}"
     if error is not None:
