@@ -193,7 +193,7 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-topics install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-topics kafka-console-producer kafka-console-consumer kafka-dump-log kafka-acls kafka-transactions kafka-features kafka-metadata-quorum kafka-delegation-tokens kafka-producer-perf-test kafka-consumer-perf-test kafka-verifiable-producer kafka-verifiable-consumer kafka-e2e-latency kafka-replica-verification zookeeper-shell install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
     "compat kafka-consumer-groups") words="--help" ;;
@@ -205,6 +205,21 @@ _kctl() {
     "compat kafka-cluster") words="--help" ;;
     "compat kafka-client-metrics") words="--help" ;;
     "compat kafka-topics") words="--help" ;;
+    "compat kafka-console-producer") words="--help" ;;
+    "compat kafka-console-consumer") words="--help" ;;
+    "compat kafka-dump-log") words="--help" ;;
+    "compat kafka-acls") words="--help" ;;
+    "compat kafka-transactions") words="--help" ;;
+    "compat kafka-features") words="--help" ;;
+    "compat kafka-metadata-quorum") words="--help" ;;
+    "compat kafka-delegation-tokens") words="--help" ;;
+    "compat kafka-producer-perf-test") words="--help" ;;
+    "compat kafka-consumer-perf-test") words="--help" ;;
+    "compat kafka-verifiable-producer") words="--help" ;;
+    "compat kafka-verifiable-consumer") words="--help" ;;
+    "compat kafka-e2e-latency") words="--help" ;;
+    "compat kafka-replica-verification") words="--help" ;;
+    "compat zookeeper-shell") words="--help" ;;
     "compat install") words="--force --help" ;;
     "completions") words="--help" ;;
   esac

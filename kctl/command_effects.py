@@ -154,6 +154,23 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-cluster": _READ,
     "compat kafka-client-metrics": Effect(CHANGES, unless=("list", "describe")),
     "compat kafka-topics": Effect(CHANGES, unless=("list", "describe")),
+    "compat kafka-console-producer": _CHANGE,
+    "compat kafka-console-consumer": Effect(CHANGES, unless=("partition",)),
+    "compat kafka-dump-log": _LOCAL,
+    "compat kafka-acls": Effect(CHANGES, unless=("list",)),
+    "compat kafka-transactions": Effect(
+        CHANGES, unless=("list", "describe", "describe-producers", "find-hanging")
+    ),
+    "compat kafka-features": Effect(CHANGES, unless=("describe", "dry-run")),
+    "compat kafka-metadata-quorum": Effect(CHANGES, unless=("describe", "dry-run")),
+    "compat kafka-delegation-tokens": Effect(CHANGES, unless=("describe",)),
+    "compat kafka-producer-perf-test": _CHANGE,
+    "compat kafka-consumer-perf-test": _CHANGE,
+    "compat kafka-verifiable-producer": _CHANGE,
+    "compat kafka-verifiable-consumer": _CHANGE,
+    "compat kafka-e2e-latency": _CHANGE,
+    "compat kafka-replica-verification": _READ,
+    "compat zookeeper-shell": Effect(CHANGES, unless=("ls", "get", "stat")),
     "compat install": _LOCAL,
     "completions": _LOCAL,
 }

@@ -91,3 +91,7 @@ class NotToChange(EngineError):
         super().__init__(f"`kctl {command}` is not to change anything, and would send {api_name}")
         self.command = command
         self.api_name = api_name
+
+
+#: None of them is an answer of a cluster.
+GUARD_ERRORS = (ReadOnlyContext, NameNotTyped, GuardedCluster, OtherCluster, NotToChange)

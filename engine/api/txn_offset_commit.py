@@ -23,7 +23,7 @@ from engine.api.transaction_verifier import TransactionalBatch, TransactionVerif
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.group_store import LOG_ERRORS
 from engine.groups.offset_commits import Codes, OffsetCommits
-from engine.groups.ports import TransactionalProducer
+from engine.groups.ports import CommittingProducer
 from engine.groups.requests import MemberRequest
 from engine.host.ports import Clock
 from engine.host.promise import Promise
@@ -119,7 +119,7 @@ class TxnOffsetCommit:
                 request.member_id,
                 request.group_instance_id,
             )
-            producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+            producer = CommittingProducer(request.producer_id, request.producer_epoch)
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
             written = {key: _before_loading(code) for key, code in written.items()}

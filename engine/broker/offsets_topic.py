@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.config.broker_config import BrokerConfig
-from engine.groups.ports import GroupRecord, LoadedRecord, TransactionalProducer, Written
+from engine.groups.ports import CommittingProducer, GroupRecord, LoadedRecord, Written
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.records.batch import BatchView
@@ -39,7 +39,7 @@ class OffsetsTopic:
         records: Sequence[GroupRecord],
         *,
         base_sequence: int = NO_SEQUENCE,
-        producer: TransactionalProducer | None = None,
+        producer: CommittingProducer | None = None,
     ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
         config = self._config

@@ -127,6 +127,11 @@ class Fetcher:
         self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
 
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Fetch a partition from an offset on, also one that was stopped."""
+        self._positions[partition] = offset
+        self._troubles.pop(partition, None)
+
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return what has come, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()

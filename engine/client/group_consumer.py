@@ -9,6 +9,8 @@ One `poll`:
    one where `start_of` says.
 3. Records that have come are returned.
 
+Without `commits` nothing is committed, and the caller may commit by the session itself.
+
 So records are processed at least once: a process that dies between two polls has not committed what
 the first of them gave.
 
@@ -45,8 +47,10 @@ class GroupConsumer:
         start_of: StartOf,
         fetch: FetchOptions | None = None,
         auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
+        commits: bool = True,
     ) -> None:
         self._client = client
+        self._commits = commits
         self._group_id = settings.group_id
         self.session = GroupSession(client, settings, topics)
         self._start_of = start_of
@@ -55,6 +59,8 @@ class GroupConsumer:
         self._fetcher = Fetcher(client, {}, fetch)
         #: The next offset of each partition of which a poll has given records.
         self._processed: dict[TopicPartition, int] = {}
+        #: The leader epochs of the last records of polls that were processed as a whole.
+        self._epochs: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._next_commit_ms = 0
         #: Called with the partitions that are given, and with none as they are given up.
@@ -84,11 +90,21 @@ class GroupConsumer:
         for records in consumed:
             if records.error is None:
                 self._processed[records.partition] = records.next_offset
+                if records.runs:
+                    self._epochs[records.partition] = records.runs[-1].leader_epoch
         return consumed
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Take note that of the last poll only records below an offset were processed."""
+        """Take note that of the last poll only records below an offset were processed.
+
+        As after a seek of Java's consumer, no leader epoch goes with the offset.
+        """
         self._processed[partition] = next_offset
+        self._epochs.pop(partition, None)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on with a partition of the member from an offset."""
+        self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Return whether the member has partitions, and has given all below these ends."""
@@ -109,10 +125,10 @@ class GroupConsumer:
             for key, offset in self._processed.items()
             if self._committed.get(key) != offset
         }
-        if not changed or not self.session.is_joined:
+        if not self._commits or not changed or not self.session.is_joined:
             return
         try:
-            self.session.commit(changed)
+            self.session.commit(changed, self._epochs)
         except NotAMember:
             # The group goes on without this member: the records are read again.
             return
@@ -124,6 +140,7 @@ class GroupConsumer:
         self.on_assigned(())
         partitions = self.session.join()
         self._processed.clear()
+        self._epochs.clear()
         committed = committed_offsets(self._client, self._group_id) if partitions else {}
         starts = {key: committed[key] for key in partitions if key in committed}
         self._committed = dict(starts)
@@ -137,13 +154,13 @@ class GroupConsumer:
 
     def _commit_before_joining(self) -> None:
         """Commit in the generation that ends: its coordinator still takes that."""
-        if self.session.generation_id >= 0 and self._processed:
+        if self._commits and self.session.generation_id >= 0 and self._processed:
             changed = {
                 key: offset
                 for key, offset in self._processed.items()
                 if self._committed.get(key) != offset
             }
             try:
-                self.session.commit(changed)
+                self.session.commit(changed, self._epochs)
             except NotAMember:
                 return

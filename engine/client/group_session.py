@@ -56,6 +56,7 @@ from engine.kafka_errors import (
     UNKNOWN_MEMBER_ID,
 )
 from engine.model import TopicPartition
+from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -116,6 +117,11 @@ class GroupSession:
     def is_joined(self) -> bool:
         """Return whether the member has its partitions."""
         return self._is_joined
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Take other topics: the member joins again with them."""
+        self._subscription = self._subscription._replace(topics=tuple(topics))
+        self._is_joined = False
 
     # Joining
 
@@ -283,8 +289,12 @@ class GroupSession:
 
     # Offsets
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets, each the next that is to be read.
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """Commit offsets, each the next that is to be read; with the epochs of the last records.
 
         Errors: NotAMember where the group has gone on without this member, ApiError.
         """
@@ -298,6 +308,7 @@ class GroupSession:
                     of.OffsetCommitRequestPartition(
                         partition_index=key.partition,
                         committed_offset=offsets[key],
+                        committed_leader_epoch=(leader_epochs or {}).get(key, NO_EPOCH),
                         committed_metadata="",
                     )
                     for key in partitions

@@ -22,13 +22,14 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.topic_admin import by_topic
 from engine.errors import api_error
-from engine.kafka_errors import NONE, OPERATION_NOT_ATTEMPTED
+from engine.kafka_errors import CONCURRENT_TRANSACTIONS, NONE, OPERATION_NOT_ATTEMPTED
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.structs import Message
 
 TRANSACTION_KEY: Final = 1
-_NO_PRODUCER: Final = -1
+#: The back-off while a transaction is completed, which takes some ms, grows no further than this.
+_BUSY_BACK_OFF_MAX: Final = 2
 
 
 class ProducerIdentity(NamedTuple):
@@ -153,15 +154,30 @@ class TransactionCalls:
         _check(self._ask("EndTxn", request, 4).error_code)
 
     def _ask(self, api_name: str, request: Message, highest: int, *, lowest: int = 0) -> Message:
-        return self._client.ask_coordinator(
-            self.transactional_id,
-            api_name,
-            request,
-            key_type=TRANSACTION_KEY,
-            retriable_code=_added_code if api_name == "AddPartitionsToTxn" else _code,
-            lowest=lowest,
-            highest=highest,
-        ).message
+        """Ask the coordinator, again while it completes the transaction before."""
+        code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
+        deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
+        attempt = 0
+        while True:
+            response = self._client.ask_coordinator(
+                self.transactional_id,
+                api_name,
+                request,
+                key_type=TRANSACTION_KEY,
+                retriable_code=lambda message: _code_to_move(code_of(message)),
+                lowest=lowest,
+                highest=highest,
+            )
+            is_busy = code_of(response.message) == CONCURRENT_TRANSACTIONS
+            if not is_busy or self._client.clock.monotonic_ms() >= deadline_ms:
+                return response.message
+            self._client.back_off(min(attempt, _BUSY_BACK_OFF_MAX))
+            attempt += 1
+
+
+def _code_to_move(code: int) -> int:
+    """Return the error that another coordinator may not have."""
+    return NONE if code == CONCURRENT_TRANSACTIONS else code
 
 
 def _check(code: int) -> None:

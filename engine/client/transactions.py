@@ -30,6 +30,8 @@ from engine.wire import messages
 
 _TRANSACTION_KEY: Final = 1
 _NO_OFFSET: Final = -1
+#: Of a producer id that nobody will use.
+_FENCING_TIMEOUT_MS: Final = 1
 #: States in which a coordinator still has something to do for the partitions of a transaction.
 _OPEN_STATES: Final = frozenset(("Ongoing", "PrepareCommit", "PrepareAbort"))
 
@@ -157,18 +159,30 @@ def active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return who writes to each partition, as its leader knows; an error in place of a list."""
-    topic = messages.DescribeProducersRequest.TopicRequest
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
-        request = messages.DescribeProducersRequest(
-            topics=[
-                topic(name=name, partition_indexes=[key.partition for key in keys])
-                for name, keys in by_topic(wanted).items()
-            ]
-        )
-        return Call("DescribeProducers", request)
+        return Call("DescribeProducers", _producers_request(wanted))
 
     return client.ask_leaders(partitions, make_call, _read_producers)
+
+
+def active_producers_on(
+    client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
+    """Return who writes to each partition, as a replica knows. Errors: those of the request."""
+    request = _producers_request(list(partitions))
+    response = client.ask("DescribeProducers", request, to=broker_id)
+    return _read_producers(response.message, response.version)
+
+
+def _producers_request(wanted: list[TopicPartition]) -> messages.DescribeProducersRequest:
+    topic = messages.DescribeProducersRequest.TopicRequest
+    return messages.DescribeProducersRequest(
+        topics=[
+            topic(name=name, partition_indexes=[key.partition for key in keys])
+            for name, keys in by_topic(wanted).items()
+        ]
+    )
 
 
 def _read_producers(
@@ -276,6 +290,25 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     written = client.ask_leaders([key], make_call, _read_markers)[key]
     if isinstance(written, EngineError):
         raise written
+
+
+def fence_producer(client: KafkaClient, transactional_id: str) -> None:
+    """Have a coordinator abort the open transaction of an id, and fence its producer.
+
+    Source: FenceProducersHandler. Errors: ApiError.
+    """
+    request = messages.InitProducerIdRequest(
+        transactional_id=transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS
+    )
+    response = client.ask_coordinator(
+        transactional_id,
+        "InitProducerId",
+        request,
+        key_type=_TRANSACTION_KEY,
+        retriable_code=lambda answer: answer.error_code,
+    )
+    if response.message.error_code != NONE:
+        raise api_error(response.message.error_code)
 
 
 def _read_markers(

@@ -26,10 +26,10 @@ from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
 from engine.groups.group_store import LOG_ERRORS, TOO_LARGE
 from engine.groups.member import UNKNOWN_MEMBER
 from engine.groups.ports import (
+    CommittingProducer,
     GroupLog,
     GroupRecord,
     GroupSettings,
-    TransactionalProducer,
     Written,
 )
 from engine.groups.rebalances import Rebalances
@@ -138,7 +138,7 @@ class OffsetCommits:
     def commit_in_transaction(
         self,
         request: MemberRequest,
-        producer: TransactionalProducer,
+        producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
         """Write offsets as part of a transaction; promises an error code for each partition."""
@@ -156,7 +156,7 @@ class OffsetCommits:
     def _store_in_transaction(
         self,
         group: Group,
-        producer: TransactionalProducer,
+        producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
         max_length = self._settings.offset_metadata_max_bytes

@@ -31,7 +31,7 @@ class LoadedRecord(NamedTuple):
     open_producer_id: int = -1
 
 
-class TransactionalProducer(NamedTuple):
+class CommittingProducer(NamedTuple):
     """A producer whose transaction has committed offsets among its records."""
 
     producer_id: int
@@ -54,7 +54,7 @@ class GroupLog(Protocol):
         records: Sequence[GroupRecord],
         *,
         base_sequence: int = NO_SEQUENCE,
-        producer: TransactionalProducer | None = None,
+        producer: CommittingProducer | None = None,
     ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error.
 

@@ -1,15 +1,16 @@
 """Commands and their options as those of Kafka's tools read them that have commands.
 
 Names of commands and long options may be shortened while only one fits. A value may be joined:
-`--name=value`, `-nvalue`.
+`--name=value`, `-nvalue`. Options that all commands have come before the command.
 
-Source: argparse4j 0.7.0 as ClusterTool sets it up.
+Source: argparse4j 0.7.0 as ClusterTool, TransactionsCommand, ProducerPerformance set it up.
 Differs: usage is not wrapped into columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import NamedTuple, NoReturn
 
 from engine.errors import EngineError
@@ -17,24 +18,40 @@ from kctl.compat.java_numbers import is_java_number
 from kctl.compat.java_options import GivenOptions
 
 
+class Takes(Enum):
+    """The values that an option takes."""
+
+    ONE = "one; the last one counts"
+    NOTHING = "none: it is a flag"
+    APPENDED = "one, and all of them count"
+    SEVERAL = "one or more words"
+
+
 class CommandOption(NamedTuple):
-    """An option with a value; `is_number` where that is an Integer."""
+    """An option; `number` is Java's type of its value, `choices` the only values."""
 
     name: str
     short: str
     summary: str
     is_required: bool = False
     is_number: bool = False
+    takes: Takes = Takes.ONE
+    choices: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
-        """Return both names, as messages have them."""
-        return f"--{self.name}/-{self.short}"
+        """Return its names, as messages have them."""
+        return f"--{self.name}/-{self.short}" if self.short else f"--{self.name}"
 
     @property
     def value(self) -> str:
         """Return the name of its value in usages."""
-        return self.name.upper().replace("-", "_")
+        if self.takes is Takes.NOTHING:
+            return ""
+        if self.choices:
+            return f" {{{','.join(self.choices)}}}"
+        name = self.name.upper().replace("-", "_")
+        return f" {name} [{name} ...]" if self.takes is Takes.SEVERAL else f" {name}"
 
 
 class Command(NamedTuple):
@@ -42,72 +59,129 @@ class Command(NamedTuple):
 
     name: str
     summary: str
-    options: tuple[CommandOption, ...]
+    options: tuple[CommandOption, ...] = ()
     one_of: tuple[str, ...] = ()
+
+
+#: What the tools have that print their version before a command.
+VERSION_OPTION = CommandOption("version", "v", "Print the version.", takes=Takes.NOTHING)
 
 
 class HelpRequested(EngineError):
     """The message is the help that a call asked for."""
 
 
+class VersionRequested(EngineError):
+    """A call asks for the version that is followed."""
+
+
 class CommandRefused(EngineError):
     """The words of a call do not fit its command; the message is the usage and what is wrong."""
 
+    def __init__(self, message: str, help_text: str = "") -> None:
+        super().__init__(message)
+        self.help = help_text
+
 
 class GivenCommand(NamedTuple):
-    """A command and its options."""
+    """A command and its options; with those before the command."""
 
     command: Command
     given: GivenOptions
 
 
 def read_command(
-    tool: str, summary: str, commands: Sequence[Command], words: Sequence[str]
+    tool: str,
+    summary: str,
+    commands: Sequence[Command],
+    words: Sequence[str],
+    *,
+    common: Sequence[CommandOption] = (),
+    one_of: tuple[str, ...] = (),
 ) -> GivenCommand:
-    """Return the command of a call; raises HelpRequested, CommandRefused."""
+    """Return the command of a call; raises HelpRequested, VersionRequested, CommandRefused.
+
+    Of the common options, exactly one of `one_of` is needed.
+    """
     names = ",".join(command.name for command in commands)
-    usage = f"usage: {tool} [-h] {{{names}}} ...\n"
-    if not words:
-        _refuse(usage, tool, "too few arguments")
-    first = words[0]
-    if first in ("-h", "--help"):
-        rows = [f"  {command.name}\n      {command.summary}\n" for command in commands]
-        raise HelpRequested(f"{usage}\n{summary}\n\n{''.join(rows)}")
-    if first.startswith("-") and first != "-":
-        _refuse(usage, tool, f"unrecognized arguments: '{first}'")
-    exact = [command for command in commands if command.name == first]
-    fitting = exact or [command for command in commands if command.name.startswith(first)]
+    before = _Reader(
+        tool, Command("", summary, tuple(common), one_of), tool, f"{{{names}}} ...", commands
+    )
+    rest = before.read_options(words, stops_at_a_word=True)
+    if not rest:
+        before.refuse("too few arguments")
+    command = _command_named(rest[0], commands, before)
+    of_command = _Reader(tool, command, f"{tool} {command.name}")
+    of_command.read_all(rest[1:])
+    before.check()
+    values = before.values | of_command.values
+    return GivenCommand(command, GivenOptions(values))
+
+
+def _command_named(word: str, commands: Sequence[Command], before: _Reader) -> Command:
+    exact = [command for command in commands if command.name == word]
+    fitting = exact or [command for command in commands if command.name.startswith(word)]
     if len(fitting) != 1:
         choices = ", ".join(f"'{command.name}'" for command in commands)
-        _refuse(usage, tool, f"invalid choice: '{first}' (choose from {choices})")
-    return GivenCommand(fitting[0], _CommandReader(tool, fitting[0]).read(words[1:]))
+        before.refuse(f"invalid choice: '{word}' (choose from {choices})")
+    return fitting[0]
 
 
-def _refuse(usage: str, tool: str, message: str) -> NoReturn:
-    raise CommandRefused(f"{usage}{tool}: error: {message}")
+def read_arguments(command: Command, words: Sequence[str]) -> GivenOptions:
+    """Return the options of a tool without commands; raises HelpRequested, CommandRefused."""
+    reader = _Reader(command.name, command, command.name)
+    reader.read_all(words)
+    return GivenOptions(reader.values)
 
 
-class _CommandReader:
-    """Reads the options of one command."""
+class _Reader:
+    """Reads the options of one command, or those before it."""
 
-    def __init__(self, tool: str, command: Command) -> None:
+    def __init__(
+        self,
+        tool: str,
+        command: Command,
+        shown: str,
+        rest: str = "",
+        commands: Sequence[Command] = (),
+    ) -> None:
         self._tool = tool
         self._command = command
-        self._values: dict[str, list[str]] = {}
+        self._shown = shown
+        self._rest = rest
+        self._commands = commands
+        self.values: dict[str, list[str]] = {}
 
-    def read(self, words: Sequence[str]) -> GivenOptions:
-        """Return what words give."""
+    def read_all(self, words: Sequence[str]) -> None:
+        """Read words that are options, each of them."""
+        self.read_options(words)
+        self.check()
+
+    def read_options(self, words: Sequence[str], *, stops_at_a_word: bool = False) -> Sequence[str]:
+        """Read options, up to the first word that is none if so asked; returns the rest."""
         left = list(reversed(words))
         while left:
             word = left.pop()
             if word in ("-h", "--help"):
-                raise HelpRequested(self._help())
+                raise HelpRequested(self.help_text())
+            if stops_at_a_word and not _looks_like_an_option(word):
+                return [word, *reversed(left)]
             option, joined = self._option(word)
-            if joined is None and (not left or _looks_like_an_option(left[-1])):
-                self._refuse(f"argument {option.shown}: expected one argument")
-            self._take(option, left.pop() if joined is None else joined)
-        self._check()
-        return GivenOptions(self._values)
+            if option is VERSION_OPTION:
+                raise VersionRequested
+            self._take(option, self._values(option, joined, left))
+        return ()
+
+    def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
+        """Return the values of an option, taken from the words behind it."""
+        if option.takes is Takes.NOTHING:
+            return []
+        if joined is None and (not left or _looks_like_an_option(left[-1])):
+            self.refuse(f"argument {option.shown}: expected {_COUNTS[option.takes]}")
+        values = [left.pop() if joined is None else joined]
+        while option.takes is Takes.SEVERAL and left and not _looks_like_an_option(left[-1]):
+            values.append(left.pop())
+        return values
 
     def _option(self, word: str) -> tuple[CommandOption, str | None]:
         name, is_joined, joined = word.partition("=")
@@ -120,50 +194,70 @@ class _CommandReader:
                 return fitting[0], joined if is_joined else None
         elif word.startswith("-"):
             for option in self._command.options:
-                if word[1:2] == option.short:
+                if option.short and word[1:2] == option.short:
                     return option, word[2:]
-        return self._refuse(f"unrecognized arguments: '{word}'")
+        return self.refuse(f"unrecognized arguments: '{word}'")
 
-    def _take(self, option: CommandOption, value: str) -> None:
+    def _take(self, option: CommandOption, values: list[str]) -> None:
         one_of = self._command.one_of if option.name in self._command.one_of else ()
         for other in one_of:
-            if other != option.name and other in self._values:
+            if other != option.name and other in self.values:
                 shown = self._named(other).shown
-                self._refuse(f"argument {option.shown}: not allowed with argument {shown}")
-        if option.is_number and not is_java_number(value):
-            self._refuse(f"argument {option.shown}: could not convert '{value}' to Integer")
-        # The last one counts.
-        self._values[option.name] = [value]
+                self.refuse(f"argument {option.shown}: not allowed with argument {shown}")
+        for value in values:
+            if option.is_number and not is_java_number(value):
+                self.refuse(f"argument {option.shown}: could not convert '{value}' to Integer")
+            if option.choices and value not in option.choices:
+                choices = ",".join(option.choices)
+                self.refuse(
+                    f"argument {option.shown}: invalid choice: '{value}' "
+                    f"(choose from {{{choices}}})"
+                )
+        if option.takes is Takes.APPENDED:
+            values = [*self.values.get(option.name, ()), *values]
+        self.values[option.name] = values
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise CommandRefused unless all is there that is needed."""
         for option in self._command.options:
-            if option.is_required and option.name not in self._values:
-                self._refuse(f"argument {option.shown} is required")
+            if option.is_required and option.name not in self.values:
+                self.refuse(f"argument {option.shown} is required")
         one_of = self._command.one_of
-        if one_of and not any(name in self._values for name in one_of):
+        if one_of and not any(name in self.values for name in one_of):
             names = " ".join(self._named(name).shown for name in one_of)
-            self._refuse(f"one of the arguments {names} is required")
+            self.refuse(f"one of the arguments {names} is required")
 
     def _named(self, name: str) -> CommandOption:
         return next(option for option in self._command.options if option.name == name)
 
     def _usage(self) -> str:
-        words = ["usage:", self._tool, self._command.name, "[-h]"]
+        words = ["usage:", self._shown, "[-h]"]
         for option in self._command.options:
             if option.name not in self._command.one_of:
-                text = f"--{option.name} {option.value}"
+                text = f"--{option.name}{option.value}"
                 words.append(text if option.is_required else f"[{text}]")
         if self._command.one_of:
             needed = map(self._named, self._command.one_of)
-            words.append("(" + " | ".join(f"--{o.name} {o.value}" for o in needed) + ")")
-        return " ".join(words) + "\n"
+            words.append("(" + " | ".join(f"--{o.name}{o.value}" for o in needed) + ")")
+        return " ".join([*words, self._rest]).rstrip() + "\n"
 
-    def _help(self) -> str:
-        rows = [f"  {o.shown} {o.value}\n      {o.summary}\n" for o in self._command.options]
+    def help_text(self) -> str:
+        """Return the help."""
+        rows = [f"  {o.shown}{o.value}\n      {o.summary}\n" for o in self._command.options]
+        rows += [f"  {command.name}\n      {command.summary}\n" for command in self._commands]
         return f"{self._usage()}\n{self._command.summary}\n\n{''.join(rows)}"
 
-    def _refuse(self, message: str) -> NoReturn:
-        _refuse(self._usage(), self._tool, message)
+    def refuse(self, message: str) -> NoReturn:
+        """Raise CommandRefused with the usage."""
+        text = f"{self._usage()}{self._tool}: error: {message}"
+        raise CommandRefused(text, self.help_text())
+
+
+_COUNTS = {
+    Takes.ONE: "one argument",
+    Takes.APPENDED: "one argument",
+    Takes.SEVERAL: "at least one argument",
+}
 
 
 def _looks_like_an_option(word: str) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR, kafka_error
+from kctl.guard_errors import GUARD_ERRORS
 
 ADMIN_COMMAND_FAILED = "org.apache.kafka.server.common.AdminCommandFailedException"
 ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
@@ -84,3 +85,14 @@ def message_of(error: EngineError) -> str:
         return str(error)
     has_own_message = error.detail != kafka_error(error.code).meaning
     return error.detail if has_own_message else _java_error(error.code).message
+
+
+def as_java(error: EngineError) -> ToolFailure:
+    """Return an error as the exception that Java has for it; raises one of the guards itself."""
+    if isinstance(error, GUARD_ERRORS):
+        raise error
+    if isinstance(error, ToolFailure):
+        return error
+    if isinstance(error, ApiError):
+        return ToolFailure(java_class(error), message_of(error))
+    return ToolFailure(f"{_ERRORS}.TimeoutException", str(error))

@@ -33,6 +33,7 @@ class ToolOption(NamedTuple):
     summary: str
     value: str | None = None
     is_value_optional: bool = False
+    is_number: bool = False
 
 
 _JOPTSIMPLE = "joptsimple"
@@ -44,6 +45,9 @@ VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 
 class GivenOptions:
     """The options of one call."""
+
+    #: The words beside options, in their order.
+    arguments: Sequence[str] = ()
 
     def __init__(
         self,
@@ -100,12 +104,15 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
+    arguments: list[str] = []
     left = list(reversed(words))
     while left:
         word = left.pop()
         if word == "--":
+            arguments += reversed(left)
             break
         if not word.startswith("-") or word == "-":
+            arguments.append(word)
             continue
         name, _, joined = word.removeprefix("-").removeprefix("-").partition("=")
         option = known.get(name)
@@ -117,14 +124,19 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
             continue
         if joined:
             found.append(joined)
-        elif left and not (option.is_value_optional and _looks_like_an_option(left[-1])):
+        elif left and not (option.is_value_optional and _is_the_next_option(option, left[-1])):
             found.append(left.pop())
         elif not option.is_value_optional:
             raise OptionsRefused(f"Option {name} requires an argument")
-    return GivenOptions(values, occurrences, words)
+    given = GivenOptions(values, occurrences, words)
+    given.arguments = arguments
+    return given
 
 
-def _looks_like_an_option(word: str) -> bool:
+def _is_the_next_option(option: ToolOption, word: str) -> bool:
+    """Return whether a word is no value of an option that may have none."""
+    if option.is_number and is_java_number(word, LONG_BITS):
+        return False
     return word.startswith("-") and word != "-"
 
 

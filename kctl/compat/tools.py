@@ -12,24 +12,26 @@ Source: CommandLineUtils.maybePrintHelpOrVersion, printUsageAndExit.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
+from kctl.compat.releases import Release, UnknownRelease, split_release
+from kctl.compat.tool_call import Connect, real_call
 from kctl.connect import ClusterOptions, connect
 
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.host.ports import Files
 
-#: The release whose output and exit codes are followed.
-FOLLOWED_VERSION = "3.9.1"
+#: The release whose output and exit codes every tool follows, and some of them alone.
+FOLLOWED_VERSION = Release.V3_9.value
 
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
@@ -42,6 +44,21 @@ LOG_DIRS = "kafka-log-dirs"
 API_VERSIONS = "kafka-broker-api-versions"
 CLUSTER = "kafka-cluster"
 CLIENT_METRICS = "kafka-client-metrics"
+CONSOLE_PRODUCER = "kafka-console-producer"
+CONSOLE_CONSUMER = "kafka-console-consumer"
+DUMP_LOG = "kafka-dump-log"
+ACLS = "kafka-acls"
+TRANSACTIONS = "kafka-transactions"
+FEATURES = "kafka-features"
+METADATA_QUORUM = "kafka-metadata-quorum"
+DELEGATION_TOKENS = "kafka-delegation-tokens"
+PRODUCER_PERF = "kafka-producer-perf-test"
+CONSUMER_PERF = "kafka-consumer-perf-test"
+VERIFIABLE_PRODUCER = "kafka-verifiable-producer"
+VERIFIABLE_CONSUMER = "kafka-verifiable-consumer"
+E2E_LATENCY = "kafka-e2e-latency"
+REPLICA_VERIFICATION = "kafka-replica-verification"
+ZOOKEEPER_SHELL = "zookeeper-shell"
 
 _GROUPS_TIMEOUT_MS = 5000
 
@@ -52,6 +69,13 @@ class Tool(NamedTuple):
     module: str
     config_option: str
     timeout_s: float
+    help: str
+
+
+class ReleasedTool(NamedTuple):
+    """A tool that follows 3.9.1 and 4.3.0: its module here."""
+
+    module: str
     help: str
 
 
@@ -70,15 +94,50 @@ _TABLE = {
     CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
-TOOLS = tuple(_TABLE)
-
-Connect = Callable[[ClusterOptions], "KafkaClient"]
+#: Tools that read their options themselves, and follow both releases.
+_RELEASED = {
+    CONSOLE_PRODUCER: ReleasedTool("console_producer", "Produce lines of standard input"),
+    CONSOLE_CONSUMER: ReleasedTool("console_consumer", "Print records"),
+    DUMP_LOG: ReleasedTool("dump_log_tool", "Show what is in the files of a log"),
+    ACLS: ReleasedTool("acls_tool", "Show and change who may do what"),
+    TRANSACTIONS: ReleasedTool("transactions_tool", "Show transactions, and end those that hang"),
+    FEATURES: ReleasedTool("features_tool", "Show and change levels of features"),
+    METADATA_QUORUM: ReleasedTool("quorum_tool", "Show the quorum of controllers"),
+    DELEGATION_TOKENS: ReleasedTool("tokens_tool", "Show and change delegation tokens"),
+    PRODUCER_PERF: ReleasedTool("producer_perf", "Measure how fast records are produced"),
+    CONSUMER_PERF: ReleasedTool("consumer_perf", "Measure how fast records are consumed"),
+    VERIFIABLE_PRODUCER: ReleasedTool("verifiable_producer", "Produce numbers, and tell of each"),
+    VERIFIABLE_CONSUMER: ReleasedTool("verifiable_consumer", "Consume, and tell of each event"),
+    E2E_LATENCY: ReleasedTool("latency_tool", "Measure the time from producer to consumer"),
+    REPLICA_VERIFICATION: ReleasedTool("replicas_tool", "Compare the replicas of partitions"),
+    ZOOKEEPER_SHELL: ReleasedTool("zookeeper_shell", "Show and change nodes of a ZooKeeper"),
+}
+TOOLS = (*_TABLE, *_RELEASED)
 
 
 def run_tool(
-    tool: str, words: Sequence[str], *, connecting: Connect = connect, files: Files | None = None
+    tool: str,
+    words: Sequence[str],
+    *,
+    connecting: Connect = connect,
+    files: Files | None = None,
+    stdin: BinaryIO | None = None,
 ) -> int:
-    """Run one of TOOLS; returns its exit code."""
+    """Run one of TOOLS; returns its exit code. `stdin` None is that of this process."""
+    try:
+        release, words = split_release(words)
+    except UnknownRelease as error:
+        sys.stderr.write(f"{error}\n")
+        return exits.FAILED
+    if tool in _RELEASED:
+        from kctl.compat.released_tools import run_released
+
+        module = import_module(f"kctl.compat.{_RELEASED[tool].module}")
+        call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
+        return run_released(module, call)
+    if release.is_four:
+        sys.stderr.write(f"{tool} follows {FOLLOWED_VERSION} alone\n")
+        return exits.FAILED
     module = _module(tool)
     if hasattr(module, "COMMANDS"):
         return _run_command(tool, module, words, connecting)
@@ -146,6 +205,9 @@ def _enter(tool: str, given: GivenOptions) -> None:
 
 def help_of(tool: str) -> str:
     """Return what `kctl compat --help` says of a tool."""
+    if tool in _RELEASED:
+        releases = " or, with --kafka-version 4.3, ".join(release.value for release in Release)
+        return f"{_RELEASED[tool].help} as {tool}.sh of Kafka {releases} does."
     return f"{_TABLE[tool].help} as {tool}.sh of Kafka {FOLLOWED_VERSION} does."
 
 

@@ -74,7 +74,39 @@ OTHERS = {
         "{cluster}",
     ),
 }
-WORDS = {**COMMANDS, **OTHERS}
+_SERVERS = ("--bootstrap-server", "{cluster}")
+#: The same for the drop-in tools that follow several releases of Kafka.
+TOOLS = {
+    "kafka-console-producer": ("--topic", "t", *_SERVERS),
+    "kafka-console-consumer": ("--topic", "t", "--max-messages", "1", *_SERVERS),
+    "kafka-acls": ("--add", "--allow-principal", "User:a", "--topic", "t", *_SERVERS),
+    "kafka-transactions": (
+        *_SERVERS,
+        *("abort", "--topic", "t", "--partition", "0", "--start-offset", "5"),
+    ),
+    "kafka-features": (*_SERVERS, "disable", "--feature", "x"),
+    "kafka-metadata-quorum": (
+        *_SERVERS,
+        *("remove-controller", "-i", "1", "-d", "AAAAAAAAAAAAAAAAAAAAAQ"),
+    ),
+    "kafka-delegation-tokens": (
+        *("--create", "--max-life-time-period", "-1", "--command-config", "{plan}"),
+        *_SERVERS,
+    ),
+    "kafka-producer-perf-test": (
+        *("--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1"),
+        *("--producer-props", "bootstrap.servers={cluster}"),
+    ),
+    "kafka-consumer-perf-test": ("--topic", "t", "--messages", "1", *_SERVERS),
+    "kafka-verifiable-producer": ("--topic", "t", "--max-messages", "1", *_SERVERS),
+    "kafka-verifiable-consumer": (
+        *("--topic", "t", "--group-id", "g", "--max-messages", "1"),
+        *_SERVERS,
+    ),
+    "kafka-e2e-latency": ("{cluster}", "t", "1", "1", "1"),
+    "zookeeper-shell": ("{znodes}", "create", "/made", "x"),
+}
+WORDS = {**COMMANDS, **OTHERS, **{f"compat {tool}": words for tool, words in TOOLS.items()}}
 
 
 class Place:
@@ -90,10 +122,15 @@ class Place:
             "journal": str(shell.home / "plan.json.journal"),
             "data": str(shell.home / "data" / "kctl" / "cluster"),
             "cluster": proxy.bootstrap,
+            "znodes": self._znodes(),
         }
         Path(self.files["plan"]).write_text(json.dumps(plan))
         begun = Begun(self.cluster_id, (), ExecutionSettings())
         MoveJournal.create(RealHeldFiles(), self.files["journal"], begun, this_process()).close()
+
+    def _znodes(self) -> str:
+        data = self.shell.home / "data" / "kctl" / "cluster"
+        return str(json.loads((data / "running.json").read_text())["znode_address"])
 
     def context(self, *options: str) -> None:
         """Make the context again, as the only one."""

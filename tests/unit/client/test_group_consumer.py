@@ -18,7 +18,7 @@ from engine.client.fetching import FetchOptions
 from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
 from engine.client.group_consumer import GroupConsumer
 from engine.client.group_session import GroupSession, MemberSettings, NotAMember
-from engine.client.groups import committed_offsets, describe_group
+from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.errors import ApiError, EngineError
@@ -129,6 +129,43 @@ def test_what_a_poll_gave_is_committed_by_a_later_poll(stage: Stage) -> None:
     stage.cluster.pass_time(_INTERVAL_MS)
     consumer.poll(0)
     assert 5 == stage.committed()[T0]
+
+
+def test_the_epoch_of_the_last_record_is_committed_unless_a_part_was_processed(
+    stage: Stage,
+) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.close()
+    assert 5 == commits(stage.client, "g")[T0].offset
+    assert 0 <= commits(stage.client, "g")[T0].leader_epoch
+    set_offsets(stage.client, "g", {T0: 0})
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.processed(T0, 3)
+    consumer.close()
+    assert (3, -1) == commits(stage.client, "g")[T0][:2]
+
+
+def test_a_consumer_without_commits_leaves_none(stage: Stage) -> None:
+    consumer = GroupConsumer(
+        stage.new_client(),
+        SETTINGS,
+        ["t"],
+        start_of=lambda keys: dict.fromkeys(keys, 0),
+        commits=False,
+    )
+    consumer.poll(200)
+    consumer.poll(200)
+    consumer.close()
+    assert {} == stage.committed()
+
+
+def test_a_consumer_goes_on_where_it_is_told_to(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.seek(T0, 4)
+    assert [4] == offsets_of(consumer)
 
 
 def test_what_a_process_that_died_had_not_committed_is_read_again(stage: Stage) -> None:

@@ -8,11 +8,11 @@ from engine.groups.coordinator import GroupCoordinator
 from engine.groups.group import Group
 from engine.groups.member import ClientOfMember, JoinResult, Protocol, SyncResult, Timeouts
 from engine.groups.ports import (
+    CommittingProducer,
     GroupPorts,
     GroupRecord,
     GroupSettings,
     LoadedRecord,
-    TransactionalProducer,
     Written,
 )
 from engine.groups.requests import JoinRequest, MemberRequest, SyncRequest
@@ -47,7 +47,7 @@ class MemoryLog:
         #: Of each record that was appended.
         self.base_sequences: list[int] = []
         #: Of each batch that is part of a transaction.
-        self.producers: list[TransactionalProducer] = []
+        self.producers: list[CommittingProducer] = []
         self._held: list[tuple[Promise[Written], Written]] = []
 
     def append(
@@ -56,7 +56,7 @@ class MemoryLog:
         records: Sequence[GroupRecord],
         *,
         base_sequence: int = NO_SEQUENCE,
-        producer: TransactionalProducer | None = None,
+        producer: CommittingProducer | None = None,
     ) -> Promise[Written]:
         """Append, unless the log fails."""
         if self.error_code:

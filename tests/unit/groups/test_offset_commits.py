@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
-from engine.groups.ports import TransactionalProducer
+from engine.groups.ports import CommittingProducer
 from engine.groups.requests import MemberRequest
 from engine.model import TopicPartition
 from tests.unit.groups.stage import SETTINGS, Stage
@@ -149,9 +149,9 @@ def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -
     assert -1 == fetched(Stage(log=stage.log)).offset
 
 
-@pytest.mark.parametrize("producer", [None, TransactionalProducer(7, 0)])
+@pytest.mark.parametrize("producer", [None, CommittingProducer(7, 0)])
 def test_a_commit_that_cannot_be_written_is_not_pending(
-    producer: TransactionalProducer | None,
+    producer: CommittingProducer | None,
 ) -> None:
     stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=100_000))
     commits = stage.coordinator.commits

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import EngineError, api_error
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.ports import LoadedRecord, TransactionalProducer
+from engine.groups.ports import CommittingProducer, LoadedRecord
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
@@ -17,7 +17,7 @@ from engine.naming import coordinator_partition
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-P = TransactionalProducer(7, 0)
+P = CommittingProducer(7, 0)
 PARTITION = coordinator_partition("g", COUNT)
 NOBODY = MemberRequest("g", -1, "", None)
 
@@ -26,7 +26,7 @@ def commit(
     stage: Stage,
     offsets: dict[TopicPartition, int],
     *,
-    producer: TransactionalProducer = P,
+    producer: CommittingProducer = P,
     member: MemberRequest = NOBODY,
 ) -> list[int]:
     rows = {key: CommittedOffset(offset, commit_ms=1) for key, offset in offsets.items()}
@@ -76,7 +76,7 @@ def test_only_the_marker_of_its_producer_and_partition_decides() -> None:
 def test_two_transactions_are_decided_apart() -> None:
     stage = Stage()
     commit(stage, {T0: 5})
-    commit(stage, {T0: 8, T1: 8}, producer=TransactionalProducer(9, 0))
+    commit(stage, {T0: 8, T1: 8}, producer=CommittingProducer(9, 0))
     end(stage, is_commit=True)
     assert [(5, True), (-1, True)] == seen(stage, T0, T1)
     end(stage, is_commit=True, producer_id=9)
@@ -144,8 +144,8 @@ def test_a_marker_that_overtakes_the_answer_leaves_the_commit_out() -> None:
 
 def test_records_are_those_of_the_producer() -> None:
     stage = Stage()
-    commit(stage, {T0: 5}, producer=TransactionalProducer(3, 4))
-    assert [TransactionalProducer(3, 4)] == stage.log.producers
+    commit(stage, {T0: 5}, producer=CommittingProducer(3, 4))
+    assert [CommittingProducer(3, 4)] == stage.log.producers
     assert [0] == stage.log.base_sequences
 
 

@@ -56,6 +56,8 @@ class Recorded:
 class PlayedTools:
     """Three brokers with racks and two log directories each, as they were when it was recorded."""
 
+    between_steps_ms = _BETWEEN_STEPS_MS
+
     def __init__(self, recorded: Recorded, **settings: str) -> None:
         self.recorded = recorded
         self.cluster = MemoryCluster(
@@ -74,12 +76,12 @@ class PlayedTools:
         """Play all steps in their order; a step that was repeated is, until it says the same."""
         ended = {}
         for step in self.recorded.all_steps:
-            self.cluster.pass_time(_BETWEEN_STEPS_MS)
+            self.cluster.pass_time(self.between_steps_ms)
             if "tool" not in step:
                 self._prepare(step)
                 continue
             for _ in range(1 + step.get("retry", 0)):
-                ended[step["id"]] = found = self.run(step["tool"], step["args"])
+                ended[step["id"]] = found = self.run_step(step)
                 if self._is_as_recorded(step, found):
                     break
                 self.cluster.pass_time(1000)
@@ -88,6 +90,10 @@ class PlayedTools:
     def _is_as_recorded(self, step: dict[str, Any], ended: Ended) -> bool:
         normalised = self.recorded.normalised
         return normalised(step, step["stdout"]) == normalised(step, ended.stdout)
+
+    def run_step(self, step: dict[str, Any]) -> Ended:
+        """Run the call of a step."""
+        return self.run(step["tool"], step["args"])
 
     def run(self, tool: str, words: list[str]) -> Ended:
         """Run a tool of ours."""

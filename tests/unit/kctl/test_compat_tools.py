@@ -37,7 +37,18 @@ from kctl.compat.plan_json import (
     read_topics,
 )
 from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
-from kctl.compat.tools import CLUSTER, TOOLS
+from kctl.compat.tools import (
+    CLUSTER,
+    E2E_LATENCY,
+    FEATURES,
+    METADATA_QUORUM,
+    PRODUCER_PERF,
+    TOOLS,
+    TRANSACTIONS,
+    VERIFIABLE_CONSUMER,
+    VERIFIABLE_PRODUCER,
+    ZOOKEEPER_SHELL,
+)
 from tests.client_session import FixedEntropy
 
 T0 = TopicPartition("t", 0)
@@ -246,7 +257,21 @@ def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None
 # -- calls without a cluster
 
 
-@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != CLUSTER])
+#: Tools whose first word is a command, or that read their words as argparse4j does.
+_OTHERS = (
+    CLUSTER,
+    TRANSACTIONS,
+    FEATURES,
+    METADATA_QUORUM,
+    PRODUCER_PERF,
+    VERIFIABLE_PRODUCER,
+    VERIFIABLE_CONSUMER,
+    E2E_LATENCY,
+    ZOOKEEPER_SHELL,
+)
+
+
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in _OTHERS])
 def test_help_goes_to_stderr_and_the_version_to_stdout(
     tool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,6 +290,42 @@ def test_a_tool_with_commands_prints_requested_help_on_stdout(
     assert capsys.readouterr().out.startswith("usage: kafka-cluster ")
     assert run([CLUSTER]) == 1
     assert capsys.readouterr().err.startswith("usage: kafka-cluster ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "code", "bare_code"),
+    [
+        (TRANSACTIONS, 1, 1),
+        (FEATURES, 1, 1),
+        (METADATA_QUORUM, 0, 1),
+        (PRODUCER_PERF, 1, 0),
+        (VERIFIABLE_PRODUCER, 1, 0),
+        (VERIFIABLE_CONSUMER, 1, 0),
+    ],
+)
+def test_help_of_argparse4j_goes_to_stdout(
+    tool: str, code: int, bare_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code == run([tool, "--help"])
+    assert capsys.readouterr().out.startswith("usage: ")
+    assert bare_code == run([tool])
+    out, err = capsys.readouterr()
+    assert (out if bare_code == 0 else err).startswith("usage: ")
+
+
+@pytest.mark.parametrize("tool", [E2E_LATENCY, ZOOKEEPER_SHELL])
+def test_a_tool_of_words_tells_its_usage(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 1 == run([tool])
+    assert capsys.readouterr().err.startswith("USAGE: ")
+
+
+def test_a_tool_follows_the_release_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == run(["kafka-acls", "--kafka-version", "4.3", "--version"])
+    assert "4.3.0\n" == capsys.readouterr().out
+    assert 1 == run(["kafka-acls", "--kafka-version=2.0", "--version"])
+    assert "expected one of" in capsys.readouterr().err
+    assert 1 == run(["kafka-topics", "--kafka-version", "4.3", "--version"])
+    assert "kafka-topics follows 3.9.1 alone\n" == capsys.readouterr().err
 
 
 def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_tool(

@@ -1,0 +1,104 @@
+"""Describing, creating and deleting access rules. Source: KIP-140, KIP-290; KafkaAdminClient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.client.blocking import KafkaClient
+from engine.errors import api_error
+from engine.kafka_errors import NONE
+from engine.security.acls import (
+    AccessEntry,
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    PatternType,
+    from_number,
+)
+from engine.wire import messages
+
+
+def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding]:
+    """Return the rules that a filter means, those of a pattern in a row; raises ApiError."""
+    patterns, entries = acl_filter
+    request = messages.DescribeAclsRequest(
+        resource_type_filter=patterns.kind,
+        resource_name_filter=patterns.name,
+        pattern_type_filter=patterns.pattern_type,
+        principal_filter=entries.principal,
+        host_filter=entries.host,
+        operation=entries.operation,
+        permission_type=entries.permission,
+    )
+    response: messages.DescribeAclsResponse = client.ask("DescribeAcls", request, lowest=1).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code, response.error_message)
+    return [
+        AclBinding(
+            AclPattern(
+                from_number(AclResource, row.resource_type),
+                row.resource_name,
+                from_number(PatternType, row.pattern_type),
+            ),
+            AccessEntry(
+                entry.principal,
+                entry.host,
+                from_number(AclOperation, entry.operation),
+                from_number(AclPermission, entry.permission_type),
+            ),
+        )
+        for row in response.resources
+        for entry in row.acls
+    ]
+
+
+def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
+    """Create rules; raises the first ApiError of any of them."""
+    request = messages.CreateAclsRequest
+    creations = [
+        request.AclCreation(
+            resource_type=pattern.kind,
+            resource_name=pattern.name,
+            resource_pattern_type=pattern.pattern_type,
+            principal=entry.principal,
+            host=entry.host,
+            operation=entry.operation,
+            permission_type=entry.permission,
+        )
+        for pattern, entry in bindings
+    ]
+    response: messages.CreateAclsResponse = client.ask(
+        "CreateAcls", request(creations=creations), lowest=1
+    ).message
+    for row in response.results:
+        if row.error_code != NONE:
+            raise api_error(row.error_code, row.error_message)
+
+
+def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
+    """Delete the rules that filters mean; returns their number. Raises the first ApiError."""
+    request = messages.DeleteAclsRequest
+    rows = [
+        request.DeleteAclsFilter(
+            resource_type_filter=patterns.kind,
+            resource_name_filter=patterns.name,
+            pattern_type_filter=patterns.pattern_type,
+            principal_filter=entries.principal,
+            host_filter=entries.host,
+            operation=entries.operation,
+            permission_type=entries.permission,
+        )
+        for patterns, entries in filters
+    ]
+    response: messages.DeleteAclsResponse = client.ask(
+        "DeleteAcls", request(filters=rows), lowest=1
+    ).message
+    count = 0
+    for result in response.filter_results:
+        if result.error_code != NONE:
+            raise api_error(result.error_code, result.error_message)
+        count += len(result.matching_acls)
+    return count

@@ -1,0 +1,98 @@
+"""Features of a cluster: levels that brokers support, finalized ones, and their changes.
+
+Source: KIP-584, KIP-778; KafkaAdminClient.describeFeatures, updateFeatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from engine.client.blocking import CONTROLLER, KafkaClient
+from engine.client.connection import VersionRange
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import NONE
+from engine.wire import messages
+
+_VALIDATE_LOWEST: Final = 1
+
+
+class FeatureChange(IntEnum):
+    """In which direction a level may change."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """A feature and the level that it is to have; 0 disables it."""
+
+    feature: str
+    level: int
+    change: FeatureChange
+
+
+class FeaturesView(NamedTuple):
+    """Levels by feature: supported, and finalized; `epoch` is None where there are none."""
+
+    supported: dict[str, VersionRange]
+    finalized: dict[str, int]
+    epoch: int | None
+
+
+def describe_features(client: KafkaClient) -> FeaturesView:
+    """Return the features of a cluster as one broker knows them; raises ApiError."""
+    request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
+    response: messages.ApiVersionsResponse = client.ask("ApiVersions", request, lowest=3).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code)
+    epoch = response.finalized_features_epoch
+    return FeaturesView(
+        {
+            row.name: VersionRange(row.min_version, row.max_version)
+            for row in response.supported_features
+        },
+        {row.name: row.max_version_level for row in response.finalized_features},
+        epoch if epoch >= 0 else None,
+    )
+
+
+def update_features(
+    client: KafkaClient, updates: Sequence[FeatureUpdate], *, validate_only: bool
+) -> dict[str, ApiError | None]:
+    """Change levels; returns an error or None for each feature. Errors: those of the request."""
+    request = messages.UpdateFeaturesRequest
+
+    def message(version: int) -> messages.UpdateFeaturesRequest:
+        rows = [
+            request.FeatureUpdateKey(feature=it.feature, max_version_level=it.level)
+            for it in updates
+        ]
+        for row, update in zip(rows, updates, strict=True):
+            if version == 0:
+                row.allow_downgrade = update.change is not FeatureChange.UPGRADE
+            else:
+                row.upgrade_type = update.change
+        made = request(timeout_ms=client.timeout_ms, feature_updates=rows)
+        if version > 0:
+            made.validate_only = validate_only
+        return made
+
+    response: messages.UpdateFeaturesResponse = client.ask(
+        "UpdateFeatures",
+        # Guards look into a message that changes nothing.
+        message(_VALIDATE_LOWEST) if validate_only else message,
+        to=CONTROLLER,
+        lowest=_VALIDATE_LOWEST if validate_only else 0,
+        retriable_code=lambda answer: int(answer.error_code),
+    ).message
+    results: dict[str, ApiError | None] = {update.feature: None for update in updates}
+    if response.error_code != NONE:
+        error = api_error(response.error_code, response.error_message)
+        return dict.fromkeys(results, error)
+    for row in response.results or ():
+        if row.error_code != NONE:
+            results[row.feature] = api_error(row.error_code, row.error_message)
+    return results

@@ -1,0 +1,49 @@
+"""The transactions of one producer whose caller ends them: begun by their first partition.
+
+```
+InitProducerId ── AddPartitionsToTxn, before a partition's first record ── EndTxn ──┐
+                    ^─────────────────────────────────────────────────────────────┘
+```
+
+For a producer that tells apart which errors end what see `transactional_producer.py`.
+
+Source: KIP-98; TransactionManager of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from engine.client.blocking import KafkaClient
+from engine.client.transaction_calls import ProducerIdentity, TransactionCalls
+from engine.model import TopicPartition
+
+
+class TransactionSession:
+    """A transactional id, and the partitions of the transaction that is open."""
+
+    def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
+        """Get an id and epoch; ends what another producer left open. Errors: ApiError."""
+        self._calls = TransactionCalls(client, transactional_id, timeout_ms)
+        self._identity = self._calls.init()
+        self._partitions: set[TopicPartition] = set()
+
+    @property
+    def transactional_id(self) -> str:
+        """Return the id that its instances share."""
+        return self._calls.transactional_id
+
+    @property
+    def transactional_identity(self) -> ProducerIdentity:
+        """Return the producer id and epoch."""
+        return self._identity
+
+    def enlist(self, partition: TopicPartition) -> None:
+        """Have a partition take part before a record is sent to it. Errors: ApiError."""
+        if partition not in self._partitions:
+            self._calls.add_partitions(self._identity, [partition])
+            self._partitions.add(partition)
+
+    def end(self, *, commits: bool) -> None:
+        """Commit or abort what was added; nothing without a partition. Errors: ApiError."""
+        if self._partitions:
+            self._calls.end(self._identity, is_commit=commits)
+            self._partitions.clear()

@@ -1,0 +1,219 @@
+"""The access rules that options of `kafka-acls` mean.
+
+| | topics | groups | transactional ids | cluster |
+|---|---|---|---|---|
+| --producer | Write, Describe, Create | | Write, Describe | IdempotentWrite, with --idempotent |
+| --consumer | Read, Describe | Read | | |
+| neither | the operations of --operation, All without it, for all that is named | | | |
+
+Source: AclCommand.getResourceFilterToAcls, AclEntry.supportedOperations of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from engine.security.acls import (
+    CLUSTER_NAME,
+    WILDCARD_HOST,
+    AccessEntry,
+    AclOperation,
+    AclPermission,
+    AclResource,
+    PatternFilter,
+    PatternType,
+    from_name,
+    pascal_name,
+)
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import GivenOptions, refused
+from kctl.compat.releases import Release
+
+#: The entries of each resource.
+Rules = dict[PatternFilter, list[AccessEntry]]
+
+_Op: Final = AclOperation
+_CLUSTER: Final = PatternFilter(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
+#: The option of each kind of resource, in the order in which they are looked at.
+_RESOURCES: Final = (
+    ("topic", AclResource.TOPIC),
+    ("group", AclResource.GROUP),
+    ("transactional-id", AclResource.TRANSACTIONAL_ID),
+    ("delegation-token", AclResource.DELEGATION_TOKEN),
+    ("user-principal", AclResource.USER),
+)
+#: What may be done to a kind of resource, in the order in which 3.9.1 names it.
+_SUPPORTED: Final = {
+    AclResource.TOPIC: (
+        _Op.READ,
+        _Op.ALL,
+        _Op.ALTER_CONFIGS,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.DELETE,
+        _Op.WRITE,
+        _Op.ALTER,
+        _Op.CREATE,
+        _Op.DESCRIBE,
+    ),
+    AclResource.GROUP: (_Op.READ, _Op.DELETE, _Op.DESCRIBE, _Op.ALL),
+    AclResource.CLUSTER: (
+        _Op.CREATE,
+        _Op.CLUSTER_ACTION,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.ALTER_CONFIGS,
+        _Op.IDEMPOTENT_WRITE,
+        _Op.ALTER,
+        _Op.DESCRIBE,
+        _Op.ALL,
+    ),
+    AclResource.TRANSACTIONAL_ID: (_Op.DESCRIBE, _Op.WRITE, _Op.ALL),
+    AclResource.DELEGATION_TOKEN: (_Op.DESCRIBE, _Op.ALL),
+    AclResource.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS, _Op.ALL),
+}
+#: What 4.3.0 allows besides.
+_SUPPORTED_BY_FOUR: Final = {AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS)}
+
+
+def rules_to_add(given: GivenOptions, release: Release) -> Rules:
+    """Return the rules to add; raises OptionsRefused, ToolFailure."""
+    chosen = _pattern_type(given)
+    if chosen in (PatternType.ANY, PatternType.MATCH):
+        raise refused(
+            f"A '--resource-pattern-type' value of '{chosen.name}' is not valid when adding acls."
+        )
+    rules = rules_of_resources(given, release)
+    if not all(rules.values()):
+        raise refused(
+            "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
+        )
+    return rules
+
+
+def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
+    """Return the rules that options mean; raises OptionsRefused, ToolFailure."""
+    rules: Rules = {}
+    if not given.has("producer") and not given.has("consumer"):
+        entries = _entries(given, _operations(given))
+        rules = {pattern: list(entries) for pattern in _needed_filters(given)}
+    if given.has("producer"):
+        _merge(rules, _producer_rules(given))
+    if given.has("consumer"):
+        _merge(rules, _consumer_rules(given))
+    _check_operations(rules, release)
+    return rules
+
+
+def _merge(rules: Rules, others: Rules) -> None:
+    for pattern, entries in others.items():
+        found = rules.setdefault(pattern, [])
+        found += [entry for entry in entries if entry not in found]
+
+
+def _producer_rules(given: GivenOptions) -> Rules:
+    on_topics = _entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
+    on_ids = _entries(given, (_Op.WRITE, _Op.DESCRIBE))
+    kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}
+    rules = {
+        pattern: list(kinds[pattern.kind])
+        for pattern in _needed_filters(given)
+        if pattern.kind in kinds
+    }
+    if given.has("idempotent"):
+        rules[_CLUSTER] = _entries(given, (_Op.IDEMPOTENT_WRITE,))
+    return rules
+
+
+def _consumer_rules(given: GivenOptions) -> Rules:
+    kinds = {
+        AclResource.TOPIC: _entries(given, (_Op.READ, _Op.DESCRIBE)),
+        AclResource.GROUP: _entries(given, (_Op.READ,)),
+    }
+    return {
+        pattern: list(kinds[pattern.kind])
+        for pattern in _needed_filters(given)
+        if pattern.kind in kinds
+    }
+
+
+def _operations(given: GivenOptions) -> Sequence[AclOperation]:
+    names = given.texts("operation") or ["All"]
+    return [from_name(AclOperation, name.strip()) for name in names]
+
+
+def _entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[AccessEntry]:
+    """Return the entries for the principals of a call; raises ToolFailure."""
+    entries = []
+    for word, permission in (("allow", AclPermission.ALLOW), ("deny", AclPermission.DENY)):
+        principals = principals_of(given, f"{word}-principal")
+        hosts = [host.strip() for host in given.texts(f"{word}-host")] or [WILDCARD_HOST]
+        entries += [
+            AccessEntry(principal, host, operation, permission)
+            for principal in principals
+            for operation in operations
+            for host in hosts
+        ]
+    return list(dict.fromkeys(entries))
+
+
+def principals_of(given: GivenOptions, option: str) -> list[str]:
+    """Return the principals of an option; raises ToolFailure."""
+    principals = [text.strip() for text in given.texts(option)]
+    for principal in principals:
+        kind, colon, name = principal.partition(":")
+        if not colon or not kind or not name:
+            raise ToolFailure(
+                ILLEGAL_ARGUMENT,
+                f"expected a string in format principalType:principalName but got {principal}",
+            )
+    return list(dict.fromkeys(principals))
+
+
+def _pattern_type(given: GivenOptions) -> PatternType:
+    text = given.text("resource-pattern-type") or "LITERAL"
+    known = [t for t in PatternType if t.name == text.upper() and t is not PatternType.UNKNOWN]
+    if not known:
+        raise ToolFailure(
+            "joptsimple.OptionArgumentConversionException",
+            f"Cannot parse argument '{text}' of option resource-pattern-type",
+        )
+    return known[0]
+
+
+def resource_filters(given: GivenOptions) -> list[PatternFilter]:
+    """Return the resources that a call names; raises ToolFailure."""
+    pattern_type = _pattern_type(given)
+    found = [
+        PatternFilter(kind, name.strip(), pattern_type)
+        for option, kind in _RESOURCES
+        for name in given.texts(option)
+    ]
+    if pattern_type is PatternType.LITERAL and (given.has("cluster") or given.has("idempotent")):
+        found.append(_CLUSTER)
+    return list(dict.fromkeys(found))
+
+
+def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
+    found = resource_filters(given)
+    if not found:
+        raise refused(
+            "You must provide at least one resource: --topic <topic> or --cluster or "
+            "--group <group> or --delegation-token <Delegation Token ID>"
+        )
+    return found
+
+
+def _check_operations(rules: Rules, release: Release) -> None:
+    """Raise OptionsRefused for an operation that a resource does not have."""
+    for pattern, entries in rules.items():
+        supported = _SUPPORTED[pattern.kind]
+        if release.is_four:
+            supported = _SUPPORTED_BY_FOUR.get(pattern.kind, ()) + supported
+        if any(entry.operation not in supported for entry in entries):
+            named = (
+                f"[{', '.join(operation.name for operation in supported)}]"
+                if release.is_four
+                else ", ".join(map(pascal_name, supported))
+            )
+            raise refused(f"ResourceType {pattern.kind.name} only supports operations {named}")

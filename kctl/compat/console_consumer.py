@@ -1,0 +1,277 @@
+"""`kafka-console-consumer`: prints records of a topic, of a partition, of topics by pattern.
+
+1. Options are checked; the properties of consumer and formatter are put together.
+2. Records are printed until there were enough, none came for --timeout-ms, or a signal comes.
+3. A time-out is logged as an error, and the tool ends with 0.
+4. The consumer is closed: a group learns which records were printed, not which were fetched.
+
+Source: ConsoleConsumer, ConsoleConsumerOptions of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.fetching import ConsumedRecords
+from engine.client.offsets import EARLIEST, LATEST
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.compat.console_consumer_options import (
+    OPTIONS_OF,
+    check_arguments,
+    consumer_properties,
+    formatter_properties,
+    start_offset,
+    warn_of_old_names,
+)
+from kctl.compat.formatter_classes import formatter_named
+from kctl.compat.java_admin import TIMEOUT
+from kctl.compat.java_consumer import (
+    ConsumerSettings,
+    GroupSource,
+    PartitionSource,
+    Source,
+    consumer_settings,
+)
+from kctl.compat.java_failures import ToolFailure, as_java
+from kctl.compat.java_log import log_line
+from kctl.compat.java_options import GivenOptions, ToolOption, refused
+from kctl.compat.record_formatters import Formatter, PrintedRecord
+from kctl.compat.releases import Release
+from kctl.compat.tool_call import ToolCall
+from kctl.exits import Terminated
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+
+SUMMARY = "Prints the records of topics."
+_LOGGER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+_FORMATTER: Final = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+#: What 3.9.1 still takes for its formatters, with a warning.
+_OLD_PACKAGE: Final = "kafka.tools."
+_OLD_NAMES: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
+_POINTS: Final = {"earliest": EARLIEST, "latest": LATEST}
+_WAIT_MS: Final = 1_000
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of the tool of a release."""
+    return OPTIONS_OF[release]
+
+
+def run(call: ToolCall, given: GivenOptions) -> int:
+    """Print records; returns the exit code."""
+    check_arguments(call, given)
+    properties = consumer_properties(call, given)
+    offset = start_offset(given)
+    max_messages = given.number("max-messages", -1, 32)
+    timeout_ms = given.number("timeout-ms", -1)
+    formatter = _formatter(call, given)
+    if call.is_four:
+        warn_of_old_names(call, given)
+    servers = given.needed("bootstrap-server")
+    try:
+        settings = consumer_settings(properties["group.id"], properties)
+        pattern = _pattern(given)
+    except ToolFailure as failure:
+        return _unknown_error(call, failure)
+    call.admit(given.names(), servers)
+    limits = _Limits(max_messages, timeout_ms)
+    with call.client(servers, properties) as client, deferred_interrupts() as interrupts:
+        printing = _Printing(call, formatter, limits, skips=given.has("skip-message-on-error"))
+        printing.start(client.clock.monotonic_ms())
+        with interrupts.allowed():
+            if given.has("partition"):
+                partition = TopicPartition(given.needed("topic"), given.number("partition", 0, 32))
+                start = _POINTS[offset] if isinstance(offset, str) else offset
+                source: Source = PartitionSource(client, {partition: start}, settings)
+            else:
+                source = _group_source(client, settings, given, pattern)
+        code = _print_all(printing, source, client, interrupts)
+        if given.has("enable-systest-events"):
+            call.out.write("shutdown_complete\n")
+        return code
+
+
+def _group_source(
+    client: KafkaClient,
+    settings: ConsumerSettings,
+    given: GivenOptions,
+    pattern: re.Pattern[str] | None,
+) -> GroupSource:
+
+    topic = None if pattern is not None else given.needed("topic")
+    return GroupSource(client, settings, topic=topic, pattern=pattern)
+
+
+def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
+    name = given.text("formatter") or _FORMATTER
+    bare = name.removeprefix(_OLD_PACKAGE)
+    if not call.is_four and name.startswith(_OLD_PACKAGE) and bare in _OLD_NAMES:
+        new = f"org.apache.kafka.tools.consumer.{bare}"
+        call.err.write(
+            f"WARNING: {name} is deprecated and will be removed in the next major release. "
+            f"Please use {new} instead\n"
+        )
+        name = new
+    try:
+        return formatter_named(name, formatter_properties(call, given), call.release)
+    except ToolFailure as failure:
+        raise refused(str(failure)) from failure
+
+
+def _pattern(given: GivenOptions) -> re.Pattern[str] | None:
+    """Return the pattern of topics, None where one topic is named; raises ToolFailure."""
+    text = given.text("include") or given.text("whitelist")
+    if text is None:
+        return None
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ToolFailure(
+            "java.util.regex.PatternSyntaxException", f"{error} near index {error.pos}\n{text}"
+        ) from error
+
+
+def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
+    log_line(call.err, "ERROR", "Unknown error when running consumer: ", _LOGGER)
+    call.err.write(failure.trace())
+    return exits.FAILED
+
+
+class _Limits(NamedTuple):
+    """When to end; −1 for never."""
+
+    max_messages: int
+    timeout_ms: int
+
+
+class _Printing:
+    """Prints records and counts them."""
+
+    def __init__(
+        self, call: ToolCall, formatter: Formatter, limits: _Limits, *, skips: bool
+    ) -> None:
+        self.call = call
+        self._formatter = formatter
+        self._limits = limits
+        self._skips = skips
+        self._count = 0
+        self._last_ms = 0
+
+    def start(self, now_ms: int) -> None:
+        """Begin to wait for the first record."""
+        self._last_ms = now_ms
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether enough was printed."""
+        return self._count >= self._limits.max_messages >= 0
+
+    def time_left_ms(self, now_ms: int) -> int:
+        """Return how long the next record may take."""
+        if self._limits.timeout_ms < 0:
+            return _WAIT_MS
+        return max(self._last_ms + self._limits.timeout_ms - now_ms, 0)
+
+    def print_some(self, consumed: ConsumedRecords, source: Source, now_ms: int) -> None:
+        """Print records of a partition, and report to the source where printing ended."""
+        topic, partition = consumed.partition
+        for run in consumed.runs:
+            for record in run.records():
+                if self.is_done:
+                    source.processed(consumed.partition, record.offset)
+                    return
+                self._count += 1
+                self._last_ms = now_ms
+                self._print(PrintedRecord(topic, partition, record))
+
+    def _print(self, printed: PrintedRecord) -> None:
+        try:
+            text = self._formatter(printed)
+        except EngineError as error:
+            if not self._skips:
+                raise
+            log_line(
+                self.call.err,
+                "ERROR",
+                "Error processing message, skipping this message: ",
+                _LOGGER,
+            )
+            self.call.err.write(as_java(error).trace())
+            return
+        self.call.print_bytes(text)
+
+    def report(self) -> None:
+        """Tell how many records were printed."""
+        self.call.flush()
+        self.call.err.write(f"Processed a total of {self._count} messages\n")
+
+
+def _print_all(
+    printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
+) -> int:
+    """Print until the end (2), close the source (4); returns the exit code."""
+    call = printing.call
+    code = exits.OK
+    try:
+        _print_until_done(printing, source, client, interrupts)
+    except KeyboardInterrupt as interrupt:
+        code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
+    except _Stopped as stopped:
+        log_line(
+            call.err, "ERROR", "Error processing message, terminating consumer process: ", _LOGGER
+        )
+        call.err.write(stopped.failure.trace())
+    except EngineError as error:
+        code = _unknown_error(call, as_java(error))
+    finally:
+        call.flush()
+        _close(source)
+    printing.report()
+    return code
+
+
+class _Stopped(Exception):
+    """No further record can be read."""
+
+    def __init__(self, failure: ToolFailure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+def _print_until_done(
+    printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
+) -> None:
+
+    while not printing.is_done:
+        left_ms = printing.time_left_ms(client.clock.monotonic_ms())
+        if left_ms == 0:
+            raise _Stopped(ToolFailure(TIMEOUT, ""))
+        with interrupts.allowed():
+            consumed = _polled(source, client, min(left_ms, _WAIT_MS))
+        now_ms = client.clock.monotonic_ms()
+        for records in consumed:
+            printing.print_some(records, source, now_ms)
+        printing.call.flush()
+
+
+def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
+    """Return records that have come; brokers that are not there are waited for."""
+    try:
+        return source.poll(wait_ms)
+    except (Unreachable, TimedOut):
+        client.links.pause(min(wait_ms, client.settings.retry_backoff_ms_max))
+        return []
+    except EngineError as error:
+        raise _Stopped(as_java(error)) from error
+
+
+def _close(source: Source) -> None:
+    """Close the source; a coordinator that is not there learns nothing."""
+    from contextlib import suppress
+
+    with suppress(EngineError):
+        source.close()

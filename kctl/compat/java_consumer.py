@@ -1,0 +1,269 @@
+"""The consumer that properties of Java's ask for: of one partition, or in a group.
+
+| property | here |
+|---|---|
+| `auto.offset.reset`, `isolation.level` | as there |
+| `enable.auto.commit`, `auto.commit.interval.ms` | as there |
+| `fetch.max.bytes`, `fetch.max.wait.ms`, `max.partition.fetch.bytes` | as there |
+| `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as there |
+| `max.poll.interval.ms` | as there |
+| `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as there |
+| `group.protocol` | classic alone |
+
+Every other changes nothing here. An offset that a partition does not have any more is reset as
+`auto.offset.reset` says; a partition that is not there is waited for.
+
+Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.client.group_consumer import GroupConsumer
+from engine.client.group_session import MemberSettings
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
+from engine.model import TopicPartition
+from kctl.arguments import UnreadableArgument
+from kctl.commands.consume.settings import commit_interval_ms, fetch_options, group_settings
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_producer import CONFIG_EXCEPTION, config_refused
+
+_RESETS: Final = {"earliest": EARLIEST, "latest": LATEST, "none": None}
+_LEVELS: Final = ("read_committed", "read_uncommitted")
+_INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+_NO_OFFSET: Final = "org.apache.kafka.clients.consumer.NoOffsetForPartitionException"
+_OUT_OF_RANGE: Final = "org.apache.kafka.clients.consumer.OffsetOutOfRangeException"
+_METADATA_MAX_AGE_MS: Final = 300_000
+
+
+class ConsumerSettings(NamedTuple):
+    """How records are read; `reset` is None where offsets are never reset."""
+
+    reset: int | None
+    fetch: FetchOptions
+    member: MemberSettings
+    commits: bool
+    commit_interval_ms: int
+
+
+def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerSettings:
+    """Return the settings of properties; raises ToolFailure."""
+    reset = properties.get("auto.offset.reset", "latest")
+    if reset not in _RESETS:
+        raise config_refused(
+            reset, "auto.offset.reset", "String must be one of: latest, earliest, none"
+        )
+    level = properties.get("isolation.level", "read_uncommitted")
+    if level not in _LEVELS:
+        raise config_refused(
+            level, "isolation.level", f"String must be one of: {', '.join(_LEVELS)}"
+        )
+    if properties.get("group.protocol", "classic").lower() != "classic":
+        raise ToolFailure(CONFIG_EXCEPTION, "group.protocol: kctl's consumers are classic ones")
+    named = {"partition.assignment.strategy": "range", **properties}
+    try:
+        return ConsumerSettings(
+            _RESETS[reset],
+            fetch_options(named, read_committed=None),
+            group_settings(group_id, named),
+            properties.get("enable.auto.commit", "true").lower() == "true",
+            commit_interval_ms(named),
+        )
+    except UnreadableArgument as error:
+        raise ToolFailure(CONFIG_EXCEPTION, str(error)) from error
+
+
+class Source(Protocol):
+    """Where records come from."""
+
+    def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
+        """Return records that have come. Errors: ToolFailure, ApiError, Unreachable."""
+        ...
+
+    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+        """Take note that of the last poll only records below an offset were used."""
+        ...
+
+    def close(self) -> None:
+        """Commit what was used, and leave."""
+        ...
+
+
+class PartitionSource:
+    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are looked up."""
+
+    def __init__(
+        self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        known = {key: offset for key, offset in starts.items() if offset >= 0}
+        self._unresolved = {key: offset for key, offset in starts.items() if offset < 0}
+        self._fetcher = Fetcher(client, known, settings.fetch)
+
+    def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
+        """Return records that have come, as `Source` says."""
+        self._resolve()
+        if not self._fetcher.partitions:
+            self._client.links.pause(timeout_ms)
+            return []
+        consumed = self._fetcher.poll(timeout_ms)
+        for records in consumed:
+            if records.error is not None:
+                self._recover(records.partition, records.next_offset, records.error)
+        return consumed
+
+    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+        """Do nothing: nothing is committed."""
+
+    def close(self) -> None:
+        """Do nothing: there is no group to leave."""
+
+    def _resolve(self) -> None:
+        if not self._unresolved:
+            return
+        found = list_offsets(
+            self._client, self._unresolved, read_committed=self._settings.fetch.read_committed
+        )
+        for partition, result in found.items():
+            if isinstance(result, EngineError):
+                raise_if_lasting(result)
+            else:
+                del self._unresolved[partition]
+                self._fetcher.seek(partition, result.offset)
+
+    def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
+        """Go on with a partition that was given up, or raise."""
+        if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
+            self._unresolved[partition] = reset_of(self._settings, partition, position)
+        else:
+            raise_if_lasting(error)
+            self._fetcher.seek(partition, position)
+
+
+class GroupSource:
+    """Records of topics, or of those whose names fit a pattern, as a member of a group."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        settings: ConsumerSettings,
+        *,
+        topic: str | None,
+        pattern: re.Pattern[str] | None = None,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._pattern = pattern
+        self._topics = [topic] if topic is not None else self._matching()
+        self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
+        self.consumer = GroupConsumer(
+            client,
+            settings.member,
+            self._topics,
+            start_of=self._starts,
+            fetch=settings.fetch,
+            auto_commit_interval_ms=settings.commit_interval_ms,
+            commits=settings.commits,
+        )
+
+    def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
+        """Return records that have come, as `Source` says."""
+        if self._pattern is not None and self._now_ms() >= self._next_look_ms:
+            self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
+            topics = self._matching()
+            if topics != self._topics:
+                self._topics = topics
+                self.consumer.session.subscribe(topics)
+        consumed = self.consumer.poll(timeout_ms)
+        for records in consumed:
+            if records.error is not None:
+                self._recover(records.partition, records.next_offset, records.error)
+        return consumed
+
+    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+        """Take note that of the last poll only records below an offset were used."""
+        self.consumer.processed(partition, next_offset)
+
+    def close(self) -> None:
+        """Commit what was used, and leave the group."""
+        self.consumer.close()
+
+    def _now_ms(self) -> int:
+        return self._client.clock.monotonic_ms()
+
+    def _matching(self) -> list[str]:
+        assert self._pattern is not None
+        return [
+            name
+            for name in sorted(self._client.view(None).topics)
+            if name not in _INTERNAL_TOPICS and self._pattern.fullmatch(name)
+        ]
+
+    def _starts(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int | EngineError]:
+        return _looked_up(
+            self._client,
+            self._settings,
+            {key: _no_start(self._settings, key) for key in partitions},
+        )
+
+    def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
+        if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
+            reset = reset_of(self._settings, partition, position)
+            start = _looked_up(self._client, self._settings, {partition: reset})[partition]
+            if isinstance(start, EngineError):
+                raise start
+            self.consumer.seek(partition, start)
+        else:
+            raise_if_lasting(error)
+            self.consumer.seek(partition, position)
+
+
+def _looked_up(
+    client: KafkaClient, settings: ConsumerSettings, timestamps: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | EngineError]:
+    found = list_offsets(client, timestamps, read_committed=settings.fetch.read_committed)
+    return {
+        key: result if isinstance(result, EngineError) else result.offset
+        for key, result in found.items()
+    }
+
+
+def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
+    """Return where a partition begins for which nothing is committed; raises ToolFailure."""
+    if settings.reset is None:
+        raise ToolFailure(
+            _NO_OFFSET, f"Undefined offset with no reset policy for partitions: [{partition}]"
+        )
+    return settings.reset
+
+
+def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
+    """Return where to go on with an offset that is out of range; raises ToolFailure."""
+    if settings.reset is None:
+        raise ToolFailure(
+            _OUT_OF_RANGE,
+            "Fetch position is out of range with no configured reset policy: "
+            f"{{{partition}={position}}}",
+        )
+    return settings.reset
+
+
+def raise_if_lasting(error: EngineError) -> None:
+    """Raise an error that waiting does not help."""
+    if isinstance(error, ApiError) and not kafka_error(error.code).is_retriable:
+        raise error
+
+
+def used_records(runs: Iterable[ConsumedRecords]) -> int:
+    """Return how many records there are in all."""
+    return sum(run.record_count for consumed in runs for run in consumed.runs)

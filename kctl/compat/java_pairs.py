@@ -1,0 +1,36 @@
+"""`key=value` words as Kafka's tools read them.
+
+Source: CommandLineUtils.parseKeyValueArgs, maybeMergeOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kctl.compat.java_options import GivenOptions
+
+
+def pairs_of(words: Iterable[str]) -> dict[str, str]:
+    """Return keys and values; a key alone has an empty value, the last of a key counts."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        pairs[key] = value
+    return pairs
+
+
+def merged(
+    properties: Mapping[str, str], given: GivenOptions, options: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """Return properties with those of options.
+
+    `options` has the property of each option and its default, which is for properties that are not
+    there alone.
+    """
+    found = dict(properties)
+    for option, (key, default) in options.items():
+        if given.has(option):
+            found[key] = given.text(option) or ""
+        else:
+            found.setdefault(key, default)
+    return found

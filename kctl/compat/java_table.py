@@ -1,0 +1,17 @@
+"""Tables as the newer of Kafka's tools print them: padded cells, a tab after each.
+
+Source: ToolsUtils.prettyPrintTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def java_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; each column is as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    return "".join(
+        "".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) + "\n"
+        for row in (heads, *rows)
+    )

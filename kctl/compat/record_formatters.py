@@ -1,0 +1,126 @@
+"""How Kafka's console consumer prints a record: its formatters.
+
+```
+CreateTime:1  Partition:0  Offset:7  [Epoch:0]  h1:a,h2:b  key  value
+```
+
+Fields that are shown are separated by `key.separator` and end with `line.separator`.
+
+Source: DefaultMessageFormatter, NoOpMessageFormatter, LoggingMessageFormatter of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from engine.records.record import Record, TimestampType
+from kctl.compat.java_deserializers import Deserializer, deserializer_named
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.releases import Release
+
+_TIME_TYPES: Final = {
+    TimestampType.CREATE_TIME: b"CreateTime",
+    TimestampType.LOG_APPEND_TIME: b"LogAppendTime",
+}
+_DESERIALIZERS: Final = ("key.deserializer", "value.deserializer", "headers.deserializer")
+
+
+class PrintedRecord(NamedTuple):
+    """A record and where it is."""
+
+    topic: str
+    partition: int
+    record: Record
+
+
+#: Returns what is printed of a record.
+Formatter = Callable[[PrintedRecord], bytes]
+
+
+class DefaultFormatter:
+    """Prints the fields of a record that properties ask for."""
+
+    def __init__(self, properties: Mapping[str, str], release: Release) -> None:
+        self._release = release
+        self._shows_time = _is_on(properties, "print.timestamp")
+        self._shows_partition = _is_on(properties, "print.partition")
+        self._shows_offset = _is_on(properties, "print.offset")
+        self._shows_epoch = release.is_four and _is_on(properties, "print.epoch")
+        self._shows_headers = _is_on(properties, "print.headers")
+        self._shows_key = _is_on(properties, "print.key")
+        self._shows_value = _is_on(properties, "print.value", default="true")
+        self._separator = _text(properties, "key.separator", "\t")
+        self._line_end = _text(properties, "line.separator", "\n")
+        self._headers_separator = _text(properties, "headers.separator", ",")
+        self._null = _text(properties, "null.literal", "null")
+        self._key, self._value, self._header = (
+            _deserializer(properties, name) for name in _DESERIALIZERS
+        )
+
+    def __call__(self, printed: PrintedRecord) -> bytes:
+        """Return the text of a record; raises ToolFailure for what is not deserialized."""
+        record = printed.record
+        fields = []
+        if self._shows_time:
+            fields.append(self._time(record))
+        if self._shows_partition:
+            fields.append(b"Partition:%d" % printed.partition)
+        if self._shows_offset:
+            fields.append(b"Offset:%d" % record.offset)
+        if self._shows_epoch:
+            # The consumer hands records on without their epoch.
+            fields.append(b"Epoch:NOT_PRESENT")
+        if self._shows_headers:
+            fields.append(self._headers(record))
+        if self._shows_key:
+            fields.append(self._shown(self._key, record.key))
+        if self._shows_value:
+            fields.append(self._shown(self._value, record.value))
+        return self._separator.join(fields) + self._line_end if fields else b""
+
+    def _time(self, record: Record) -> bytes:
+        kind = _TIME_TYPES.get(record.timestamp_type)
+        return b"NO_TIMESTAMP" if kind is None else kind + b":%d" % record.timestamp_ms
+
+    def _headers(self, record: Record) -> bytes:
+        if not record.headers:
+            return b"NO_HEADERS"
+        return self._headers_separator.join(
+            name.encode("utf-8", "replace") + b":" + self._shown(self._header, value)
+            for name, value in record.headers
+        )
+
+    def _shown(self, deserializer: Deserializer | None, raw: bytes | None) -> bytes:
+        if raw is None:
+            return self._null
+        return bytes(raw) if deserializer is None else deserializer(bytes(raw))
+
+
+def _is_on(properties: Mapping[str, str], name: str, default: str = "false") -> bool:
+    return properties.get(name, default).strip().lower() == "true"
+
+
+def _text(properties: Mapping[str, str], name: str, default: str) -> bytes:
+    return properties.get(name, default).encode("utf-8", "surrogateescape")
+
+
+def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:
+    """Return a deserializer, None for bytes as they are; raises ToolFailure."""
+    _refuse_settings_of(properties, name)
+    chosen = properties.get(name)
+    return deserializer_named(chosen) if chosen else None
+
+
+def _refuse_settings_of(properties: Mapping[str, str], name: str) -> None:
+    for key in properties:
+        if key.startswith(f"{name}."):
+            raise ToolFailure(
+                "org.apache.kafka.common.config.ConfigException",
+                f"{key}: deserializers have no settings here",
+            )
+
+
+def no_op(_printed: PrintedRecord) -> bytes:
+    """Print nothing."""
+    return b""

@@ -1,0 +1,116 @@
+"""How the tools run that follow several releases: help, version, refusals, failures.
+
+A module of such a tool has `SUMMARY` and
+
+| names | the tool's words are |
+|---|---|
+| `options(release)`, `run(call, given)` | options alone |
+| `arguments(release)`, `run_arguments(call, given)` | options as argparse4j reads them |
+| `commands(release)`, `common(release)`, `run_command(call, wanted)` | a command and its options |
+| `run_words(call)` | read by the tool itself |
+
+Source: CommandLineUtils.maybePrintHelpOrVersion; the main methods of the tools.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from engine.client.errors import TimedOut, Unreachable
+from kctl import exits
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import OptionsRefused, read_options, usage_text
+from kctl.compat.tool_call import ToolCall, ToolEnded
+
+
+def run_released(module: ModuleType, call: ToolCall) -> int:
+    """Run the tool of a module; returns its exit code."""
+    try:
+        if hasattr(module, "options"):
+            return _run_options(module, call)
+        if hasattr(module, "commands"):
+            return _run_command(module, call)
+        if hasattr(module, "arguments"):
+            return _run_arguments(module, call)
+        return int(module.run_words(call))
+    except ToolEnded as ended:
+        return ended.exit_code
+    except OptionsRefused as error:
+        return _refuse(module, call, error)
+    except ToolFailure as failure:
+        call.err.write(f'Exception in thread "main" {failure.trace()}')
+    except (Unreachable, TimedOut) as error:
+        call.err.write(f"{error}\n")
+    finally:
+        call.flush()
+    return exits.FAILED
+
+
+def _refuse(module: ModuleType, call: ToolCall, error: OptionsRefused) -> int:
+    """Print why options do not fit; returns the exit code."""
+    if not error.shows_usage:
+        call.err.write(f"{error}\n`{call.tool} --help` lists the options.\n")
+    else:
+        call.err.write(f"{error}\n{_usage(module, call)}")
+    return exits.FAILED
+
+
+def _usage(module: ModuleType, call: ToolCall) -> str:
+    return usage_text(call.tool, module.SUMMARY, module.options(call.release))
+
+
+def _run_options(module: ModuleType, call: ToolCall) -> int:
+    given = read_options(module.options(call.release), call.words)
+    if not call.words or given.has("help"):
+        call.err.write(_usage(module, call))
+        return exits.FAILED
+    if given.has("version"):
+        call.out.write(f"{call.release.value}\n")
+        return exits.OK
+    return int(module.run(call, given))
+
+
+def _run_command(module: ModuleType, call: ToolCall) -> int:
+    from kctl.compat.java_commands import (
+        CommandRefused,
+        HelpRequested,
+        VersionRequested,
+        read_command,
+    )
+
+    try:
+        wanted = read_command(
+            call.tool,
+            module.SUMMARY,
+            module.commands(call.release),
+            call.words,
+            common=module.common(call.release),
+        )
+    except HelpRequested as text:
+        call.out.write(str(text))
+        return int(module.help_code(call.release))
+    except VersionRequested:
+        call.out.write(f"{call.release.value}\n")
+        return exits.OK
+    except CommandRefused as error:
+        call.err.write(f"{error}\n")
+        return exits.FAILED
+    return int(module.run_command(call, wanted))
+
+
+def _run_arguments(module: ModuleType, call: ToolCall) -> int:
+    from kctl.compat.java_commands import CommandRefused, HelpRequested, read_arguments
+
+    command = module.arguments(call.release)
+    try:
+        given = read_arguments(command, call.words)
+    except HelpRequested as text:
+        call.out.write(str(text))
+        return exits.FAILED
+    except CommandRefused as error:
+        if call.words:
+            call.err.write(f"{error}\n")
+            return exits.FAILED
+        call.out.write(str(error.help))
+        return exits.OK
+    return int(module.run_arguments(call, given))

@@ -1,0 +1,61 @@
+"""The releases of Kafka whose tools are followed, and how a call names one.
+
+Source: the tools of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from engine.errors import EngineError
+
+_OPTION = "--kafka-version"
+
+
+class Release(Enum):
+    """A release whose options, standard output and exit codes are followed."""
+
+    V3_9 = "3.9.1"
+    V4_3 = "4.3.0"
+
+    @property
+    def is_four(self) -> bool:
+        """Return whether the tools of 4.3.0 are followed."""
+        return self is Release.V4_3
+
+
+_SPELLINGS = {
+    "3.9": Release.V3_9,
+    "3.9.1": Release.V3_9,
+    "4.3": Release.V4_3,
+    "4.3.0": Release.V4_3,
+}
+
+
+class UnknownRelease(EngineError):
+    """A call asks for a release that is not followed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{_OPTION} {text}: expected one of {', '.join(_SPELLINGS)}")
+        self.text = text
+
+
+def split_release(words: Sequence[str]) -> tuple[Release, list[str]]:
+    """Return the release that words name, 3.9.1 without one, and the tool's words.
+
+    Raises UnknownRelease.
+    """
+    release, left = Release.V3_9, []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        name, is_joined, joined = word.partition("=")
+        if name != _OPTION:
+            left.append(word)
+            continue
+        text = joined if is_joined else (rest.pop() if rest else "")
+        if text not in _SPELLINGS:
+            raise UnknownRelease(text)
+        release = _SPELLINGS[text]
+    return release, left

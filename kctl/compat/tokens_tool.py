@@ -1,0 +1,246 @@
+"""`kafka-delegation-tokens`: creates, renews, expires and shows delegation tokens.
+
+The embedded cluster has none of these APIs: there the tool ends as Java's does on a broker that
+does not know them.
+
+Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
+from engine.client.token_admin import (
+    DelegationToken,
+    Principal,
+    create_token,
+    describe_tokens,
+    expire_token,
+    renew_token,
+)
+from engine.errors import EngineError
+from kctl import exits
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
+from kctl.compat.java_failures import ToolFailure, as_java
+from kctl.compat.java_options import (
+    HELP,
+    VERSION,
+    GivenOptions,
+    ToolOption,
+    exclude,
+    refused,
+    require,
+)
+from kctl.compat.releases import Release
+from kctl.compat.tool_call import ToolCall
+
+SUMMARY = "Shows and changes delegation tokens."
+_OPTIONS: Final = (
+    ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
+    ToolOption("command-config", "Client properties. Required.", "FILE"),
+    ToolOption("create", "Create a token."),
+    ToolOption("renew", "Renew a token."),
+    ToolOption("expire", "Have a token expire."),
+    ToolOption("describe", "Show tokens."),
+    ToolOption("owner-principal", "Whose token.", "TYPE:NAME", True),
+    ToolOption("renewer-principal", "Who may renew it.", "TYPE:NAME", True),
+    ToolOption("max-life-time-period", "Create: ms; -1 is the broker's default.", "MS", True, True),
+    ToolOption("renew-time-period", "Renew: ms; -1 is the broker's default.", "MS", True, True),
+    ToolOption("expiry-time-period", "Expire: ms; -1 is now.", "MS", True, True),
+    ToolOption("hmac", "Which token.", "BASE64", True),
+    HELP,
+    VERSION,
+)
+_ACTIONS: Final = ("create", "renew", "expire", "describe")
+_HEADS: Final = (
+    "TOKENID",
+    "HMAC",
+    "OWNER",
+    "REQUESTER",
+    "RENEWERS",
+    "ISSUEDATE",
+    "EXPIRYDATE",
+    "MAXDATE",
+)
+_ROW: Final = "{:<15} {:<30} {:<15} {:<15} {:<25} {:<15} {:<15} {:<15}"
+_EXECUTION: Final = "java.util.concurrent.ExecutionException"
+_UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of the tool of a release."""
+    del release
+    return _OPTIONS
+
+
+def run(call: ToolCall, given: GivenOptions) -> int:
+    """Do what is requested and print it; returns the exit code."""
+    _check(given)
+    servers = given.needed("bootstrap-server")
+    call.admit(given.names(), servers)
+    action = next(name for name in _ACTIONS if given.has(name))
+    try:
+        properties = call.properties(given.text("command-config"))
+        with call.client(servers, properties) as client:
+            _act(call, client, given, action)
+    except ToolFailure as failure:
+        call.flush()
+        call.err.write(f"{failure}\n{failure.trace()}\n")
+        return exits.FAILED
+    return exits.OK
+
+
+def _check(given: GivenOptions) -> None:
+    """Raise OptionsRefused for options that do not fit."""
+    require(given, "bootstrap-server", "command-config")
+    if [given.has(name) for name in _ACTIONS].count(True) != 1:
+        raise refused(
+            "Command must include exactly one action: --create, --renew, --expire or --describe"
+        )
+    needed = {
+        "create": ("max-life-time-period",),
+        "renew": ("hmac", "renew-time-period"),
+        "expire": ("hmac", "expiry-time-period"),
+    }
+    others = {
+        "create": ("hmac", "renew-time-period", "expiry-time-period"),
+        "renew": (
+            "renewer-principal",
+            "max-life-time-period",
+            "expiry-time-period",
+            "owner-principal",
+        ),
+        "expire": (
+            "renewer-principal",
+            "max-life-time-period",
+            "renew-time-period",
+            "owner-principal",
+        ),
+        "describe": (
+            "renewer-principal",
+            "max-life-time-period",
+            "hmac",
+            "renew-time-period",
+            "expiry-time-period",
+        ),
+    }
+    for action in _ACTIONS:
+        if given.has(action):
+            require(given, *needed.get(action, ()))
+            exclude(given, action, others[action])
+
+
+def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
+    """Perform an action; raises ToolFailure."""
+    try:
+        if action == "create":
+            _create(call, client, given)
+        elif action == "describe":
+            _describe(call, client, given)
+        else:
+            _change_expiry(call, client, given, action)
+    except NoCommonVersion as error:
+        names = {
+            "create": "CREATE_DELEGATION_TOKEN",
+            "renew": "RENEW_DELEGATION_TOKEN",
+            "expire": "EXPIRE_DELEGATION_TOKEN",
+            "describe": "DESCRIBE_DELEGATION_TOKEN",
+        }
+        text = f"{_UNSUPPORTED}: The node does not support {names[action]}"
+        raise ToolFailure(_EXECUTION, text, text) from error
+    except ToolFailure:
+        raise
+    except EngineError as error:
+        failure = as_java(error)
+        text = f"{failure.java_class}: {failure}"
+        raise ToolFailure(_EXECUTION, text, text) from error
+
+
+def _principals(given: GivenOptions, option: str) -> list[Principal]:
+    found = []
+    for text in given.texts(option):
+        kind, colon, name = text.strip().partition(":")
+        if not colon or not kind or not name:
+            raise ToolFailure(
+                ILLEGAL_ARGUMENT,
+                f"expected a string in format principalType:principalName but got {text.strip()}",
+            )
+        found.append((kind, name))
+    return found
+
+
+def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    renewers = _principals(given, "renewer-principal")
+    max_ms = given.number("max-life-time-period", -1)
+    named = ", ".join(map(_principal_text, renewers))
+    call.out.write(
+        f"Calling create token operation with renewers :[{named}] , "
+        f"max-life-time-period :{max_ms}\n"
+    )
+    call.flush()
+    owners = _principals(given, "owner-principal")
+    token = create_token(client, renewers, owners[0] if owners else None, max_ms)
+    call.out.write(f"Created delegation token with tokenId : {token.token_id}")
+    _print_tokens(call, [token])
+
+
+def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
+    hmac = given.needed("hmac")
+    option, word = (
+        ("renew-time-period", "renew-time-period")
+        if action == "renew"
+        else ("expiry-time-period", "expire-time-period")
+    )
+    period_ms = given.number(option, -1)
+    call.out.write(f"Calling {action} token operation with hmac :{hmac} , {word} :{period_ms}\n")
+    call.flush()
+    try:
+        raw = b64decode(hmac, validate=True)
+    except ValueError as error:
+        raise ToolFailure(ILLEGAL_ARGUMENT, "Illegal base64 character") from error
+    change = renew_token if action == "renew" else expire_token
+    expires_ms = change(client, raw, period_ms)
+    call.out.write(f"Completed {action} operation. New expiry date : {_date_text(expires_ms)}\n")
+
+
+def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    owners = _principals(given, "owner-principal")
+    if owners:
+        named = ", ".join(map(_principal_text, owners))
+        call.out.write(f"Calling describe token operation for owners :[{named}]\n")
+    else:
+        call.out.write("Calling describe token operation for current user.\n")
+    call.flush()
+    tokens = describe_tokens(client, owners or None)
+    call.out.write(f"Total number of tokens : {len(tokens)}")
+    _print_tokens(call, tokens)
+
+
+def _print_tokens(call: ToolCall, tokens: Sequence[DelegationToken]) -> None:
+    call.out.write("\n" + _ROW.format(*_HEADS) + "\n")
+    for token in tokens:
+        row = _ROW.format(
+            token.token_id,
+            b64encode(token.hmac).decode(),
+            _principal_text(token.owner),
+            _principal_text(token.requester),
+            f"[{', '.join(map(_principal_text, token.renewers))}]",
+            _date_text(token.issued_ms),
+            _date_text(token.expires_ms),
+            _date_text(token.max_ms),
+        )
+        call.out.write(f"\n{row}")
+    call.out.write("\n")
+
+
+def _principal_text(principal: Principal) -> str:
+    return f"{principal[0]}:{principal[1]}"
+
+
+def _date_text(time_ms: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M", time.localtime(time_ms / 1000))

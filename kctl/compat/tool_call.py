@@ -1,0 +1,106 @@
+"""One call of a tool that follows several releases: its words, and the world that it acts on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
+
+from engine.errors import EngineError
+from kctl.compat.releases import Release
+from kctl.connect import ClusterOptions
+
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
+    from engine.host.ports import Files
+
+Connect = Callable[[ClusterOptions], "KafkaClient"]
+
+
+class ToolEnded(EngineError):
+    """A tool has printed all it has to print and ends with a code."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"the tool ends with {exit_code}")
+        self.exit_code = exit_code
+
+
+class ToolCall(NamedTuple):
+    """A tool, its words, whose release it follows, where it reads and prints."""
+
+    tool: str
+    words: Sequence[str]
+    release: Release
+    connecting: Connect
+    files: Files
+    stdin: BinaryIO
+    out: TextIO
+    err: TextIO
+
+    @property
+    def is_four(self) -> bool:
+        """Return whether the tool of 4.3.0 is followed."""
+        return self.release.is_four
+
+    def admit(self, names: Iterable[str], servers: str) -> None:
+        """Have the guards of contexts decide on this call. Errors: those of `guard.enter`."""
+        from kctl.guard import enter
+
+        parameters: dict[str, object] = dict.fromkeys(names, True)
+        enter(f"compat {self.tool}", {**parameters, "bootstrap_server": servers})
+
+    def admit_store(self, action: str, address: str, path: str, timeout_s: float) -> None:
+        """Have the guards of contexts decide on a change of a metadata store's nodes."""
+        from kctl.guard import enter
+
+        store = {"zookeeper": address, "data": None, "timeout": timeout_s}
+        enter(f"compat {self.tool}", {action: True, **store, "path": path, "recursive": True})
+
+    def client(
+        self, servers: str, properties: Mapping[str, str], *, timeout_s: float = 60.0
+    ) -> KafkaClient:
+        """Return a client with Java's properties; raises ToolFailure where Java makes none."""
+        from engine.client.errors import ClientSettingRefused
+        from kctl.compat.java_client import check_bootstrap, no_client
+
+        check_bootstrap(servers)
+        options = ClusterOptions(servers, timeout_s=timeout_s, overrides=properties)
+        try:
+            return self.connecting(options)
+        except ClientSettingRefused as error:
+            raise no_client(str(error)) from error
+
+    def properties(self, path: str | None) -> dict[str, str]:
+        """Return the properties of a file, none without a path; raises ToolFailure."""
+        if path is None:
+            return {}
+        from engine.config.java_properties import parse_properties
+        from engine.host.ports import FileMissing
+        from kctl.compat.java_client import no_properties
+
+        try:
+            return parse_properties(self.files.read_bytes(path), path)
+        except FileMissing as error:
+            raise no_properties(path) from error
+
+    def print_bytes(self, data: bytes) -> None:
+        """Print bytes as they are, after the text before them."""
+        self.out.flush()
+        self.out.buffer.write(data)
+
+    def flush(self) -> None:
+        """Make everything visible that was printed."""
+        self.out.flush()
+
+
+def real_call(
+    tool: str,
+    words: Sequence[str],
+    release: Release,
+    connecting: Connect,
+    files: Files,
+    stdin: BinaryIO | None = None,
+) -> ToolCall:
+    """Return a call that reads and prints on the streams of this process."""
+    source = sys.stdin.buffer if stdin is None else stdin
+    return ToolCall(tool, words, release, connecting, files, source, sys.stdout, sys.stderr)

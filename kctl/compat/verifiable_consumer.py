@@ -1,0 +1,217 @@
+"""`kafka-verifiable-consumer`: consumes in a group, and prints a JSON line for each event.
+
+Source: VerifiableConsumer of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.fetching import ConsumedRecords
+from engine.errors import EngineError
+from engine.java_text import java_utf8
+from engine.model import TopicPartition
+from engine.wire.json_form import JsonNode
+from kctl import exits
+from kctl.compat.java_commands import Command, CommandOption, Takes
+from kctl.compat.java_consumer import GroupSource, consumer_settings
+from kctl.compat.java_failures import as_java
+from kctl.compat.java_options import GivenOptions
+from kctl.compat.releases import Release
+from kctl.compat.tool_call import ToolCall
+from kctl.compat.verifiable_producer import print_event
+from kctl.exits import Terminated
+
+SUMMARY = "Consumes in a group, and tells of each event in JSON."
+_OPTIONS: Final = (
+    CommandOption("topic", "", "What to consume.", is_required=True),
+    CommandOption("group-protocol", "", "classic alone."),
+    CommandOption("group-remote-assignor", "", "Of the protocol `consumer`; changes nothing."),
+    CommandOption("group-id", "", "The group.", is_required=True),
+    CommandOption("group-instance-id", "", "The id of a static member."),
+    CommandOption("max-messages", "", "How many; -1 for no end.", is_number=True),
+    CommandOption("session-timeout", "", "session.timeout.ms; 30000.", is_number=True),
+    CommandOption("verbose", "", "Tell of each record.", takes=Takes.NOTHING),
+    CommandOption("enable-autocommit", "", "Commit from time to time.", takes=Takes.NOTHING),
+    CommandOption("reset-policy", "", "earliest, latest or none; earliest."),
+    CommandOption("assignment-strategy", "", "The class of an assignor; range."),
+    CommandOption("consumer.config", "", "A file of properties of the consumer."),
+    CommandOption("bootstrap-server", "", "Brokers to ask first."),
+)
+_THREE: Final = (CommandOption("broker-list", "", "As --bootstrap-server."),)
+_FOUR: Final = (CommandOption("command-config", "", "As --consumer.config."),)
+_SERVERS: Final = ("bootstrap-server", "broker-list")
+_RANGE: Final = "org.apache.kafka.clients.consumer.RangeAssignor"
+_WAIT_MS: Final = 1_000
+
+
+def arguments(release: Release) -> Command:
+    """Return the options of the tool of a release."""
+    if release.is_four:
+        return Command("verifiable-consumer", SUMMARY, _OPTIONS + _FOUR, _SERVERS[:1])
+    return Command("verifiable-consumer", SUMMARY, _OPTIONS + _THREE, _SERVERS)
+
+
+def run_arguments(call: ToolCall, given: GivenOptions) -> int:
+    """Consume and print events; returns the exit code."""
+    if call.is_four and given.has("consumer.config"):
+        call.out.write(
+            "Option --consumer.config has been deprecated and will be removed in a future "
+            "version. Use --command-config instead.\n"
+        )
+    servers = given.text("bootstrap-server") or given.needed("broker-list")
+    properties = _properties(call, given)
+    settings = consumer_settings(given.needed("group-id"), properties)
+    call.admit(given.names(), servers)
+    with call.client(servers, properties) as client:
+        # Offsets are committed here, after each poll, unless from time to time.
+        events = _Events(call, client, given)
+        source = GroupSource(client, settings, topic=given.needed("topic"))
+        source.consumer.on_assigned = events.on_assigned
+        return events.consume_all(source, commits=not settings.commits)
+
+
+def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    found = call.properties(given.text("command-config") or given.text("consumer.config"))
+    found |= {
+        "group.protocol": given.text("group-protocol") or "classic",
+        "session.timeout.ms": str(given.number("session-timeout", 30_000)),
+        "partition.assignment.strategy": given.text("assignment-strategy") or _RANGE,
+        "auto.offset.reset": given.text("reset-policy") or "earliest",
+        "enable.auto.commit": "true" if given.has("enable-autocommit") else "false",
+    }
+    if given.has("group-instance-id"):
+        found["group.instance.id"] = given.needed("group-instance-id")
+    found.setdefault("client.id", f"consumer-{given.needed('group-id')}-1")
+    return found
+
+
+class _Events:
+    """Consumes and prints events."""
+
+    def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+        self._call = call
+        self._client = client
+        self._max = given.number("max-messages", -1)
+        self._is_verbose = given.has("verbose")
+        self._count = 0
+        self._assigned: Sequence[TopicPartition] = ()
+
+    def _print(self, name: str, event: dict[str, JsonNode]) -> None:
+        print_event(self._call, self._client, name, event)
+
+    def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """Print partitions that are given, or given up."""
+        if partitions:
+            self._print("partitions_assigned", {"partitions": _named(partitions)})
+        elif self._assigned:
+            self._print("partitions_revoked", {"partitions": _named(self._assigned)})
+        self._assigned = partitions
+
+    def consume_all(self, source: GroupSource, *, commits: bool) -> int:
+        """Consume until there are enough or a signal comes; returns the exit code."""
+        self._print("startup_complete", {})
+        code = exits.OK
+        try:
+            while not self._is_done:
+                self._consume_some(source, commits=commits)
+        except KeyboardInterrupt as interrupt:
+            code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
+            self._tell_of_request()
+        except EngineError as error:
+            self._call.err.write(as_java(error).trace())
+            code = exits.FAILED
+        self.on_assigned(())
+        source.close()
+        self._print("shutdown_complete", {})
+        if code == exits.OK:
+            self._tell_of_request()
+        return code
+
+    def _tell_of_request(self) -> None:
+        if self._call.is_four:
+            self._print("shutdown_requested", {})
+
+    @property
+    def _is_done(self) -> bool:
+        return 0 <= self._max <= self._count
+
+    def _consume_some(self, source: GroupSource, *, commits: bool) -> None:
+        try:
+            consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
+        except (Unreachable, TimedOut):
+            self._client.links.pause(_WAIT_MS)
+            return
+        if not consumed:
+            return
+        offsets = self._take(source, consumed)
+        if commits:
+            self._commit(source, offsets)
+
+    def _take(
+        self, source: GroupSource, consumed: Iterable[ConsumedRecords]
+    ) -> dict[TopicPartition, int]:
+        """Print the records of a poll, up to the limit; returns the offsets to commit."""
+        offsets: dict[TopicPartition, int] = {}
+        summaries: list[JsonNode] = []
+        total = 0
+        for records in consumed:
+            rows = [row for row, _ in records.records]
+            total += len(rows)
+            if self._max >= 0:
+                rows = rows[: self._max - self._count]
+            if not rows:
+                continue
+            topic, partition = records.partition
+            offsets[records.partition] = rows[-1].offset + 1
+            source.processed(records.partition, rows[-1].offset + 1)
+            summaries.append(
+                {
+                    **_name_of(records.partition),
+                    "count": len(rows),
+                    "minOffset": rows[0].offset,
+                    "maxOffset": rows[-1].offset,
+                }
+            )
+            if self._is_verbose:
+                for row in rows:
+                    self._print_record(topic, partition, row.key, row.value, row.offset)
+            self._count += len(rows)
+        self._print("records_consumed", {"count": total, "partitions": summaries})
+        return offsets
+
+    def _print_record(
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None, offset: int
+    ) -> None:
+        self._print(
+            "record_data",
+            {
+                "key": None if key is None else java_utf8(key),
+                "value": None if value is None else java_utf8(value),
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+            },
+        )
+
+    def _commit(self, source: GroupSource, offsets: dict[TopicPartition, int]) -> None:
+        rows: list[JsonNode] = [
+            {**_name_of(key), "offset": offset} for key, offset in offsets.items()
+        ]
+        event: dict[str, JsonNode] = {"offsets": rows, "success": True}
+        try:
+            source.consumer.session.commit(offsets)
+        except EngineError as error:
+            event = {"offsets": rows, "error": str(as_java(error)), "success": False}
+        self._print("offsets_committed", event)
+
+
+def _name_of(partition: TopicPartition) -> dict[str, JsonNode]:
+    return {"topic": partition.topic, "partition": partition.partition}
+
+
+def _named(partitions: Iterable[TopicPartition]) -> list[JsonNode]:
+    return [_name_of(partition) for partition in partitions]
