@@ -35,6 +35,7 @@ from tests.unit.broker.sasl_listeners import (
     secured_broker,
 )
 
+_PRODUCE = 0
 _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 _JAAS = "listener.name.sasl.plain.sasl.jaas.config"
 
@@ -63,6 +64,20 @@ def test_the_user_is_the_principal_that_rules_are_about(stage: MemoryBroker) -> 
         assert code == response.error_code
     principals = {session.principal for session in stage.broker.table.admission.sessions}
     assert {"User:alice", "User:bob"} <= principals
+
+
+def test_quotas_are_those_of_the_user() -> None:
+    stage = secured_broker()
+    add_user(stage, "alice", {"producer_byte_rate": "1000"})
+    for user, password in (("alice", "alice-pw"), ("bob", "bob,=pw")):
+        logged_in(stage, user, password)
+    admission, rests = stage.broker.table.admission, {}
+    for session in admission.sessions:
+        session.request_bytes = 1_000_000
+        rests[session.principal] = admission.quotas.delay_ms(session, _PRODUCE, "c")
+    assert rests["User:alice"] > 0
+    assert rests["User:bob"] == 0
+    stage.stop()
 
 
 def test_a_user_can_log_in_from_when_it_is_made_until_it_is_changed(stage: MemoryBroker) -> None:
@@ -143,7 +158,7 @@ def test_an_authentication_has_a_deadline_and_a_client_that_is_known_has_none() 
     slow.receive("raw")
     list_groups(known)
     assert ["soon ApiVersions 0023"] * 3 + ["soon closed"] == slow.lines
-    assert "soon ListGroups 000000000000" == known.lines[-1]
+    assert "soon ListGroups 0000" == known.lines[-1]
     stage.stop()
 
 
