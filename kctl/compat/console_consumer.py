@@ -40,6 +40,7 @@ from kctl.compat.java_consumer import (
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
 from kctl.compat.java_options import GivenOptions, ToolOption, refused
+from kctl.compat.java_patterns import java_pattern
 from kctl.compat.record_formatters import Formatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
@@ -125,14 +126,7 @@ def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
 def _pattern(given: GivenOptions) -> re.Pattern[str] | None:
     """Return the pattern of topics, None where one topic is named; raises ToolFailure."""
     text = given.text("include") or given.text("whitelist")
-    if text is None:
-        return None
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ToolFailure(
-            "java.util.regex.PatternSyntaxException", f"{error} near index {error.pos}\n{text}"
-        ) from error
+    return None if text is None else java_pattern(text)
 
 
 def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
@@ -178,6 +172,17 @@ class _Printing:
 
     def print_some(self, consumed: ConsumedRecords, source: Source, now_ms: int) -> None:
         """Print records of a partition, and report to the source where printing ended."""
+        texts: list[bytes] = []
+        try:
+            self._format(consumed, source, now_ms, texts)
+        finally:
+            # Also those before one that cannot be printed.
+            self.call.print_bytes(b"".join(texts))
+
+    def _format(
+        self, consumed: ConsumedRecords, source: Source, now_ms: int, texts: list[bytes]
+    ) -> None:
+        """Add the texts of records; raises EngineError for one that cannot be printed."""
         topic, partition = consumed.partition
         for run in consumed.runs:
             for record in run.records():
@@ -186,23 +191,17 @@ class _Printing:
                     return
                 self._count += 1
                 self._last_ms = now_ms
-                self._print(PrintedRecord(topic, partition, record))
+                try:
+                    texts.append(self._formatter(PrintedRecord(topic, partition, record)))
+                except EngineError as error:
+                    if not self._skips:
+                        raise
+                    self._tell_of_skipped(error)
 
-    def _print(self, printed: PrintedRecord) -> None:
-        try:
-            text = self._formatter(printed)
-        except EngineError as error:
-            if not self._skips:
-                raise
-            log_line(
-                self.call.err,
-                "ERROR",
-                "Error processing message, skipping this message: ",
-                _LOGGER,
-            )
-            self.call.err.write(as_java(error).trace())
-            return
-        self.call.print_bytes(text)
+    def _tell_of_skipped(self, error: EngineError) -> None:
+        text = "Error processing message, skipping this message: "
+        log_line(self.call.err, "ERROR", text, _LOGGER)
+        self.call.err.write(as_java(error).trace())
 
     def report(self) -> None:
         """Tell how many records were printed."""
@@ -227,8 +226,10 @@ def _print_all(
         call.err.write(stopped.failure.trace())
     except EngineError as error:
         code = _unknown_error(call, as_java(error))
+    except BrokenPipeError:
+        call.drop_output()
+        call.err.write("Unable to write to standard out, closing consumer.\n")
     finally:
-        call.flush()
         _close(source)
     printing.report()
     return code

@@ -28,6 +28,7 @@ from kctl.compat.java_options import (
     require,
 )
 from kctl.compat.java_pairs import pairs_of
+from kctl.compat.java_patterns import java_pattern
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
@@ -93,7 +94,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     properties = _properties(call, given)
     settings = consumer_settings(properties["group.id"], properties)
     include = given.text("include")
-    pattern = None if include is None else re.compile(include)
+    pattern = None if include is None else java_pattern(include)
     call.admit(given.names(), servers)
     with call.client(servers, properties) as client:
         _print_header(call, given)

@@ -19,7 +19,7 @@ Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
@@ -107,6 +107,11 @@ class PartitionSource:
         known = {key: offset for key, offset in starts.items() if offset >= 0}
         self._unresolved = {key: offset for key, offset in starts.items() if offset < 0}
         self._fetcher = Fetcher(client, known, settings.fetch)
+
+    @property
+    def is_placed(self) -> bool:
+        """Return whether it is known of each partition where to read."""
+        return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return records that have come, as `Source` says."""
@@ -262,8 +267,3 @@ def raise_if_lasting(error: EngineError) -> None:
     """Raise an error that waiting does not help."""
     if isinstance(error, ApiError) and not kafka_error(error.code).is_retriable:
         raise error
-
-
-def used_records(runs: Iterable[ConsumedRecords]) -> int:
-    """Return how many records there are in all."""
-    return sum(run.record_count for consumed in runs for run in consumed.runs)

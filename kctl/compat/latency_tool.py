@@ -52,6 +52,7 @@ _OPTIONS: Final = (
 )
 _JAVA_CLASS: Final = "org.apache.kafka.tools.EndToEndLatency"
 _POLL_MS: Final = 60_000
+_PLACE_MS: Final = 100
 _REPORT_EVERY: Final = 1000
 _NANOSECONDS: Final = 1_000_000
 _LETTERS: Final = bytes(65 + byte % 26 for byte in range(256))
@@ -136,7 +137,8 @@ def _measure(call: ToolCall, given: GivenOptions) -> None:
             partitions = _partitions(client, topic)
             settings = consumer_settings("", {**properties, "fetch.max.wait.ms": "500"})
             source = PartitionSource(other, dict.fromkeys(partitions, LATEST), settings)
-            source.poll(0)
+            while not source.is_placed:
+                source.poll(_PLACE_MS)
             producer = JavaProducer(
                 client, java_producer_options(sending), _POLL_MS, on_failure=_raise
             )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.producing import OutgoingRecord
@@ -18,6 +18,7 @@ from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_commands import Command, CommandOption, Takes
 from kctl.compat.java_failures import ToolFailure, as_java
+from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_pairs import pairs_of
 from kctl.compat.java_producer import (
@@ -79,6 +80,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
     if given.has("print-metrics"):
         raise ToolFailure(ILLEGAL_ARGUMENT, "--print-metrics is not served here")
     count = given.number("num-records", 0)
+    rate = _rate(given.needed("throughput"))
     payload = _Payloads(call, given)
     properties = _properties(call, given)
     servers = given.text("bootstrap-server") or properties.get("bootstrap.servers")
@@ -94,7 +96,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
     with call.client(servers, properties, timeout_s=times.delivery_ms / 1000) as client:
         transaction = None
         if transactional_id is not None:
-            timeout_ms = int(properties.get("transaction.timeout.ms", _TIMEOUT_MS))
+            timeout_ms = java_number(properties.get("transaction.timeout.ms", _TIMEOUT_MS))
             transaction = TransactionSession(client, transactional_id, timeout_ms)
         stats = _Stats(call, client, given, count)
         producer = JavaProducer(
@@ -105,7 +107,8 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
             on_stored=stats.on_stored,
             transaction=transaction,
         )
-        _send_all(client, producer, given, payload, transaction, duration_ms, stats)
+        pace = _Pace(Throttle(rate, client.clock.wall_ms()), transaction, duration_ms)
+        _send_all(client, producer, given, payload, pace, stats)
         stats.print_total()
     return exits.OK
 
@@ -224,17 +227,33 @@ class _Stats:
             self._steady.print_total(now_ms, "steady state ")
 
 
+class _Pace(NamedTuple):
+    """How fast records are sent, and when their transactions are committed."""
+
+    throttle: Throttle
+    transaction: TransactionSession | None
+    duration_ms: int
+
+
+def _rate(text: str) -> float:
+    """Return records a second; raises ToolFailure."""
+    try:
+        return float(text)
+    except ValueError:
+        message = f"argument --throughput: could not convert '{text}' to Double"
+        raise ToolFailure(ILLEGAL_ARGUMENT, message) from None
+
+
 def _send_all(
     client: KafkaClient,
     producer: JavaProducer,
     given: GivenOptions,
     payload: _Payloads,
-    transaction: TransactionSession | None,
-    duration_ms: int,
+    pace: _Pace,
     stats: _Stats,
 ) -> None:
     clock = client.clock
-    throttle = Throttle(float(given.needed("throughput")), clock.wall_ms())
+    throttle, transaction, duration_ms = pace
     topic = given.needed("topic")
     began_ms: int | None = None
     polled_ms = clock.monotonic_ms()

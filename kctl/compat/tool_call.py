@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
@@ -91,6 +92,10 @@ class ToolCall(NamedTuple):
     def flush(self) -> None:
         """Make everything visible that was printed."""
         self.out.flush()
+
+    def drop_output(self) -> None:
+        """Send what is printed from here on nowhere: whoever read it has gone."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 
 def real_call(

@@ -36,6 +36,7 @@ from kctl.compat.java_commands import (
 from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import in_java_order
+from kctl.compat.java_patterns import java_pattern
 from kctl.compat.java_table import java_table
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
@@ -177,7 +178,7 @@ def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
             raise error
     except EngineError as error:
         raise _failed("Failed to list transactions", error) from error
-    pattern = re.compile(given.text("transactional-id-pattern") or "")
+    pattern = java_pattern(given.text("transactional-id-pattern") or "")
     rows = [_row(listing) for listing in found.transactions if _fits(pattern, listing)]
     call.out.write(java_table(_HEADS, rows))
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.host.real import RealClock
@@ -28,10 +28,12 @@ from engine.znode.errors import (
     NoNode,
     NotEmpty,
 )
-from engine.znode.kazoo_editor import ZnodeEditor
 from engine.znode.model import ANY_VERSION, Stat
 from kctl import exits
 from kctl.compat.tool_call import ToolCall
+
+if TYPE_CHECKING:
+    from engine.znode.kazoo_editor import ZnodeEditor
 
 SUMMARY = "Shows and changes nodes of a ZooKeeper."
 _USAGE: Final = (
@@ -68,6 +70,9 @@ def run_words(call: ToolCall) -> int:
         return exits.FAILED
     paths = [word for word in words[1:] if word.startswith("/")]
     call.admit_store(words[0] if words else "", address, paths[0] if paths else "/", _TIMEOUT_S)
+    # It brings kazoo, which takes longer than a usage.
+    from engine.znode.kazoo_editor import ZnodeEditor
+
     call.out.write(f"Connecting to {address}\n")
     call.flush()
     with ZnodeEditor(address, _TIMEOUT_S, RealClock()) as editor:
