@@ -14,8 +14,12 @@ The order is that of the names alone: of when they came only names of one hash t
 Java's map has the same table, which grows only when more than 3/4 of it is taken; within a chain
 keys stay in the order in which they came.
 
+Java's concurrent map grows as Scala's does, and never shrinks. New keys go behind those of their
+chain; as it grows a chain is taken apart: its last run of keys that stay together keeps its order,
+each key before that run is put in front.
+
 Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers;
-java.util.HashMap of JDK 17.
+java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
 """
 
 from __future__ import annotations
@@ -55,6 +59,45 @@ def in_java_hash_order(names: Iterable[str]) -> list[str]:
     listed = list(names)
     mask = java_chains(len(listed)) - 1
     return sorted(listed, key=lambda name: _improved_hash(name) & mask)
+
+
+def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[str]:
+    """Return names that are all different in the order of a concurrent map they were put into.
+
+    `held_count` is how many names the map has held at most; those that are gone are taken for such
+    that did not change the order of others as it grew.
+
+    Differs: chains of eight and more, which Java turns into trees, are in order of arrival too.
+    """
+    table: list[list[str]] = [[] for _ in range(_CHAINS_MIN)]
+    for count, name in enumerate(names, 1):
+        table[_improved_hash(name) & (len(table) - 1)].append(name)
+        if count >= len(table) * 3 // 4:
+            table = _grown(table)
+    while held_count >= len(table) * 3 // 4:
+        table = _grown(table)
+    return [name for chain in table for name in chain]
+
+
+def _grown(table: list[list[str]]) -> list[list[str]]:
+    """Return a table of twice as many chains. Source: ConcurrentHashMap.transfer."""
+    size = len(table)
+    halves = [_split(chain, size) for chain in table]
+    return [low for low, _ in halves] + [high for _, high in halves]
+
+
+def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
+    """Return the names of a chain whose hash lacks a bit, and those that have it."""
+    is_high = [bool(_improved_hash(name) & bit) for name in chain]
+    run = len(chain)
+    while run and is_high[run - 1] == is_high[-1]:
+        run -= 1
+    halves: tuple[list[str], list[str]] = ([], [])
+    if chain:
+        halves[is_high[-1]].extend(chain[run:])
+    for name, high in zip(chain[:run], is_high, strict=False):
+        halves[high].insert(0, name)
+    return halves
 
 
 def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:

@@ -21,7 +21,7 @@ from engine.groups.ports import GroupSettings
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
 from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
-from engine.hash_order import in_hash_order
+from engine.hash_order import in_concurrent_hash_order
 from engine.host.ports import Clock
 from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -86,7 +86,7 @@ class GroupAdmin:
             ListedGroup(
                 group_id, groups[group_id].protocol_type or "", groups[group_id].state.value
             )
-            for group_id in in_hash_order(groups)
+            for group_id in in_concurrent_hash_order(groups, self._registry.held_count)
         ]
 
     def describe(self, group_id: str) -> DescribedGroup:

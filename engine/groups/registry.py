@@ -85,6 +85,8 @@ class GroupRegistry:
         self._turns = turns
         self._on_loaded, self._on_unloaded = on_loaded, on_unloaded
         self.groups: dict[str, Group] = {}
+        #: How many groups there were at most: Kafka's table of them never shrinks.
+        self.held_count = 0
         #: The ids of the groups of each partition, in the order in which they came.
         self._ids_of: dict[int, dict[str, None]] = {}
         self._owned: set[int] = set()
@@ -127,6 +129,7 @@ class GroupRegistry:
     def add(self, group: Group) -> Group:
         """Take a group that begins."""
         self.groups[group.group_id] = group
+        self.held_count = max(self.held_count, len(self.groups))
         self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
         return group
 

@@ -1,4 +1,4 @@
-"""Orders in which a real 3.9.1 broker told the names of settings (`hash_order_3_9_1.json`)."""
+"""Orders in which a real 3.9.1 broker gave settings and groups (`*_order_3_9_1.json`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.hash_order import in_hash_order, in_java_hash_order
+from engine.hash_order import in_concurrent_hash_order, in_hash_order, in_java_hash_order
 from engine.java_text import java_string_hash
 
 REAL: dict[str, list[str]] = json.loads(
@@ -52,3 +52,23 @@ def test_a_java_map_grows_later_and_keeps_the_order_of_arrival_in_a_chain() -> N
     twelve = [chr(code) for code in range(ord("p"), ord("p") + 12)]
     assert "p" == in_java_hash_order(twelve)[0]
     assert "\x80" == in_java_hash_order([*twelve, "\x80"])[0]
+
+
+def test_groups_come_in_the_order_of_a_real_broker() -> None:
+    real = json.loads((Path(__file__).parent / "group_order_3_9_1.json").read_text())
+    assert real["listed"] == in_concurrent_hash_order(real["put"])
+    assert real["listed"] != in_concurrent_hash_order(sorted(real["put"]))
+
+
+def test_a_concurrent_map_stays_as_large_as_it_was() -> None:
+    # "p" is in chain 0 of 16 and 16 of 32.
+    assert ["p", "a"] == in_concurrent_hash_order(["a", "p"])
+    assert ["p", "a"] == in_concurrent_hash_order(["a", "p"], held_count=11)
+    assert ["a", "p"] == in_concurrent_hash_order(["a", "p"], held_count=12)
+
+
+def test_a_chain_that_is_taken_apart_turns_around_what_is_before_its_last_run() -> None:
+    # All are in chain 0 of 16; but for "@" they are in 16 of 32, and "p" is their last run.
+    chain = ["0", "P", "@", "p"]
+    assert chain == in_concurrent_hash_order(chain)
+    assert ["@", "P", "0", "p"] == in_concurrent_hash_order(chain, held_count=12)
