@@ -27,8 +27,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import StorageError
-from kctl.asking import NotConfirmed
 from kctl.command_effects import LOCAL, effect_of
+from kctl.console import NotConfirmed
 from kctl.context import Choice, NoCluster, Profile, Profiles, choose, load_profiles, profiles_path
 from kctl.guard_errors import (
     CONFIRM_VARIABLE,

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from engine.dump.output import Output
 from engine.java_text import printable
-from engine.native.varint_rest import rest_of_varint
+from engine.native.multibyte_varint import multibyte_varint
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
 
@@ -136,7 +136,7 @@ def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     number = raw[position]
     position += 1
     if number > 0x7F:
-        number, position = rest_of_varint(raw, position, number, shift_max)
+        number, position = multibyte_varint(raw, position, number, shift_max)
     return (number >> 1) ^ -(number & 1), position
 
 

@@ -19,7 +19,7 @@ from engine.client.fetched_records import AbortedProducer
 from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment, opened_records
 from engine.log.cleaner.cleaning_facts import CleaningSettings, ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.segment_work import keys_of
+from engine.log.cleaner.segment_cleaner import keys_of
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.log_config import LogConfig
 from engine.log.txn_index import AbortedTransaction

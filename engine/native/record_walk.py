@@ -24,8 +24,8 @@ from __future__ import annotations
 from typing import Protocol, TypeAlias
 
 from engine.host.ports import Buffer
+from engine.native.multibyte_varint import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, multibyte_varint
 from engine.native.uniform_run import uniform_run
-from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
 
 #: Least and greatest timestamp delta in ms, and whether a record has no key; None for records off
 #: the fast path.
@@ -53,12 +53,12 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             end = -1 if raw & 1 else position + (raw >> 1)
             raw = data[position + 1]
             position += 2
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARLONG_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARLONG_SHIFT_MAX)
             delta = (raw >> 1) ^ -(raw & 1)
             if not least <= delta <= greatest:
                 least = delta if delta < least else least
@@ -66,20 +66,20 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             # Offset deltas are compared in their zig-zag form.
             if raw != 2 * index:
                 return None
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             nulls |= raw & 1
             position += 0 if raw & 1 else raw >> 1
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             position += 0 if raw & 1 else raw >> 1
             raw = data[position]
             position += 1
@@ -106,21 +106,21 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
 def _behind_headers(data: Buffer, position: int, raw: int) -> int:
     """Return where the headers end; IndexError if one is off the fast path."""
     if raw > 0x7F:
-        raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+        raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
     if raw & 1:
         raise IndexError
     for _ in range(raw >> 1):
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+            raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
         if raw & 1:
             raise IndexError
         position += raw >> 1
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+            raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
         if not raw & 1:
             position += raw >> 1
     return position

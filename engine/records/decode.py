@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord
 from engine.model import new_tuple
-from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
+from engine.native.multibyte_varint import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, multibyte_varint
 from engine.records.record import (
     NO_SEQUENCE,
     SEQUENCE_MAX,
@@ -107,25 +107,25 @@ def decode_records(
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             end = -1 if raw & 1 else position + (raw >> 1)
             time = data[position + 1]
             position += 2
             if time > 0x7F:
-                time, position = rest_of_varint(data, position, time, VARLONG_SHIFT_MAX)
+                time, position = multibyte_varint(data, position, time, VARLONG_SHIFT_MAX)
             delta = data[position]
             position += 1
             if delta > 0x7F:
-                delta, position = rest_of_varint(data, position, delta, VARINT_SHIFT_MAX)
+                delta, position = multibyte_varint(data, position, delta, VARINT_SHIFT_MAX)
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             key = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             raw = data[position]
             position += 1
@@ -163,14 +163,14 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+            raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
         if raw & 1:
             raise IndexError
         key = data[position : (position := position + (raw >> 1))]
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+            raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
         value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
         headers.append((header_key(key), value))
     if position > len(data):

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.model import new_tuple
-from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
+from engine.native.multibyte_varint import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, multibyte_varint
 from engine.records.fast_records import varint_bytes
 
 
@@ -43,23 +43,23 @@ def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             end = position + (raw >> 1)
             if raw & 1 or end > size:
                 return None
             time = data[position + 1]
             position += 2
             if time > 0x7F:
-                time, position = rest_of_varint(data, position, time, VARLONG_SHIFT_MAX)
+                time, position = multibyte_varint(data, position, time, VARLONG_SHIFT_MAX)
             after_time = position
             delta = data[position]
             position += 1
             if delta > 0x7F:
-                delta, position = rest_of_varint(data, position, delta, VARINT_SHIFT_MAX)
+                delta, position = multibyte_varint(data, position, delta, VARINT_SHIFT_MAX)
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
+                raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
             key = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             # A length of −1 is one byte, as are all small ones below 0.
             value = data[position]

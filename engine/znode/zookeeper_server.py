@@ -24,8 +24,8 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.errors import StorageError, ZnodeError
-from engine.host.open_gate import OpenGate
 from engine.host.ports import Connection, Entropy, Listener, ListenOptions, Network
+from engine.host.unlimited_connections import UnlimitedConnections
 from engine.limits import (
     ZOOKEEPER_FRAME_BYTES_MAX,
     ZOOKEEPER_SESSION_TIMEOUT_MAX_MS,
@@ -71,7 +71,7 @@ class ZookeeperServer:
             host,
             port,
             lambda connection: _Peer(self, connection).start(),
-            ListenOptions(OpenGate(), _refused, _kept_out),
+            ListenOptions(UnlimitedConnections(), _refused, _kept_out),
         )
         self._listeners.append(listener)
         return listener

@@ -30,7 +30,7 @@ def sampled(
 ) -> tuple[dict[TopicPartition, PartitionRate], int]:
     """Return the rates of topics (None: all), and how many errors were reported."""
     from engine.client.rates import sample_rates
-    from kctl.asking import report_error
+    from kctl.console import report_error
 
     found = sample_rates(client, topics, round((window_s or WINDOW_S) * 1000))
     for subject, error in found.errors.items():

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from engine.log.cleaner.process_work import CLEANER_MODULE
+from engine.log.cleaner.cleaner_messages import CLEANER_MODULE
 from tests.cluster.embedded import EmbeddedCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compaction")]

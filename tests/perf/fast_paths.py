@@ -28,9 +28,9 @@ from engine.client.loop_connection import LoopConnection
 from engine.dump.rows import RowDump
 from engine.inspection.fast_batches import FastBatches
 from engine.log import checked_batch, local_log, replica_chunks
-from engine.log.cleaner import batch_filter, segment_work
+from engine.log.cleaner import batch_filter, segment_cleaner
 from engine.log.cleaner.batch_filter import BatchFilter
-from engine.log.cleaner.segment_work import SegmentWork
+from engine.log.cleaner.segment_cleaner import SegmentCleaner
 from engine.log.local_log import LocalLog
 from engine.log.recovery.segment_replay import SegmentReplay
 from engine.log.validation import LeaderRules
@@ -162,16 +162,16 @@ def _log_rows() -> list[Row]:
             partial(runs, headers=True),
             ((record_run, "headers_fast", _nothing),),
         ),
-        Row("SegmentWork._note_fast", cleanings, ((SegmentWork, "_note_fast", _nothing),)),
+        Row("SegmentCleaner._note_fast", cleanings, ((SegmentCleaner, "_note_fast", _nothing),)),
         Row("BatchFilter._keep_fast", cleanings, ((BatchFilter, "_keep_fast", _nothing),)),
         Row(
             "fast_spans",
             cleanings,
             (
                 (BatchFilter, "_keep_fast", _nothing),
-                (SegmentWork, "_note_fast", _nothing),
+                (SegmentCleaner, "_note_fast", _nothing),
                 (batch_filter, "fast_spans", _nothing),
-                (segment_work, "fast_spans", _nothing),
+                (segment_cleaner, "fast_spans", _nothing),
             ),
         ),
         Row(

@@ -40,7 +40,7 @@ from engine.inspection.fast_batches import FastBatches
 from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log import checked_batch, replica_chunks
 from engine.log.checked_batch import open_fast
-from engine.log.cleaner import batch_filter, segment_work
+from engine.log.cleaner import batch_filter, segment_cleaner
 from engine.log.directory.log_dir import read_log_dir
 from engine.log.epoch_store import EpochStore
 from engine.log.local_log import LocalLog
@@ -649,7 +649,7 @@ def cleanings(batches: list[Written]) -> None:
         story.log.roll(NOW_MS)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             patch.setattr(CleanerTier, "code", code)
-            for owner in (batch_filter, segment_work) if answer else ():
+            for owner in (batch_filter, segment_cleaner) if answer else ():
                 stack.enter_context(_without(owner, "fast_spans", answer))
             clean(story.log, story.files)
         images.append((batches_of(story.log), image(story.files)))

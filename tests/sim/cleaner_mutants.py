@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.log.cleaner import log_cleaner, segment_work
+from engine.log.cleaner import log_cleaner, segment_cleaner
 from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment
 from engine.log.cleaner.cleanable import CleanableLog
 from engine.log.cleaner.cleaning import CleaningRun
@@ -43,7 +43,7 @@ def tombstones_go_at_once(patch: pytest.MonkeyPatch) -> None:
     def moment(now_ms: int, _delete_retention_ms: int) -> CleaningMoment:
         return CleaningMoment(now_ms, 0)
 
-    patch.setattr(segment_work, "CleaningMoment", moment)
+    patch.setattr(segment_cleaner, "CleaningMoment", moment)
 
 
 def last_batches_of_producers_go(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The process that does the work of cleanings for a broker; see `process_work.py` for what is said.
+"""The process that does the work of cleanings for a broker; its messages: `cleaner_messages.py`.
 
 A process, and not a thread, because a thread that computes holds up the broker's loop: both share
 one interpreter. It has no log and no rules, opens segments by their paths and writes `.cleaned`
@@ -15,9 +15,9 @@ from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
 from engine.host.side_process import FilesOfOwner, owner_pid, serve
 from engine.limits import CLEANER_TOLD_MS
+from engine.log.cleaner.cleaner_messages import Answer, Done, Progress, Request, Word, failed
 from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
-from engine.log.cleaner.process_work import Answer, Done, Progress, Request, Word, failed
-from engine.log.cleaner.segment_work import SegmentWork
+from engine.log.cleaner.segment_cleaner import SegmentCleaner
 from engine.native.clean_records import take_up_cleaner
 
 
@@ -31,7 +31,7 @@ class CleanerService:
         self._files = files
         self._clock = clock
         self._on_begin = on_begin
-        self._work: SegmentWork | None = None
+        self._work: SegmentCleaner | None = None
         self._steps: WorkSteps | None = None
 
     def answer_to(self, message: bytes) -> bytes:
@@ -47,7 +47,7 @@ class CleanerService:
             self._work = self._steps = None
             self._on_begin()
             try:
-                self._work = SegmentWork(self._files, request)
+                self._work = SegmentCleaner(self._files, request)
             except Exception as error:
                 # As large a map may be more than there is.
                 return failed(error)

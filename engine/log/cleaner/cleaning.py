@@ -39,7 +39,7 @@ from engine.log.cleaner.cleaning_facts import (
     SegmentGroup,
 )
 from engine.log.cleaner.grouping import GroupedSegment, group_segments
-from engine.log.cleaner.segment_work import SegmentWork, remove_cleaned
+from engine.log.cleaner.segment_cleaner import SegmentCleaner, remove_cleaned
 from engine.log.local_log import LocalLog
 from engine.log.log_reader import collect_aborted
 from engine.log.segment import Segment
@@ -74,7 +74,7 @@ class CleaningRun:
         self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
         self.facts = self._facts(settings)
         #: Who does what runs on a worker thread; may be exchanged before it begins.
-        self.work: CleaningWork = SegmentWork(files, self.facts)
+        self.work: CleaningWork = SegmentCleaner(files, self.facts)
         self._group: SegmentGroup | None = None
 
     def _facts(self, settings: CleaningSettings) -> CleaningFacts:

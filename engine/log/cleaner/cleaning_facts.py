@@ -1,7 +1,7 @@
 """What a cleaning has to know of its log, as facts: they outlive a change of the log itself.
 
 The loop takes them, and the worker goes by them alone: a thread on a worker thread, or a
-process of its own, which they are sent to (`process_work.py`).
+process of its own, which they are sent to (`cleaner_messages.py`).
 """
 
 from __future__ import annotations

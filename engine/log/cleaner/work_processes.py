@@ -13,8 +13,8 @@ from engine.errors import StorageError
 from engine.host.ports import SideProcess
 from engine.limits import CLEANER_PROCESS_BYTES_MIN, CLEANER_PROCESS_IDLE_MS
 from engine.log.cleaner import log_messages
+from engine.log.cleaner.cleaner_messages import CLEANER_MODULE, ProcessWork
 from engine.log.cleaner.cleaning import CleaningRun
-from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork
 
 #: Starts a Python module beside this process; raises StorageError.
 StartProcess: TypeAlias = Callable[[str], SideProcess]

@@ -13,7 +13,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.real import RealFiles
 from engine.naming import STORE_FILE
 from kctl import exits
-from kctl.asking import say
+from kctl.console import say
 from kctl.setting_arguments import settings_of
 
 

@@ -15,9 +15,9 @@ from engine.errors import EngineError
 from engine.wire.errors import UnknownMessage
 from engine.wire.headers import api
 from kctl import exits
-from kctl.asking import report_error
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
 

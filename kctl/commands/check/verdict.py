@@ -13,8 +13,8 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import report_error, say
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
 from kctl.state_nodes import StateNodes

@@ -18,7 +18,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, ask
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
-from kctl.asking import confirm, say
+from kctl.console import confirm, say
 from kctl.embedded import cluster_path
 
 _DONE = {

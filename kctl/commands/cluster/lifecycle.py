@@ -27,7 +27,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import confirm, report_error, say
+from kctl.console import confirm, report_error, say
 from kctl.embedded import cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster

@@ -16,7 +16,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import LINK_DELAY_MS_MAX
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import say
+from kctl.console import say
 from kctl.embedded import cluster_path
 
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s)")

@@ -11,7 +11,7 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.repair import Repair
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
-from kctl.asking import confirm, say
+from kctl.console import confirm, say
 from kctl.embedded import cluster_path
 from kctl.render import Column, check_format, write_rows
 

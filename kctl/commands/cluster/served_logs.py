@@ -7,7 +7,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.served_logs import ServedLogs, check_same, serve_logs
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.real import RealClock
-from kctl.asking import say
+from kctl.console import say
 
 
 def make_served(

@@ -14,8 +14,8 @@ from engine.errors import EngineError
 from engine.host.link_faults import encode_faults
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.asking import report_error, say
 from kctl.commands.cluster.lifecycle import BROKER_FIELDS, STATUS_COLUMNS, status_row
+from kctl.console import report_error, say
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow

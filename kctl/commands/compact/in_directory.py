@@ -22,7 +22,6 @@ from engine.log.directory.log_directory import DirectoryLock
 from engine.log.directory.offset_checkpoint import CLEANER_POINTS
 from engine.log.log_config import LogConfig
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.compact.requests import BUFFER, CompactPlanRequest, CompactRunRequest, KeysLeft
 from kctl.commands.compact.rows import (
@@ -35,6 +34,7 @@ from kctl.commands.compact.rows import (
     with_freed,
 )
 from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.console import confirm, report_error, say
 from kctl.destinations import check_destination
 from kctl.render import check_format
 from kctl.render.rows import OutputRow

@@ -18,7 +18,6 @@ from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.commands.compact.on_embedded import leaders_logs
 from kctl.commands.compact.requests import CompactPlanRequest, KeysLeft
@@ -27,6 +26,7 @@ from kctl.commands.compact.topics import CompactedTopics, compacted_topics
 from kctl.commands.logs.progress import Progress
 from kctl.commands.retention.settings import overrides_of
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.render import check_format
 
 

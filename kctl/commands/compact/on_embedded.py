@@ -18,7 +18,6 @@ from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.commands.compact.requests import CompactRunRequest
 from kctl.commands.compact.rows import (
@@ -30,6 +29,7 @@ from kctl.commands.compact.rows import (
 )
 from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topics
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.render import RowWriter, check_format
 from kctl.render.lasting_line import LastingLine, share_and_left
 from kctl.render.rows import OutputRow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import say
+from kctl.console import say
 from kctl.render import Column
 from kctl.render.bars import bar
 from kctl.render.rows import OutputRow

@@ -15,8 +15,8 @@ from engine.client.config_admin import (
 )
 from engine.errors import EngineError
 from engine.log.log_config import LogConfig
-from kctl.asking import report_error
 from kctl.commands.retention.settings import log_config
+from kctl.console import report_error
 from kctl.selection import matching_topics, name_alike
 
 #: What decides when a log is cleaned, and values by which that is soon.

@@ -17,9 +17,9 @@ from engine.client.config_admin import (
 from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import report_error, say
 from kctl.render import TABLES, Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_topics

@@ -20,8 +20,8 @@ from engine.native.bulk_reading import BulkReading
 from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import report_error, say
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, PointKind, parse_point

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
-from kctl.asking import say
+from kctl.console import say
 from kctl.context import (
     Profile,
     Profiles,

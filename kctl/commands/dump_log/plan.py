@@ -14,7 +14,7 @@ from engine.errors import EngineError, StorageError
 from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.asking import report_error
+from kctl.console import report_error
 from kctl.numbers import read_whole
 
 _NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")

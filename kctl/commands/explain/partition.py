@@ -15,9 +15,9 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import report_error
 from kctl.commands.topics.listing import topic_id_text
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow

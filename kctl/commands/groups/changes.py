@@ -17,10 +17,10 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.groups.listing import existing_group, host_text
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions

@@ -18,9 +18,9 @@ from engine.client.offsets import LATEST, FoundOffset, list_offsets
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
-from kctl.asking import report_error
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 

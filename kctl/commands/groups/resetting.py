@@ -25,12 +25,12 @@ from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.commands.groups.changes import GroupHasMembers
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_times import duration_ms_of
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.iso_times import age_ms, parse_time_ms
 from kctl.numbers import read_whole
 from kctl.render import Column, check_format

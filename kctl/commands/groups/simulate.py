@@ -21,8 +21,8 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import say
 from kctl.command_results import end_with
+from kctl.console import say
 from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow

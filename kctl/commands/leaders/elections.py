@@ -15,9 +15,9 @@ from engine.kafka_errors import ELECTION_NOT_NEEDED
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import confirm, report_error
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import matching_topics, select_partitions
 

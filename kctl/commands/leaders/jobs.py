@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.planner import planner
 from engine.planner.constraints import LevelGoal
-from kctl.asking import say
 from kctl.commands.reassign.jobs import JobRequest, run_job, undo_job
 from kctl.connect import ClusterOptions
+from kctl.console import say
 from kctl.options.moves import MoveOptions
 
 #: Orders of replicas cost next to nothing: as many at once as there are.

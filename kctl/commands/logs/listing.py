@@ -8,13 +8,13 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.log.directory.log_dir import HoldsPartitions, LogDir, PartitionFolder, find_log_dir
 from kctl import exits
-from kctl.asking import report_error, say
 from kctl.commands.logs.rows import (
     DIFF_COLUMNS,
     DIRS_COLUMNS,
     diff_row,
     dirs_row,
 )
+from kctl.console import report_error, say
 from kctl.render import RowWriter
 
 

@@ -19,10 +19,10 @@ from engine.log.directory.log_dir import LOCK_FILE, LogDir, PartitionFolder, fin
 from engine.log.directory.offset_checkpoint import RECOVERY_POINTS
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.commands.logs.listing import log_bytes
 from kctl.commands.logs.progress import Progress
 from kctl.commands.logs.rows import ACTION_COLUMNS, action_row
+from kctl.console import confirm, report_error, say
 from kctl.destinations import check_destination
 from kctl.render import RowWriter
 

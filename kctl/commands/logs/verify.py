@@ -24,7 +24,6 @@ from engine.inspection.verify import (
 )
 from engine.log.directory.log_dir import LogDir
 from kctl import exits
-from kctl.asking import report_error, say
 from kctl.commands.logs.listing import kept_partitions, log_bytes, open_dirs
 from kctl.commands.logs.progress import Progress
 from kctl.commands.logs.rows import (
@@ -33,6 +32,7 @@ from kctl.commands.logs.rows import (
     finding_row,
     summary_row,
 )
+from kctl.console import report_error, say
 from kctl.render import TABLES, RowWriter
 
 

@@ -22,8 +22,8 @@ from engine.inspection.replay import ReplayBounds, SourceRecord, partitions_of, 
 from engine.log.directory.log_dir import find_log_dir
 from engine.model import TopicPartition
 from engine.wire.coordinator_records import CoordinatorRecord, decode_coordinator_record
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
+from kctl.console import report_error, say
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.time_text import time_text

@@ -12,9 +12,9 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error
 from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow

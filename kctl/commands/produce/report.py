@@ -15,8 +15,8 @@ from engine.client.batch_sender import BatchResult, is_too_large
 from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import report_error, say
 from kctl.commands.produce.request import ProduceRequest
+from kctl.console import report_error, say
 from kctl.render import Column, RowWriter, check_format
 from kctl.render.rate_line import RateLine
 

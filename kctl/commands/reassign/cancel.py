@@ -16,11 +16,11 @@ from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_c
 from engine.reassign.journal_state import JournalState, read_journal
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.reassign.execute import go_on, print_ends
 from kctl.commands.reassign.files import journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import NothingNamed, select_partitions
 

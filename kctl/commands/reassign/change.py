@@ -15,8 +15,8 @@ from engine.reassign.adaptive_rate import FIRST_RATE
 from engine.reassign.journal import is_held, request_change
 from engine.reassign.journal_state import SettingsChange, read_journal
 from kctl import exits
-from kctl.asking import say
 from kctl.commands.reassign.files import journal_state
+from kctl.console import say
 from kctl.render.table import size_text
 from kctl.sizes import parse_bytes
 

@@ -34,13 +34,13 @@ from engine.reassign.plan_reading import in_order, order_of, require_current
 from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.reassign.change import change_execution, throttle_of
 from kctl.commands.reassign.files import journal_state, known_journals, read_plan
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import between_directories, require_possible
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.options.moves import MoveOptions
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text

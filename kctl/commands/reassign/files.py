@@ -11,7 +11,7 @@ from engine.host.real import RealFiles
 from engine.planner.plan_fields import BadPlanFile
 from engine.planner.plan_file import PlanFile, plan_from_json
 from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
-from kctl.asking import say
+from kctl.console import say
 
 if TYPE_CHECKING:
     from engine.reassign.known_journals import KnownJournals

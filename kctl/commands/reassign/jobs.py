@@ -26,7 +26,6 @@ from engine.reassign.journal_state import Begun, JournalState, SettingsChange
 from engine.reassign.plan_reading import in_order
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import (
@@ -41,6 +40,7 @@ from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, tell_plan, w
 from kctl.commands.reassign.preflight import require_possible
 from kctl.commands.reassign.rollback import roll_back
 from kctl.connect import ClusterOptions, connect
+from kctl.console import confirm, report_error, say
 from kctl.options.moves import MoveOptions
 from kctl.render import check_format, write_rows
 from kctl.render.table import size_text

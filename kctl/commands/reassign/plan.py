@@ -17,9 +17,9 @@ from engine.planner.trade_offs import TradeOff, trade_offs
 from engine.reassign.cluster_reader import read_cluster
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import say
 from kctl.commands.reassign.rates import RateRequest, goals_of, rates_of, tell_rates
 from kctl.connect import ClusterOptions, connect
+from kctl.console import say
 from kctl.render import Column, check_format, write_rows
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text

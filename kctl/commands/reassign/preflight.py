@@ -14,7 +14,7 @@ from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.preflight import DiskRoom, preflight, waiting_changes
 from engine.reassign.throttles import settings_for, wanted
 from kctl.arguments import counted
-from kctl.asking import say
+from kctl.console import say
 from kctl.render.table import size_text
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.model import TopicPartition
 from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.phases import AT_WORK
-from kctl.asking import say
+from kctl.console import say
 from kctl.render.table import size_text
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from engine.planner.plan import ReassignmentPlan
 from engine.planner.sampled_rates import SampledRates
 from engine.reassign.execution import require_cluster
 from kctl.arguments import UnreadableArgument
-from kctl.asking import say
 from kctl.commands.reassign.files import NoPlan, read_plan
+from kctl.console import say
 from kctl.options.rates import WINDOW_S, sampled
 
 

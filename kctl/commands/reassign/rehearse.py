@@ -26,9 +26,9 @@ from engine.rehearsal.rehearsal import (
 )
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import report_error, say
 from kctl.commands.reassign.files import read_plan
 from kctl.connect import ClusterOptions, connect, real_host
+from kctl.console import report_error, say
 from kctl.render import Column, RowWriter, check_format
 from kctl.sizes import parse_bytes
 from kctl.temporary import temporary_folder

@@ -12,7 +12,6 @@ from engine.reassign.execution import require_cluster
 from engine.reassign.journal_state import Begun, JournalState
 from engine.reassign.plan_reading import back_again
 from kctl import exits
-from kctl.asking import confirm, say
 from kctl.command_results import end_with
 from kctl.commands.reassign.cancel import cancel_journal
 from kctl.commands.reassign.execute import END_COLUMNS, ask_to_execute, begin, settings_of
@@ -20,6 +19,7 @@ from kctl.commands.reassign.files import journal_state
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import require_possible
 from kctl.connect import ClusterOptions, connect
+from kctl.console import confirm, say
 from kctl.options.moves import MoveOptions
 from kctl.render import check_format, write_rows
 

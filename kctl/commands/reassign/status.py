@@ -17,9 +17,9 @@ from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phas
 from engine.reassign.plan_reading import changes_under_way, in_order
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import say
 from kctl.commands.reassign.files import read_either
 from kctl.connect import ClusterOptions, connect
+from kctl.console import say
 from kctl.render import Column, RowWriter, check_format
 from kctl.render.rows import OutputRow
 

@@ -25,9 +25,9 @@ from engine.model import TopicPartition
 from engine.reassign.throttles import LOG_DIRS_RATE
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.render import Column, check_format
 
 THROTTLE_COLUMNS = (

@@ -27,8 +27,8 @@ from engine.log.directory.log_dir import PartitionFolder, find_log_dir
 from engine.records.record import Header
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import report_error, say
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.numbers import shortened
 from kctl.offset_points import PointKind, parse_point

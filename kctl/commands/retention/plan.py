@@ -15,10 +15,10 @@ from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
 from kctl import exits
 from kctl.arguments import counted
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.iso_times import iso_time, parse_time_ms
 from kctl.render import Column, check_format
 from kctl.render.bars import bar

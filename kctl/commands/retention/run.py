@@ -11,10 +11,10 @@ from engine.host.ports import Files
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from kctl.arguments import counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
 from kctl.connect import ClusterOptions, connect
+from kctl.console import confirm, report_error, say
 from kctl.destinations import check_destination
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow

@@ -11,7 +11,7 @@ from engine.sim import campaign
 from engine.sim.shrink import shrink
 from engine.sim.simulation import RunResult
 from kctl import exits
-from kctl.asking import say
+from kctl.console import say
 from kctl.render import TABLES, Column, check_format, write_object
 from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow

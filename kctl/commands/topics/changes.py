@@ -27,11 +27,11 @@ from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import INVALID_PARTITIONS, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.topics.listing import topic_id_text
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow

@@ -14,7 +14,6 @@ from engine.errors import EngineError
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from kctl import exits
-from kctl.asking import report_error
 from kctl.command_results import end_with
 from kctl.commands.topics.rates import (
     PARTITION_RATE_COLUMNS,
@@ -23,6 +22,7 @@ from kctl.commands.topics.rates import (
     topic_rate_row,
 )
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import name_matcher, select_topics
 

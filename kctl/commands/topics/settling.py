@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import ClusterView, TopicView
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
-from kctl.asking import say
+from kctl.console import say
 
 _WAIT_MS = 10_000
 

@@ -17,10 +17,10 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.asking import confirm, report_error, say
 from kctl.command_results import end_with
 from kctl.commands.transactions.durations import duration_ms
 from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import parse_partitions, select_partitions

@@ -12,10 +12,10 @@ from engine.client.transactions import (
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
-from kctl.asking import report_error, say
 from kctl.command_results import end_with
 from kctl.commands.transactions.durations import duration_ms
 from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions

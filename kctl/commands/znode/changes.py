@@ -15,8 +15,8 @@ from engine.znode.paths import CLUSTER_ID
 from engine.znode.values import decode_cluster_id
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.asking import confirm
 from kctl.commands.znode.nodes import Store, stat_columns, stat_row, store_address
+from kctl.console import confirm
 from kctl.render import Column, check_format, write_object
 
 _STDIN = "-"

@@ -14,8 +14,8 @@ from engine.host.real import RealClock, RealFiles
 from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
 from engine.znode.model import Stat
 from kctl import exits
-from kctl.asking import say
 from kctl.commands.znode.tree import write_tree
+from kctl.console import say
 from kctl.embedded import cluster_path
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows

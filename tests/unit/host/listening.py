@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.host.open_gate import OpenGate
 from engine.host.ports import ConnectionGate, ConnectionLimits, ListenOptions
 from engine.host.stream_layer import LayerOf
+from engine.host.unlimited_connections import UnlimitedConnections
 
 
 class Told:
@@ -24,7 +24,7 @@ class Told:
     ) -> ListenOptions:
         """Return options whose reasons go here."""
         return ListenOptions(
-            gate or OpenGate(),
+            gate or UnlimitedConnections(),
             lambda _peer, reason: self.refused.append(reason),
             lambda _peer, reason: self.kept_out.append(reason),
             limits or ConnectionLimits(),

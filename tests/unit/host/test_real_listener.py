@@ -11,10 +11,10 @@ import pytest
 
 from engine.host.descriptors import connections_below, descriptor_limit, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
-from engine.host.open_gate import OpenGate
 from engine.host.ports import Connection, ConnectionLimits, Listener
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
+from engine.host.unlimited_connections import UnlimitedConnections
 from engine.limits import ACCEPT_RETRY_MS, FILE_DESCRIPTORS_KEPT
 from tests.unit.host.listening import Told
 
@@ -165,7 +165,7 @@ def test_who_was_silent_for_longest_is_closed_first(stage: Stage) -> None:
     assert not listener.close_least_recently_used("too many")
 
 
-class OneByOne(OpenGate):
+class OneByOne(UnlimitedConnections):
     """Lets one in at a time."""
 
     __slots__ = ("count",)

@@ -17,7 +17,7 @@ from engine.host.real import RealFiles
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
 from engine.wire import messages
-from kctl.asking import NotConfirmed
+from kctl.console import NotConfirmed
 from kctl.context import Choice, Profile, Profiles, load_profiles, save_profiles
 from kctl.guard import Guard, client_checks, enter, keep_cluster_id
 from kctl.guard_errors import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.errors import StorageError
 from engine.host.memory import MachineStopped, MemoryFiles
 from engine.host.ports import Files, SideProcess, SideProcessGone
+from engine.log.cleaner.cleaner_messages import CLEANER_MODULE
 from engine.log.cleaner.cleaner_process import CleanerService
-from engine.log.cleaner.process_work import CLEANER_MODULE
 
 
 class HastyClock:

@@ -16,7 +16,7 @@ from engine.log.cleaner.batch_filter import KeptBatch, opened_bytes_max
 from engine.log.cleaner.cleaning import CleaningAborted
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
-from engine.log.cleaner.segment_work import CleanedSegmentTooLarge, append_kept
+from engine.log.cleaner.segment_cleaner import CleanedSegmentTooLarge, append_kept
 from engine.log.local_log import LocalLog
 from engine.log.validation import LeaderRules
 from engine.native.clean_records import CleanerTier

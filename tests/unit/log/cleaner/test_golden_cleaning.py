@@ -12,10 +12,10 @@ import pytest
 from engine.host.real import RealFiles
 from engine.log.batch_scan import BatchScan, scan_batches
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleaner_messages import ProcessWork
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.process_work import ProcessWork
 from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig

@@ -13,7 +13,7 @@ from engine.host.memory import MemoryFiles
 from engine.log.cleaner.cleaning_facts import SegmentGroup, WorkSteps
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
 from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.segment_work import SegmentWork
+from engine.log.cleaner.segment_cleaner import SegmentCleaner
 from engine.log.cleaner.work_processes import StartProcess
 from engine.log.directory.log_manager import LogManager
 from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
@@ -179,15 +179,15 @@ def test_a_bad_batch_marks_its_partition_alone() -> None:
 
 def cleaner_failing_on(error: Exception, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the code that writes segments fail on one log."""
-    write = SegmentWork.write_group
+    write = SegmentCleaner.write_group
 
-    def fail(work: SegmentWork, group: SegmentGroup) -> WorkSteps:
+    def fail(work: SegmentCleaner, group: SegmentGroup) -> WorkSteps:
         if work._facts.directory == directory:
             yield 0
             raise error
         yield from write(work, group)
 
-    monkeypatch.setattr(SegmentWork, "write_group", fail)
+    monkeypatch.setattr(SegmentCleaner, "write_group", fail)
 
 
 def test_any_exception_marks_its_partition_and_frees_the_slot(

@@ -15,9 +15,9 @@ from engine.host.real import RealFiles
 from engine.host.side_process import PipedProcess
 from engine.limits import CLEANER_PROCESS_IDLE_MS
 from engine.log.cleaner import work_processes
+from engine.log.cleaner.cleaner_messages import CLEANER_MODULE, ProcessWork, failed
 from engine.log.cleaner.cleaner_process import CleanerService
 from engine.log.cleaner.cleaning_facts import SegmentGroup
-from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork, failed
 from engine.log.local_log import LocalLog
 from tests.unit.log.cleaner.cleaned_logs import (
     CONFIG,

@@ -44,7 +44,7 @@ from engine.records.view import RecordBatch
 _INT_MAX = (1 << 31) - 1
 
 
-class SegmentWork:
+class SegmentCleaner:
     """The work of one cleaning, over the files of its log; for one thread."""
 
     def __init__(self, files: Files, facts: CleaningFacts) -> None:

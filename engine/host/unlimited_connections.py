@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class OpenGate:
+class UnlimitedConnections:
     """Admits every connection at once; see `engine.host.ports.ConnectionGate`."""
 
     __slots__ = ("on_room",)

@@ -16,7 +16,7 @@ VARINT_SHIFT_MAX: Final = 21
 VARLONG_SHIFT_MAX: Final = 49
 
 
-def rest_of_varint(data: Buffer, position: int, first: int, shift_max: int) -> tuple[int, int]:
+def multibyte_varint(data: Buffer, position: int, first: int, shift_max: int) -> tuple[int, int]:
     """Return an unsigned integer behind its first byte, and the position behind it.
 
     IndexError where the data ends in it, or if it goes on behind `shift_max`.

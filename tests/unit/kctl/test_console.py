@@ -9,7 +9,7 @@ import pytest
 
 import kctl.__main__ as program
 from engine.errors import EngineError
-from kctl.asking import NotConfirmed, confirm, say
+from kctl.console import NotConfirmed, confirm, say
 
 
 class _Gone(io.StringIO):
