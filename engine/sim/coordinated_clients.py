@@ -99,10 +99,6 @@ class CoordinatedClients:
             transactor.finish()
         for member in self.members:
             member.finish()
-        if self.members:
-            links = self._world.client("group")
-            self._group_reader = GroupReader(GroupLinks(links, GROUP, self._ledger))
-            _begin(links, self._group_reader)
 
     def waiting(self) -> list[str]:
         """Return in words who has not come to its end, and what is left open behind it.
@@ -122,9 +118,15 @@ class CoordinatedClients:
         """Return which members go on, and whether the group has one that does not (G5)."""
         if self._ledger.groups.is_excused:
             return []
-        waiting = [f"{member.name} has not ended" for member in self.members if not member.is_done]
+        if waiting := [f"{m.name} has not ended" for m in self.members if not m.is_done]:
+            return waiting
+        if self.members and self._group_reader is None:
+            # Nobody commits behind its back any more.
+            links = self._world.client("group")
+            self._group_reader = GroupReader(GroupLinks(links, GROUP, self._ledger))
+            _begin(links, self._group_reader)
         reader = self._group_reader
-        return waiting + ["the group has members"] * (reader is not None and reader.offsets is None)
+        return ["the group has members"] * (reader is not None and reader.offsets is None)
 
     def _open_transactions(self) -> list[str]:
         """Return who has not ended its transactions, and where one holds readers up (T7)."""

@@ -392,6 +392,7 @@ def test_offsets_of_a_fork_may_be_missing_where_a_log_was_cut_in_a_batch_of_it(
         history=lambda _: cluster.history,
         is_unseen=lambda _: False,
         losses=SimpleNamespace(),
+        histories={},
         rots=SimpleNamespace(hides=lambda *_: False),
         broke=lambda rule, *_: told.append(rule),
     )
