@@ -129,6 +129,18 @@ def _end(port: int, tls: TlsSettings) -> StreamEvent:
     raise AssertionError("the connection does not end")
 
 
+def test_authorities_need_no_key_usage_on_any_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    create = ssl.create_default_context
+
+    def strict(**given: str) -> ssl.SSLContext:
+        context = create(**given)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    assert not tls_context(TlsSettings()).verify_flags & ssl.VERIFY_X509_STRICT
+
+
 def test_a_certificate_for_another_host_is_called_that(serve: Serve) -> None:
     other = _path("elsewhere.pem")
     event = _end(serve(other, False), TlsSettings(ca_path=other))
