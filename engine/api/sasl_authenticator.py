@@ -19,7 +19,7 @@ SaslHandshake 0: tokens are frames of their own. 1: they come in SaslAuthenticat
 | a token that fails | SASL_AUTHENTICATION_FAILED, after the delay; none to a raw one | then |
 | a raw token of SCRAM that fails | none | at once |
 | again: another mechanism | as ever; none to the token behind it | after the delay, behind that |
-| again: whatever fails in the first frame | none | at once |
+| again: any failure in the first frame | none | at once |
 
 The delay is `connection.failed.authentication.delay.ms`.
 

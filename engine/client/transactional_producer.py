@@ -13,7 +13,7 @@ NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN �
 3. `commit` waits until every batch is stored, and ends the transaction (EndTxn). If that is not
    answered in time the transaction stays OPEN, and `commit` may be called again.
 4. After an abort with batches that failed the epoch is raised (InitProducerId with the id of
-   before): whatever of them is still on its way is refused.
+   before): those still on their way are refused.
 
 | error | raised as | what helps |
 |---|---|---|

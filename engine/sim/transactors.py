@@ -10,8 +10,8 @@ InitProducerId ──> AddPartitionsToTxn, Produce … ──> EndTxn ──┐
 1. InitProducerId ends the transaction that the instance before this one has left open.
 2. A transaction adds some partitions; each gets batches, and each batch is sent until accepted.
 3. EndTxn commits or aborts, and is sent until it is answered. If an attempt had no answer the next
-   transaction begins with another epoch (1): at this level of Kafka a late EndTxn ends whatever
-   transaction of that epoch is open then.
+   transaction begins with another epoch (1): at this level of Kafka a late EndTxn ends any
+   transaction of that epoch that is open then.
 4. A producer that waits for a leader may give up: it aborts (3), with a request on its way that
    may come after the marker. Then it begins again (1).
 5. An instance that crashes leaves its transaction as it is. The next one begins (1) after a while,

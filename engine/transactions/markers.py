@@ -9,9 +9,9 @@
 
 1. Partitions are grouped by their leaders; one that is gone needs no marker.
 2. A leader is sent what waits for it in one request, and nothing more until that is answered.
-3. A partition whose marker is written is taken out of its transaction. A marker that failed for now
-   is sent again after a pause, to the leader of that time. One that is refused because producer or
-   coordinator have a later epoch ends the sending: somebody else has gone on.
+3. A partition whose marker is written is taken out of its transaction. A marker that failed with a
+   retriable error is sent again after a pause, to the leader of that time. If producer or
+   coordinator have a later epoch, the sending ends: another instance has gone on.
    All that waits is looked at together: once for each partition, however many transactions wait for
    it. It waits on without a leader, and while the leader was not reached just now.
 4. When no partition is left, the completion is written, again and again while too few replicas of

@@ -94,7 +94,7 @@ class ToolCall(NamedTuple):
         self.out.flush()
 
     def drop_output(self) -> None:
-        """Send what is printed from here on nowhere: whoever read it has gone."""
+        """Discard further output: its reader has closed the pipe."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 

@@ -16,7 +16,7 @@ from engine.transactions.transaction_ends import TransactionEnds
 
 
 def aborts_commit(patch: pytest.MonkeyPatch) -> None:
-    """Commit whatever ends."""
+    """Commit each transaction that ends."""
     end = TransactionEnds.end
 
     def committing(self: TransactionEnds, *producer: Any, is_commit: bool) -> Any:

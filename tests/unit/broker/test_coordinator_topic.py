@@ -1,4 +1,4 @@
-"""Appends of coordinators: their state is what is written, whoever waits for it."""
+"""Appends of coordinators: their state follows the log, also where the client is gone."""
 
 from __future__ import annotations
 
