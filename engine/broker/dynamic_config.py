@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Mapping
 from engine.admin.config_admin import usable_broker_overrides
 from engine.broker.change_watch import ChangeReader, ChangeWatch
 from engine.broker.quota_settings import QUOTA_ENTITIES, QuotaSettings
+from engine.broker.stored_config import stored_config
 from engine.config.broker_config import BrokerConfig
 from engine.config.key import topic_keys
 from engine.config.settings import BrokerSettings
@@ -37,8 +38,6 @@ from engine.config.value import parse_value
 from engine.errors import ConfigError, EngineError
 from engine.host.ports import Clock, Timers
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import NodeError, NoNode
-from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.paths import (
     BROKER_CONFIGS,
     CONFIG,
@@ -49,7 +48,7 @@ from engine.znode.paths import (
     config_path,
     topic_config_path,
 )
-from engine.znode.values import decode_config, decode_config_change
+from engine.znode.values import decode_config_change
 
 _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
@@ -213,15 +212,7 @@ class DynamicConfigWatch:
         self._live.set_broker(of_broker, of_all)
 
     async def _read(self, path: str) -> dict[str, str]:
-        """Return an entity's settings; none if it has no node, or one that cannot be read."""
-        try:
-            data, _ = await self._znodes.get(path)
-            return decode_config(data, path)
-        except NoNode:
-            return {}
-        except (InvalidZnodeValue, NodeError) as error:
-            _log.error("Settings are left out: %s", error)
-            return {}
+        return await stored_config(self._znodes, path, subject="Settings")
 
     async def _apply(self, data: bytes | None, path: str) -> None:
         entity_path = decode_config_change(data, path)

@@ -18,11 +18,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from engine.broker.stored_config import stored_config
 from engine.security.credentials import ScramCredentials
 from engine.security.quota_limits import DEFAULT, NONE, QuotaLimits, QuotaOwner
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import NodeError, NoNode
-from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.errors import NoNode
 from engine.znode.paths import (
     CLIENT_CONFIGS,
     CONFIG,
@@ -31,7 +31,6 @@ from engine.znode.paths import (
     config_path,
     unsanitized,
 )
-from engine.znode.values import decode_config
 
 _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
@@ -123,14 +122,7 @@ class QuotaSettings:
             return []
 
     async def _read(self, path: str) -> dict[str, str]:
-        try:
-            data, _ = await self._znodes.get(path)
-            return decode_config(data, path)
-        except NoNode:
-            return {}
-        except (InvalidZnodeValue, NodeError) as error:
-            _log.error("Quotas are left out: %s", error)
-            return {}
+        return await stored_config(self._znodes, path, subject="Quotas")
 
 
 def _user_of(entity_path: str) -> str | None:

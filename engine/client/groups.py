@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
 from engine.client.consumer_protocol import decode_assignment
+from engine.client.every_broker import ask_every_broker
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
@@ -66,19 +67,12 @@ def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, Engi
 
     Groups come by broker, and of one broker in the order of its response.
     """
-    brokers = client.brokers_view().brokers
-    call = Call("ListGroups", messages.ListGroupsRequest())
-    calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}
-    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
-    groups: list[GroupListing] = []
-    failures: dict[int, EngineError] = {}
-    for broker_id, result in sorted(results.items()):
-        if isinstance(result, EngineError):
-            failures[broker_id] = result
-        elif result.message.error_code != NONE:
-            failures[broker_id] = api_error(result.message.error_code)
-        else:
-            groups += [_listing(row, broker_id) for row in result.message.groups]
+    responses, failures = ask_every_broker(client, Call("ListGroups", messages.ListGroupsRequest()))
+    groups = [
+        _listing(row, broker_id)
+        for broker_id, message in responses.items()
+        for row in message.groups
+    ]
     return groups, failures
 
 

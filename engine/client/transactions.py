@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
+from engine.client.every_broker import ask_every_broker
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
@@ -102,30 +103,18 @@ def list_transactions(
 
     `longer_than_ms` leaves out younger transactions; it needs a broker from 3.8 on.
     """
-    brokers = client.brokers_view().brokers
     request = messages.ListTransactionsRequest(
         state_filters=list(states),
         producer_id_filters=list(producer_ids),
         duration_filter=longer_than_ms,
     )
     lowest = 1 if longer_than_ms >= 0 else 0
-    call = Call("ListTransactions", request, lowest)
-    calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}
-    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
-    found: list[TransactionListing] = []
-    failures: dict[int, EngineError] = {}
-    for broker_id, result in sorted(results.items()):
-        if isinstance(result, EngineError):
-            failures[broker_id] = result
-        elif result.message.error_code != NONE:
-            failures[broker_id] = api_error(result.message.error_code)
-        else:
-            found += [
-                TransactionListing(
-                    row.transactional_id, row.producer_id, row.transaction_state, broker_id
-                )
-                for row in result.message.transaction_states
-            ]
+    responses, failures = ask_every_broker(client, Call("ListTransactions", request, lowest))
+    found = [
+        TransactionListing(row.transactional_id, row.producer_id, row.transaction_state, broker_id)
+        for broker_id, message in responses.items()
+        for row in message.transaction_states
+    ]
     return TransactionsFound(found, failures)
 
 
