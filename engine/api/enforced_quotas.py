@@ -13,7 +13,8 @@ than what all windows but one may bring.
 Source: ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager, KafkaApis of
 3.9.1; KIP-13, KIP-124, KIP-219, KIP-599; REPL-18.
 Differs: bytes of a Produce are counted when it comes, in Kafka when it is answered; the time of a
-handler counts for the next request of the client.
+handler counts for the next request of the client. Fetches that wait already when an earlier one of
+the same connection exceeds its quota are answered before the time is over; Kafka has not read them.
 """  # noqa: E501 - a table
 
 from __future__ import annotations

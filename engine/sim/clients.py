@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from engine.kafka_errors import (
     kafka_error,
 )
 from engine.model import TopicPartition
+from engine.sim.client_quotas import QuotaRules
 from engine.sim.machine import MachineTimers
 from engine.sim.network import MachineNetwork
 from engine.sim.records import Sender, build
@@ -155,13 +157,25 @@ class ClusterLinks:
         network: MachineNetwork,
         brokers: Sequence[Address],
         random: Random,
+        quotas: QuotaRules,
+        *,
+        waits_when_throttled: bool = False,
     ) -> None:
+        """A client waits for each throttle time of a broker before it sends again, or does not."""
         self.name = name
         self.timers = timers
         self._network = network
         self._brokers = list(brokers)
         self._random = random
+        self._quotas = quotas
+        self._waits_when_throttled = waits_when_throttled
+        if waits_when_throttled:
+            quotas.add_patient(name)
         self._connections: dict[Address, LoopConnection] = {}
+        #: How often each broker was connected to.
+        self._connection_numbers: dict[Address, int] = {}
+        #: Until when nothing is sent to a broker that throttles this client.
+        self._throttled_until_ms: dict[Address, int] = {}
         #: Leaders by partition.
         self.leaders: dict[TopicPartition, Address] = {}
         self.controller: Address | None = None
@@ -171,7 +185,27 @@ class ClusterLinks:
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
     def ask(self, address: Address, call: Call) -> Promise[Response]:
-        """Ask one broker."""
+        """Ask one broker, when it throttles this client no more."""
+        until_ms = self._throttled_until_ms.get(address, 0)
+        wait_ms = until_ms - self.timers.clock.monotonic_ms()
+        if wait_ms <= 0 or not self._waits_when_throttled:
+            return self._send(address, call)
+        promise: Promise[Response] = Promise()
+
+        def take(response: Promise[Response]) -> None:
+            if response.error is not None:
+                promise.fail(response.error)
+            else:
+                promise.keep(response.result())
+
+        def send() -> None:
+            response = self._send(address, call)
+            response.watch(lambda: take(response))
+
+        self.after(wait_ms, send)
+        return promise
+
+    def _send(self, address: Address, call: Call) -> Promise[Response]:
         connection = self._connections.get(address)
         if connection is None:
             connection = self._connections[address] = LoopConnection(
@@ -179,10 +213,37 @@ class ClusterLinks:
                 self.timers,
                 self.timers.clock,
                 address,
-                lambda: BrokerConnection(self.name),
+                partial(self._connect, address),
                 timeout_ms=_TIMEOUT_MS,
             )
-        return connection.ask(call)
+        sent_ms = self.timers.clock.monotonic_ms()
+        self._quotas.sent(self.name, address, call)
+        response = connection.ask(call)
+        response.watch(lambda: self._responded(address, call, sent_ms, response))
+        return response
+
+    def _connect(self, address: Address) -> BrokerConnection:
+        self._connection_numbers[address] = self._connection_numbers.get(address, 0) + 1
+        return BrokerConnection(self.name)
+
+    def _responded(
+        self, address: Address, call: Call, sent_ms: int, promise: Promise[Response]
+    ) -> None:
+        self._quotas.ended(self.name, address, call)
+        if promise.error is not None or not call.has_response:
+            return
+        now_ms = self.timers.clock.monotonic_ms()
+        throttle_ms = self._quotas.responded(
+            self.name,
+            address,
+            call,
+            promise.result(),
+            connection_number=self._connection_numbers[address],
+            sent_ms=sent_ms,
+            now_ms=now_ms,
+        )
+        if throttle_ms:
+            self._throttled_until_ms[address] = now_ms + throttle_ms
 
     def any_broker(self) -> Address:
         """Return one of the brokers."""

@@ -52,6 +52,7 @@ class FaultKind(Enum):
     DELETE_RECORDS = "delete-records"
     MOVE_DIRECTORY = "move-directory"
     THROTTLE = "throttle"
+    LIMIT_CLIENTS = "limit-clients"
 
 
 class Direction(Enum):
@@ -76,7 +77,7 @@ WORK = (
     FaultKind.DELETE_RECORDS,
 )
 #: An operator's work that is drawn by itself, beside the other kinds of a seed.
-SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE)
+SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE, FaultKind.LIMIT_CLIENTS)
 #: Harm that is drawn by itself, beside the other kinds of a seed.
 SEPARATE_HARM = (FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK)
 #: What goes wrong by itself.
@@ -129,6 +130,7 @@ DURATIONS = {
     FaultKind.DELETE_RECORDS: (0, 1),
     FaultKind.MOVE_DIRECTORY: (0, 1),
     FaultKind.THROTTLE: (1_000, 15_000),
+    FaultKind.LIMIT_CLIENTS: (3_000, 15_000),
 }
 
 #: Kinds that are drawn together, each for the stories that need them.

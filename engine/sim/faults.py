@@ -56,6 +56,10 @@ class OrderTaker(Protocol):
         """Take the rates of replication back, with `is_repeated` until that is done."""
         ...
 
+    def unlimit_clients(self, *, is_repeated: bool) -> None:
+        """Remove all quotas of clients, with `is_repeated` until that is done."""
+        ...
+
 
 class Injector:
     """Performs the faults of a plan on the parts of a simulation."""
@@ -86,8 +90,8 @@ class Injector:
             self._take_back(number)
         self._look_after_directories()
         # Orders to throttle that were held up arrive with the healing of links.
-        unthrottle = partial(self._operator.unthrottle, is_repeated=True)
-        self._loop.at(self._loop.now_ms + _CARE_MS, unthrottle)
+        for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
+            self._loop.at(self._loop.now_ms + _CARE_MS, partial(take_back, is_repeated=True))
 
     def _look_after_directories(self) -> None:
         """Restart brokers whose directories are offline, now and again: some fail late."""
@@ -119,6 +123,8 @@ class Injector:
             self._operator.perform(fault)
             if fault.kind is FaultKind.THROTTLE:
                 self._until(fault, lambda: self._operator.unthrottle(is_repeated=False))
+            elif fault.kind is FaultKind.LIMIT_CLIENTS:
+                self._until(fault, lambda: self._operator.unlimit_clients(is_repeated=False))
             return
         node = self._whom(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")

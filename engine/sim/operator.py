@@ -45,6 +45,10 @@ _THROTTLED_REPLICAS = (
     "follower.replication.throttled.replicas",
 )
 _PREFERRED, _UNCLEAN = 0, 1
+#: Whose quotas are set, None for all clients without one of their own; in bytes a second.
+_LIMITED_CLIENTS = (None, None, "p0", "p1")
+_PRODUCED, _CONSUMED = "producer_byte_rate", "consumer_byte_rate"
+_BYTE_RATES = (20.0, 100.0, 400.0)
 
 
 #: A setting's key, what is done with it, and its value if it is set.
@@ -74,6 +78,8 @@ class Operator:
         self._min_isr = min_isr
         #: Whether replication was ever throttled.
         self._has_throttled = False
+        #: The clients that ever had a quota.
+        self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
             FaultKind.ELECT_PREFERRED: lambda _: self._elect(_PREFERRED, None),
             FaultKind.ELECT_UNCLEAN: lambda _: self._elect(_UNCLEAN, None),
@@ -87,6 +93,7 @@ class Operator:
             FaultKind.DELETE_RECORDS: self._delete_records,
             FaultKind.MOVE_DIRECTORY: self._move_directory,
             FaultKind.THROTTLE: self._throttle,
+            FaultKind.LIMIT_CLIENTS: self._limit_clients,
         }
 
     # Talking to the cluster
@@ -339,6 +346,43 @@ class Operator:
 
         rates = [(key, _DELETE, None) for key in _RATES]
         self._alter_configs([(_BROKER, "", rates)], done)
+
+    def _limit_clients(self, draw: Random) -> None:
+        """Set quotas of a client, or of all others."""
+        client = draw.choice(_LIMITED_CLIENTS)
+        self._limited.add(client)
+        keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
+        self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)))
+
+    def unlimit_clients(self, *, is_repeated: bool) -> None:
+        """Remove all quotas of clients, with `is_repeated` until that is done."""
+
+        def done(message: Message, client: str | None) -> None:
+            if is_repeated and (message is None or any(_codes(message))):
+                self._links.after(_AGAIN_MS, lambda: remove(client))
+
+        def remove(client: str | None) -> None:
+            self._alter_quotas(client, {}, lambda message: done(message, client))
+
+        for client in sorted(self._limited, key=str):
+            remove(client)
+
+    def _alter_quotas(
+        self,
+        client: str | None,
+        rates: Mapping[str, float],
+        done: Callable[[Message], None] | None = None,
+    ) -> None:
+        """Set the quotas of a client, None for the default, and remove those without a rate."""
+        request = messages.AlterClientQuotasRequest
+        entry = request.EntryData(
+            entity=[request.EntityData(entity_type="client-id", entity_name=client)],
+            ops=[
+                request.OpData(key=key, value=rates.get(key, 0.0), remove=key not in rates)
+                for key in (_PRODUCED, _CONSUMED)
+            ],
+        )
+        self._ask("AlterClientQuotas", request(entries=[entry], validate_only=False), done)
 
     def _alter_configs(
         self,

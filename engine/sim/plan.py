@@ -62,6 +62,8 @@ _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
 #: How many seeds with two directories move replicas between them, how many of those throttle the
 #: moves and replication, and how many others do; draws of their own too.
 _DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
+#: How many seeds have quotas of clients; a draw of its own too.
+_CLIENT_QUOTAS_SHARE = 0.15
 #: How many seeds have bits that rot, of those whose topics are not compacted.
 _BIT_ROT_SHARE = 0.12
 #: How many seeds have a store that is set back, of those without compaction and bits that rot, and
@@ -242,12 +244,15 @@ def _with_separate_kinds(
     *,
     is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults with moves between directories, throttles, bit rot, a store set back."""
+    """Return the faults with those that are drawn by themselves."""
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
     has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)
     chosen = [FaultKind.MOVE_DIRECTORY] * has_moves + [FaultKind.THROTTLE] * has_throttles
     more = _faults(draw, duration_ms, chosen) if chosen else ()
+    draw = Random(f"{seed}/client quotas")
+    if draw.random() < _CLIENT_QUOTAS_SHARE:
+        more += _faults(draw, duration_ms, [FaultKind.LIMIT_CLIENTS])
     draw = Random(f"{seed}/bit rot")
     has_rot = not is_compacted and draw.random() < _BIT_ROT_SHARE
     if has_rot:

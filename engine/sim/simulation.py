@@ -24,6 +24,7 @@ from typing import NamedTuple
 from engine.client.settings import Address
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS
+from engine.sim.client_quotas import QuotaRules, limited_clients
 from engine.sim.clients import (
     ACKS_ALL,
     ClusterLinks,
@@ -58,6 +59,8 @@ _LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
+#: The clients of which one has such a number wait for each throttle time, others do not.
+_PATIENT_DIGITS = "02468"
 #: The first collection runs the `finally` blocks of coroutines, and spares what these may have
 #: kept alive; those may let others go in turn.
 _COLLECTIONS = 3
@@ -98,6 +101,7 @@ class Simulation:
         )
         self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
+        self.quotas = QuotaRules(self.invariants)
         self.links = Wires(self.loop, self.random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
         self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
@@ -159,7 +163,15 @@ class Simulation:
         """Return the connections of a client."""
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
         network = self.network.port_of(self._client_timers)
-        return ClusterLinks(name, self._client_timers, network, addresses, self.random(name))
+        return ClusterLinks(
+            name,
+            self._client_timers,
+            network,
+            addresses,
+            self.random(name),
+            self.quotas,
+            waits_when_throttled=name[-1] in _PATIENT_DIGITS,
+        )
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -313,6 +325,7 @@ class Simulation:
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
             self.invariants.look_around()
             self.ledger.look_around()
+            self.quotas.look(self.nodes.values(), self.loop.now_ms)
             if self._is_broken():
                 return False
         return is_done()
@@ -383,6 +396,7 @@ class Simulation:
             if producer.kind.acks != ACKS_ALL or not is_held(partition, self.nodes, self.invariants)
         ]
         waiting += self.coordinated.waiting()
+        waiting += limited_clients(self.nodes.values())
         readers = self.coordinated.readers
         for consumer in (*self.consumers, *readers):
             for partition, position in consumer.positions.items():

@@ -41,6 +41,7 @@ from tests.sim import cleaner_mutants as cleaner
 from tests.sim import disk_mutants as disks
 from tests.sim import excuse_mutants as excused
 from tests.sim import group_mutants as groups
+from tests.sim import quota_mutants as quotas
 from tests.sim import retention_mutants as retention
 from tests.sim import rot_mutants as rot
 from tests.sim import set_back_mutants as set_back
@@ -251,6 +252,9 @@ MUTANTS = (
     Mutant(groups.committed_offsets_are_not_loaded, "a coordinator that takes over", "G4"),
     Mutant(groups.commits_count_once_appended, "a commit that only its coordinator has", "G4"),
     Mutant(groups.sessions_last_for_ever, "a member that is gone", "G5"),
+    Mutant(quotas.produced_bytes_count_for_nothing, "a quota that bounds nothing", "Q2"),
+    Mutant(quotas.throttled_connections_are_served, "a throttled connection", "Q1"),
+    Mutant(quotas.removed_quotas_stay, "a quota that is removed", "LIVE"),
     Mutant(transactions.aborts_commit, "an abort that commits", "T2"),
     Mutant(transactions.failed_markers_are_given_up, "a marker that meets a new leader", "T7"),
     Mutant(transactions.failed_markers_count_as_written, "a marker that meets a new leader", "T3"),

@@ -1,0 +1,138 @@
+"""Rules of client quotas, seen to hold and to break, and a run in which clients are throttled."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+from engine.client.connection import Call, Response
+from engine.client.settings import Address
+from engine.model import TopicPartition
+from engine.security.quota_limits import DEFAULT, NONE, QuotaKind, QuotaLimits, QuotaOwner
+from engine.sim.client_quotas import QuotaRules, limited_clients
+from engine.sim.fault_kinds import FaultKind
+from engine.sim.node import SimulatedBroker
+from engine.sim.plan import Fault
+from engine.wire import messages
+from tests.sim.test_operator import quiet_plan, traced
+
+_BROKER = Address("b1", 9092)
+
+
+class Broken:
+    """Keeps the rules that broke."""
+
+    def __init__(self) -> None:
+        self.rules: list[str] = []
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
+        """Note a rule."""
+        assert text
+        assert partition is None
+        self.rules.append(rule)
+
+
+def _produce(size_bytes: int) -> Call:
+    request = messages.ProduceRequest
+    row = request.PartitionProduceData(index=0, records=bytes(size_bytes))
+    topic = request.TopicProduceData(name="t", partition_data=[row])
+    return Call("Produce", request(acks=-1, timeout_ms=1, topic_data=[topic]))
+
+
+def _taken(throttle_ms: int = 0) -> Response:
+    message = messages.ProduceResponse(responses=[], throttle_time_ms=throttle_ms)
+    return Response(None, 9, message)
+
+
+def _broker(limits: QuotaLimits, life: int = 1) -> list[SimulatedBroker]:
+    """Return one broker as the rules see it."""
+    broker = SimpleNamespace(quotas=SimpleNamespace(limits=limits))
+    node = SimpleNamespace(name="b1", broker=broker, machine=SimpleNamespace(life=life))
+    return [cast(SimulatedBroker, node)]
+
+
+def _respond(
+    rules: QuotaRules, sent_ms: int, now_ms: int, throttle_ms: int = 0, on: int = 1
+) -> None:
+    call = _produce(10)
+    rules.sent("p0", _BROKER, call)
+    rules.ended("p0", _BROKER, call)
+    response = _taken(throttle_ms)
+    rules.responded(
+        "p0", _BROKER, call, response, connection_number=on, sent_ms=sent_ms, now_ms=now_ms
+    )
+
+
+def test_a_response_before_the_throttle_time_is_over_breaks_q1() -> None:
+    broken = Broken()
+    rules = QuotaRules(broken)
+    _respond(rules, 100, 105, throttle_ms=1_000)
+    _respond(rules, 106, 1_100)
+    assert broken.rules == []
+    _respond(rules, 1_100, 1_105, throttle_ms=1_000)
+    _respond(rules, 1_106, 2_099)
+    assert broken.rules == ["Q1"]
+
+
+def test_a_new_connection_is_not_throttled() -> None:
+    broken = Broken()
+    rules = QuotaRules(broken)
+    _respond(rules, 100, 105, throttle_ms=1_000, on=1)
+    _respond(rules, 106, 110, on=2)
+    assert broken.rules == []
+
+
+def _produce_for(rules: QuotaRules, limits: QuotaLimits, seconds: int, size_bytes: int) -> None:
+    for second in range(seconds):
+        rules.look(_broker(limits), 1_000 * second)
+        call = _produce(size_bytes)
+        rules.sent("p0", _BROKER, call)
+        rules.ended("p0", _BROKER, call)
+        rules.responded(
+            "p0",
+            _BROKER,
+            call,
+            _taken(),
+            connection_number=1,
+            sent_ms=1_000 * second,
+            now_ms=1_000 * second + 5,
+        )
+
+
+def test_more_bytes_than_a_quota_allows_break_q2() -> None:
+    limits = QuotaLimits()
+    limits.take(QuotaOwner(NONE, DEFAULT), {QuotaKind.PRODUCE.value: "1000"})
+    for size_bytes, rules_broken in ((1_000, []), (1_900, ["Q2"])):
+        broken = Broken()
+        rules = QuotaRules(broken)
+        rules.add_patient("p0")
+        _produce_for(rules, limits, 16, size_bytes)
+        assert broken.rules[:1] == rules_broken
+
+
+def test_a_broker_that_knows_no_quota_may_take_any_number_of_bytes() -> None:
+    broken = Broken()
+    rules = QuotaRules(broken)
+    rules.add_patient("p0")
+    _produce_for(rules, QuotaLimits(), 20, 100_000)
+    assert broken.rules == []
+
+
+def test_quotas_that_are_left_somewhere_are_named() -> None:
+    limits = QuotaLimits()
+    assert limited_clients(_broker(limits)) == []
+    limits.take(QuotaOwner(NONE, "p0"), {QuotaKind.FETCH.value: "5"})
+    (line,) = limited_clients(_broker(limits))
+    assert "b1" in line
+    assert "p0" in line
+
+
+def test_clients_that_are_throttled_get_fewer_records_in_and_all_of_them_in_the_end() -> None:
+    # The number stands for 20 bytes a second, produced and consumed, of each client.
+    quota = Fault(2_000, FaultKind.LIMIT_CLIENTS, "1", 12_000, 0)
+    plan = quiet_plan()
+    plan = plan._replace(producers=tuple(kind._replace(period_ms=100) for kind in plan.producers))
+    free, limited = traced(plan), traced(plan._replace(faults=(quota,)))
+    # Set, removed, and removed once more as all faults are taken back.
+    assert 3 == len([line for line in limited.lines if "AlterClientQuotas: done" in line])
+    assert limited.acknowledged_count < free.acknowledged_count * 2 / 3
