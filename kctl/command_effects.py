@@ -151,7 +151,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-delete-records": _CHANGE,
     "compat kafka-log-dirs": _READ,
     "compat kafka-broker-api-versions": _READ,
-    "compat kafka-cluster": _READ,
+    "compat kafka-cluster": Effect(CHANGES, unless=("cluster-id", "list-endpoints")),
     "compat kafka-client-metrics": Effect(CHANGES, unless=("list", "describe")),
     "compat kafka-topics": Effect(CHANGES, unless=("list", "describe")),
     "compat kafka-console-producer": _CHANGE,

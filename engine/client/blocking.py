@@ -46,6 +46,7 @@ from engine.kafka_errors import (
 from engine.limits import PARTITION_ATTEMPTS_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.wire import messages
+from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message
 
 ANY: Final = "any"
@@ -139,6 +140,7 @@ class KafkaClient:
         lowest: int = 0,
         highest: int | None = None,
         is_repeatable: bool = True,
+        release: str = ENGINE_RELEASE,
     ) -> Response:
         """Ask one broker and return its response.
 
@@ -146,7 +148,7 @@ class KafkaClient:
         a response that returns whether to ask again: final ones, and those left when the time is
         up, stay in it for the caller.
         """
-        call = Call(api_name, message, lowest, highest)
+        call = Call(api_name, message, lowest, highest, release=release)
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
@@ -461,7 +463,7 @@ class KafkaClient:
             raise api_error(coordinator.error_code, coordinator.error_message)
         return Address(coordinator.host, coordinator.port)
 
-    def ask_coordinator(
+    def ask_coordinator(  # noqa: PLR0913 (those of `ask`, and whose coordinator)
         self,
         key: str,
         api_name: str,
@@ -472,6 +474,7 @@ class KafkaClient:
         lowest: int = 0,
         highest: int | None = None,
         timeout_ms: int | None = None,
+        release: str = ENGINE_RELEASE,
     ) -> Response:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved.
 
@@ -484,7 +487,7 @@ class KafkaClient:
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
-            call = Call(api_name, message, lowest, highest)
+            call = Call(api_name, message, lowest, highest, release=release)
             if timeout_ms is None:
                 result = self._one(call, address, deadline_ms)
             else:

@@ -195,13 +195,16 @@ class Links:
         for token, waiting in queued.items():
             call = waiting.call
             try:
-                version = link.connection.version_of(call.api_name, call.lowest, call.highest)
+                version = link.connection.version_of(
+                    call.api_name, call.lowest, call.highest, call.release
+                )
                 link.connection.send(
                     call.api_name,
                     call.message,
                     version=version,
                     token=token,
                     has_response=call.has_response,
+                    release=call.release,
                 )
             except EngineError as error:
                 self._results.append((token, error))

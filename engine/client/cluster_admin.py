@@ -55,6 +55,18 @@ def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
     )
 
 
+def unregister_broker(client: KafkaClient, broker_id: int) -> None:
+    """Have a cluster without znodes forget a broker.
+
+    Errors: NoCommonVersion of brokers with znodes, ApiError (BROKER_ID_NOT_REGISTERED).
+    """
+    request = messages.UnregisterBrokerRequest(broker_id=broker_id)
+    response: messages.UnregisterBrokerResponse
+    response = client.ask("UnregisterBroker", request).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code, response.error_message)
+
+
 def describe_log_dirs(
     client: KafkaClient, broker_ids: Iterable[int], topics: Sequence[str] | None = None
 ) -> dict[int, list[LogDirView] | EngineError]:

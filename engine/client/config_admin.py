@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
 from engine.client.connection import Call, RequestMessage
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
+from engine.wire.structs import message_class
+
+#: The release whose brokers list resources of all kinds.
+_LATER_RELEASE: Final = "4.3.0"
 
 
 class ConfigResourceType(IntEnum):
@@ -20,6 +24,7 @@ class ConfigResourceType(IntEnum):
     BROKER = 4
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
+    GROUP = 32
 
 
 class Resource(NamedTuple):
@@ -36,7 +41,11 @@ class Resource(NamedTuple):
         return int(self.name)
 
 
-_OF_ANY_BROKER = (ConfigResourceType.TOPIC, ConfigResourceType.CLIENT_METRICS)
+_OF_ANY_BROKER = (
+    ConfigResourceType.TOPIC,
+    ConfigResourceType.CLIENT_METRICS,
+    ConfigResourceType.GROUP,
+)
 
 
 class ConfigSource(IntEnum):
@@ -49,8 +58,8 @@ class ConfigSource(IntEnum):
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    CLIENT_METRICS_CONFIG = 7
-    GROUP_CONFIG = 8
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
     @classmethod
     def of(cls, number: int) -> ConfigSource:
@@ -255,3 +264,27 @@ def _alteration(
         for resource, wanted in changes.items()
     ]
     return request(resources=rows, validate_only=validate_only)
+
+
+def list_config_resources(
+    client: KafkaClient, kinds: Sequence[ConfigResourceType]
+) -> list[Resource]:
+    """Return the resources of some kinds that have settings of their own.
+
+    Errors: NoCommonVersion of brokers with znodes, and of older ones for other kinds than
+    subscriptions of client metrics. Source: KIP-1142.
+    """
+    is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
+    request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)
+    response = client.ask(
+        "ListConfigResources",
+        lambda version: request(resource_types=list(kinds)) if version else request(),
+        lowest=0 if is_of_metrics else 1,
+        release=_LATER_RELEASE,
+    ).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code)
+    return [
+        Resource(ConfigResourceType(row.resource_type), row.resource_name)
+        for row in response.config_resources
+    ]

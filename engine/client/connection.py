@@ -47,6 +47,7 @@ from engine.wire.headers import (
     read_response_header,
     request_header_bytes,
 )
+from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message, Struct
 
 CONNECTING: Final = "connecting"
@@ -95,6 +96,7 @@ class Call(NamedTuple):
 
     `lowest` and `highest` bound the version further than both sides do. `local` asks the same of a
     broker of this process, in values that its row knows. `fast` is shown each response first.
+    `release` has the message: a later one has APIs and versions that the engine does not serve.
     """
 
     api_name: str
@@ -104,6 +106,7 @@ class Call(NamedTuple):
     has_response: bool = True
     local: object | None = None
     fast: FastExchange | None = None
+    release: str = ENGINE_RELEASE
 
 
 class VersionRange(NamedTuple):
@@ -121,6 +124,7 @@ class Sent(NamedTuple):
     version: int
     correlation_id: int
     token: object
+    release: str = ENGINE_RELEASE
 
 
 class Response(NamedTuple):
@@ -175,12 +179,18 @@ class BrokerConnection:
 
     # -- requests
 
-    def version_of(self, api_name: str, lowest: int = 0, highest: int | None = None) -> int:
+    def version_of(
+        self,
+        api_name: str,
+        lowest: int = 0,
+        highest: int | None = None,
+        release: str = ENGINE_RELEASE,
+    ) -> int:
         """Return the highest version of an API that both sides know, within the given bounds.
 
         Errors: NoCommonVersion.
         """
-        key, own = api(api_name).key, api(api_name).stable
+        key, own = api(api_name, release).key, api(api_name, release).stable
         lowest = max(lowest, own.lowest)
         highest = own.highest if highest is None else min(highest, own.highest)
         theirs = self.broker_versions.get(key)
@@ -198,22 +208,23 @@ class BrokerConnection:
         version: int,
         token: object,
         has_response: bool = True,
+        release: str = ENGINE_RELEASE,
     ) -> None:
         """Queue a request; its response comes out of `receive` with the token.
 
         Produce with acks=0 has no response. Errors: UnencodableValue.
         """
-        key = api(api_name).key
+        key = api(api_name, release).key
         correlation_id = self._next_correlation_id
         body = message(version) if callable(message) else message
         frame = bytearray(_LENGTH.size)
         frame += request_header_bytes(key, version, correlation_id, self._client_id)
-        message_codec(f"{api_name}Request", version).append(body, frame)
+        message_codec(f"{api_name}Request", version, release).append(body, frame)
         _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
         self._next_correlation_id = _behind(correlation_id)
         self._output.append(frame)
         if has_response:
-            self._sent.append(Sent(api_name, key, version, correlation_id, token))
+            self._sent.append(Sent(api_name, key, version, correlation_id, token, release))
 
     def answered(self, frame: memoryview) -> Sent | None:
         """Return the request that a frame responds to, if that is not one of the handshake.
@@ -232,11 +243,12 @@ class BrokerConnection:
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
         """Return the frame of a request like an earlier one; it is sent by who calls."""
-        api_name, key, version, _, token = sent
+        api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
         frame = encode(correlation_id)
         self._next_correlation_id = _behind(correlation_id)
-        self._sent.append(new_tuple(Sent, (api_name, key, version, correlation_id, token)))
+        again = (api_name, key, version, correlation_id, token, release)
+        self._sent.append(new_tuple(Sent, again))
         return frame
 
     # -- responses
@@ -284,7 +296,7 @@ class BrokerConnection:
         body = memoryview(frame)[position:]
         if sent.key == API_VERSIONS_KEY and _begins_with_unsupported(body):
             version = 0
-        message = message_codec(f"{sent.api_name}Response", version).decode(body)
+        message = message_codec(f"{sent.api_name}Response", version, sent.release).decode(body)
         if sent.token is not None:
             return Response(sent.token, version, message)
         self._continue_handshake(sent, message)

@@ -10,11 +10,14 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
 from engine.client.consumer_protocol import decode_assignment
+from engine.client.errors import NoCommonVersion
 from engine.client.every_broker import ask_every_broker
 from engine.errors import EngineError, api_error
-from engine.kafka_errors import NONE
+from engine.kafka_errors import GROUP_ID_NOT_FOUND, NONE, UNSUPPORTED_VERSION
 from engine.model import TopicPartition
 from engine.wire import messages
+from engine.wire.schema import ENGINE_RELEASE
+from engine.wire.structs import message_class
 
 #: The protocol type of consumers: only their assignments are partitions.
 CONSUMER: Final = "consumer"
@@ -42,16 +45,25 @@ class MemberView(NamedTuple):
     client_id: str
     client_host: str
     partitions: tuple[TopicPartition, ...] | None
+    #: In a group of the consumer protocol: the member's epoch, and what it is to have.
+    member_epoch: int | None = None
+    target_partitions: tuple[TopicPartition, ...] = ()
 
 
 class GroupDescription(NamedTuple):
-    """A group with its members; one that nobody knows is Dead."""
+    """A group with its members; one that nobody knows is Dead.
+
+    In a group of the consumer protocol (KIP-848) `protocol_name` is the assignor's, and the epochs
+    are those of the group and of its target assignment.
+    """
 
     group_id: str
     state: str
     protocol_type: str
     protocol_name: str
     members: tuple[MemberView, ...]
+    group_epoch: int | None = None
+    assignment_epoch: int | None = None
 
 
 class CommitView(NamedTuple):
@@ -86,17 +98,28 @@ def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> Gr
     )
 
 
-def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return a group; raises ApiError where its coordinator cannot say."""
+def describe_group(
+    client: KafkaClient, group_id: str, *, release: str = ENGINE_RELEASE
+) -> GroupDescription:
+    """Return a group of either protocol; raises ApiError where its coordinator cannot say.
+
+    Brokers from 4.0 on answer GROUP_ID_NOT_FOUND for an unknown group where the newer `release`
+    is asked for; by older versions it is Dead.
+    """
     response = client.ask_coordinator(
         group_id,
         "DescribeGroups",
-        messages.DescribeGroupsRequest(groups=[group_id]),
+        message_class("DescribeGroupsRequest", release)(groups=[group_id]),
         retriable_code=lambda message: message.groups[0].error_code,
+        release=release,
     )
     (row,) = response.message.groups
+    if row.error_code == GROUP_ID_NOT_FOUND or row.group_state == "Dead":
+        found = _describe_consumer_group(client, group_id)
+        if found is not None:
+            return found
     if row.error_code != NONE:
-        raise api_error(row.error_code)
+        raise api_error(row.error_code, getattr(row, "error_message", None))
     is_consumer = row.protocol_type == CONSUMER
     return GroupDescription(
         row.group_id,
@@ -113,6 +136,54 @@ def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
             )
             for member in row.members
         ),
+    )
+
+
+def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
+    """Return a group of the consumer protocol, None where there is none or nobody knows it."""
+    try:
+        response = client.ask_coordinator(
+            group_id,
+            "ConsumerGroupDescribe",
+            messages.ConsumerGroupDescribeRequest(group_ids=[group_id]),
+            retriable_code=lambda message: message.groups[0].error_code,
+        )
+    except NoCommonVersion:
+        return None
+    (row,) = response.message.groups
+    if row.error_code in (GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION):
+        return None
+    if row.error_code != NONE:
+        raise api_error(row.error_code, row.error_message)
+    return GroupDescription(
+        row.group_id,
+        row.group_state,
+        CONSUMER,
+        row.assignor_name,
+        tuple(
+            MemberView(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                _partitions_of(member.assignment),
+                member.member_epoch,
+                _partitions_of(member.target_assignment),
+            )
+            for member in row.members
+        ),
+        row.group_epoch,
+        row.assignment_epoch,
+    )
+
+
+def _partitions_of(
+    assignment: messages.ConsumerGroupDescribeResponse.Assignment,
+) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
     )
 
 

@@ -141,8 +141,12 @@ class LoopConnection:
         for token in unsent:
             call = self._owed[token].call
             try:
-                version = self._connection.version_of(call.api_name, call.lowest, call.highest)
-                self._connection.send(call.api_name, call.message, version=version, token=token)
+                version = self._connection.version_of(
+                    call.api_name, call.lowest, call.highest, call.release
+                )
+                self._connection.send(
+                    call.api_name, call.message, version=version, token=token, release=call.release
+                )
             except EngineError as error:
                 failed.append((self._owed.pop(token).promise, error))
         self._flush()

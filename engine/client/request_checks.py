@@ -31,6 +31,7 @@ READING_APIS: Final = frozenset(
         "Fetch",
         "FindCoordinator",
         "ListClientMetricsResources",
+        "ListConfigResources",
         "ListGroups",
         "ListOffsets",
         "ListPartitionReassignments",
@@ -38,6 +39,8 @@ READING_APIS: Final = frozenset(
         "Metadata",
         "OffsetFetch",
         "OffsetForLeaderEpoch",
+        "ShareGroupDescribe",
+        "StreamsGroupDescribe",
     )
 )
 

@@ -1,38 +1,58 @@
-"""`kafka-cluster`: the id of a cluster; nothing is unregistered where znodes are.
+"""`kafka-cluster`: the id of a cluster, its endpoints (4.3.0); unregisters brokers of KRaft.
 
-Source: ClusterTool of 3.9.1.
+Source: ClusterTool of 3.9.1 and 4.3.0.
+Differs: endpoints of fenced brokers are not shown: no version of DescribeCluster that this client
+speaks has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Collection
+from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import unregister_broker
+from engine.client.errors import NoCommonVersion
+from engine.client.metadata import BrokerView
+from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_admin import admin_call
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand
+from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.releases import Release
 
-SUMMARY = "Shows the id of a cluster, and unregisters brokers."
+SUMMARY = "Shows the id of a cluster and its endpoints, and unregisters brokers."
 _SERVERS = ("bootstrap-server", "bootstrap-controller")
-_CONNECTION = (
+_TO_SERVERS = (
     CommandOption("bootstrap-server", "b", "Brokers to ask first."),
     CommandOption("bootstrap-controller", "C", "Controllers to ask first; not served."),
-    CommandOption("config", "c", "A file of client properties."),
 )
-COMMANDS = (
-    Command("cluster-id", "Show the id of the cluster.", _CONNECTION, _SERVERS),
-    Command(
-        "unregister",
-        "Unregister a broker.",
-        (
-            *_CONNECTION,
-            CommandOption("id", "i", "The id of the broker.", is_required=True, is_number=True),
-        ),
-        _SERVERS,
-    ),
+_CONNECTION = (*_TO_SERVERS, CommandOption("config", "c", "A file of client properties."))
+_CONNECTION_4 = (
+    *_TO_SERVERS,
+    CommandOption("config", "", "The old name of --command-config."),
+    CommandOption("command-config", "c", "A file of client properties."),
 )
+_ID = CommandOption("id", "i", "The id of the broker.", is_required=True, is_number=True)
+_FENCED = CommandOption(
+    "include-fenced-brokers", "", "Those of fenced brokers, too.", takes=Takes.NOTHING
+)
+_RACKLESS_WIDTH: Final = 10
+
+
+def commands(release: Release) -> tuple[Command, ...]:
+    """Return the commands of a release."""
+    connection = _CONNECTION_4 if release.is_four else _CONNECTION
+    both = (
+        Command("cluster-id", "Show the id of the cluster.", connection, _SERVERS),
+        Command("unregister", "Unregister a broker.", (*connection, _ID), _SERVERS),
+    )
+    if not release.is_four:
+        return both
+    endpoints = Command(
+        "list-endpoints", "Show the endpoints of brokers.", (*connection, _FENCED), _SERVERS
+    )
+    return (*both, endpoints)
 
 
 def perform_command(
@@ -40,15 +60,61 @@ def perform_command(
 ) -> int:
     """Do what is requested and print it; returns the exit code."""
     try:
-        with connect() as client, admin_call("listNodes"):
-            cluster_id = client.view([]).cluster_id
+        with connect() as client:
+            _act(client, wanted, out)
     except ToolFailure as failure:
         err.write(f"{failure}\n{failure.trace()}\n")
         return exits.FAILED
-    if wanted.command.name == "unregister":
-        out.write("The target cluster does not support the broker unregistration API.\n")
-    elif cluster_id is None:
-        out.write("No cluster ID found. The Kafka version is probably too old.\n")
-    else:
-        out.write(f"Cluster ID: {cluster_id}\n")
     return exits.OK
+
+
+def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
+    if wanted.command.name == "unregister":
+        _unregister(client, wanted.given.number("id", 0), out)
+    elif wanted.command.name == "list-endpoints":
+        with admin_call("describeCluster"):
+            brokers = client.view([]).brokers
+        out.write(endpoints_table([broker for _, broker in sorted(brokers.items())]))
+    else:
+        with admin_call("listNodes"):
+            cluster_id = client.view([]).cluster_id
+        if cluster_id is None:
+            out.write("No cluster ID found. The Kafka version is probably too old.\n")
+        else:
+            out.write(f"Cluster ID: {cluster_id}\n")
+
+
+def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
+    try:
+        unregister_broker(client, broker_id)
+    except NoCommonVersion:
+        out.write("The target cluster does not support the broker unregistration API.\n")
+    except EngineError as error:
+        with admin_call("unregisterBroker"):
+            raise error
+    else:
+        out.write(f"Broker {broker_id} is no longer registered.\n")
+
+
+def endpoints_table(brokers: Collection[BrokerView]) -> str:
+    """Return the table of the endpoints of brokers, none of which is fenced."""
+    host_width = max((len(broker.address.host) for broker in brokers), default=0)
+    racks = [broker.rack for broker in brokers if broker.rack is not None]
+    rack_width = max(map(len, racks), default=_RACKLESS_WIDTH)
+    rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
+    rows += [
+        (
+            str(broker.broker_id),
+            broker.address.host,
+            str(broker.address.port),
+            "null" if broker.rack is None else broker.rack,
+            "unfenced",
+            "broker",
+        )
+        for broker in brokers
+    ]
+    widths = (10, host_width, 10, rack_width, 10, 15)
+    return "".join(
+        " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) + "\n"
+        for row in rows
+    )

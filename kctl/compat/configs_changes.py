@@ -1,6 +1,6 @@
 """`kafka-configs --alter`.
 
-Source: ConfigCommand.alterConfig, parseConfigsToBeAdded of 3.9.1.
+Source: ConfigCommand.alterConfig, parseConfigsToBeAdded of 3.9.1 and 4.3.0.
 Differs: settings of a broker are changed one by one, not replaced as a whole.
 """
 
@@ -37,6 +37,7 @@ _RESOURCES: Final = {
     "brokers": ConfigResourceType.BROKER,
     "broker-loggers": ConfigResourceType.BROKER_LOGGER,
     "client-metrics": ConfigResourceType.CLIENT_METRICS,
+    "groups": ConfigResourceType.GROUP,
 }
 _QUOTAS: Final = (
     "producer_byte_rate",
@@ -64,7 +65,7 @@ def alter_configs_of(
     added = _added(given, files, out)
     deleted = [key.strip() for text in given.texts("delete-config") for key in text.split(",")]
     if kind in _RESOURCES:
-        _alter_resource(client, kind, name, added, deleted)
+        _alter_resource(client, (kind, name), added, deleted, is_strict=not given.is_four)
     elif kind == "ips":
         unknown = [key for key in (*added, *deleted) if key not in _IP_QUOTAS]
         if unknown:
@@ -92,7 +93,7 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
             raise no_properties(path) from error
     if given.has("add-config"):
         added |= added_configs(given.needed("add-config"))
-    if _FORMAT_VERSION in added:
+    if _FORMAT_VERSION in added and not given.is_four:
         out.write(
             f"WARNING: The configuration {_FORMAT_VERSION}={added[_FORMAT_VERSION]} is specified. "
             "This configuration will be ignored if the version is newer than the "
@@ -121,8 +122,32 @@ def added_configs(text: str) -> dict[str, str]:
 
 
 def _alter_resource(
-    client: KafkaClient, kind: str, name: str, added: Mapping[str, str], deleted: Sequence[str]
+    client: KafkaClient,
+    entity: tuple[str, str],
+    added: Mapping[str, str],
+    deleted: Sequence[str],
+    *,
+    is_strict: bool,
 ) -> None:
+    """Change settings; with `is_strict` those to delete have to be set. Source: 3.9.1."""
+    kind, name = entity
+    if is_strict or kind == "broker-loggers":
+        _check_settings(client, entity, added, deleted)
+    changes = [ConfigChange(ConfigOp.SET, key, value) for key, value in added.items()]
+    changes += [ConfigChange(ConfigOp.DELETE, key, "") for key in deleted]
+    resource = Resource(_RESOURCES[kind], name)
+    with admin_call("incrementalAlterConfigs"):
+        results = alter_configs(client, {resource: changes})
+    raise_first({key.name: error for key, error in results.items()})
+
+
+def _check_settings(
+    client: KafkaClient,
+    entity: tuple[str, str],
+    added: Mapping[str, str],
+    deleted: Sequence[str],
+) -> None:
+    kind, name = entity
     settings = {entry.name: entry for entry in settings_of(client, kind, name)}
     if kind == "broker-loggers":
         unknown = [key for key in (*deleted, *added) if key not in settings]
@@ -140,12 +165,6 @@ def _alter_resource(
                 "All sensitive broker config entries must be specified for --alter, missing "
                 f"entries: Set({', '.join(hidden)})"
             )
-    changes = [ConfigChange(ConfigOp.SET, key, value) for key, value in added.items()]
-    changes += [ConfigChange(ConfigOp.DELETE, key, "") for key in deleted]
-    resource = Resource(_RESOURCES[kind], name)
-    with admin_call("incrementalAlterConfigs"):
-        results = alter_configs(client, {resource: changes})
-    raise_first({key.name: error for key, error in results.items()})
 
 
 def _need_all(deleted: Sequence[str], known: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """What the settings of a call of `kafka-configs` belong to.
 
-Source: ConfigCommandOptions.entityTypes, entityNames of 3.9.1.
+Source: ConfigCommandOptions.entityTypes, entityNames of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ NAME_FLAGS: Final = {
     "broker": "brokers",
     "broker-logger": "broker-loggers",
     "ip": "ips",
+    "client-metrics": "client-metrics",
+    "group": "groups",
 }
 DEFAULT_FLAGS: Final = {
     "client-defaults": "clients",

@@ -3,7 +3,7 @@
 What the tool itself refuses is a sentence on stderr; any other failure is named by the words of
 the call, and its trace follows.
 
-Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1.
+Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1 and 4.3.0.
 Differs: nothing is asked of ZooKeeper; a host name of --ip is not resolved.
 """
 
@@ -32,9 +32,10 @@ from kctl.compat.java_admin import admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import is_java_number
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, exclude, refused
+from kctl.compat.releases import Release
 
 SUMMARY = "Shows and changes settings of topics, brokers, loggers; quotas; SCRAM credentials."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first.", "HOST:PORT,..."),
     ToolOption("bootstrap-controller", "Controllers to ask first.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
@@ -47,7 +48,6 @@ OPTIONS = (
     ToolOption("add-config", "Alter: set these; lists in brackets.", "KEY=VALUE,..."),
     ToolOption("add-config-file", "Alter: set those of a file.", "FILE"),
     ToolOption("delete-config", "Alter: remove these.", "KEY,..."),
-    ToolOption("force", "Without questions."),
     ToolOption("topic", "A topic.", "NAME"),
     ToolOption("client", "A client id.", "NAME"),
     ToolOption("client-defaults", "The default of clients."),
@@ -58,10 +58,17 @@ OPTIONS = (
     ToolOption("broker-logger", "The loggers of a broker.", "ID"),
     ToolOption("ip", "An address.", "ADDRESS"),
     ToolOption("ip-defaults", "The default of addresses."),
-    ToolOption("zookeeper", "Not served.", "HOST:PORT"),
-    ToolOption("zk-tls-config-file", "Not served.", "FILE"),
     HELP,
     VERSION,
+)
+_OPTIONS_3 = (
+    ToolOption("force", "Without questions."),
+    ToolOption("zookeeper", "Not served.", "HOST:PORT"),
+    ToolOption("zk-tls-config-file", "Not served.", "FILE"),
+)
+_OPTIONS_4 = (
+    ToolOption("client-metrics", "A subscription of client metrics.", "NAME"),
+    ToolOption("group", "A group.", "NAME"),
 )
 _BY_SERVER: Final = (
     "topics",
@@ -72,8 +79,15 @@ _BY_SERVER: Final = (
     "broker-loggers",
     "client-metrics",
 )
+_BY_SERVER_4: Final = (*_BY_SERVER[:5], "client-metrics", "groups", "broker-loggers")
 _BY_ZOOKEEPER: Final = ("users", "brokers")
+_SERVERS: Final = ("bootstrap-server", "bootstrap-controller")
 _MAY_BE_DEFAULT: Final = ("users", "clients", "brokers", "ips")
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    return (*_OPTIONS, *(_OPTIONS_4 if release.is_four else _OPTIONS_3))
 
 
 def check_options(given: GivenOptions) -> Entities:
@@ -95,8 +109,10 @@ def _check_types(given: GivenOptions) -> None:
     twice = [kind for index, kind in enumerate(types) if kind in types[:index]]
     if twice:
         raise ConfigsRefused(f"Duplicate entity type(s) specified: {','.join(twice)}")
-    is_by_server = given.has("bootstrap-server") or given.has("bootstrap-controller")
-    allowed = _BY_SERVER if is_by_server else _BY_ZOOKEEPER
+    is_by_server = given.is_four or any(map(given.has, _SERVERS))
+    allowed: tuple[str, ...] = _BY_ZOOKEEPER
+    if is_by_server:
+        allowed = _BY_SERVER_4 if given.is_four else _BY_SERVER
     by = "--bootstrap-server or --bootstrap-controller" if is_by_server else "--zookeeper"
     for kind in types:
         if kind not in allowed:
@@ -118,8 +134,17 @@ def _check_types(given: GivenOptions) -> None:
 
 
 def _check_servers(given: GivenOptions) -> None:
-    servers = ("bootstrap-server", "bootstrap-controller", "zookeeper")
-    count = sum(map(given.has, servers))
+    count = sum(map(given.has, (*_SERVERS, "zookeeper")))
+    if given.is_four:
+        if count == 0:
+            raise ConfigsRefused(
+                "Either --bootstrap-server or --bootstrap-controller must be specified."
+            )
+        if count > 1:
+            raise ConfigsRefused(
+                "Only one of --bootstrap-server or --bootstrap-controller can be specified."
+            )
+        return
     if count == 0:
         raise ConfigsRefused(
             "One of the required --bootstrap-server, --boostrap-controller, or --zookeeper "
@@ -156,6 +181,10 @@ def _check_names(given: GivenOptions, entities: Entities) -> None:
                     f"The entity name for {head} must be a valid IP or resolvable host, but it "
                     f"is: {text}"
                 )
+    is_default = "" in entities.names and not set(_MAY_BE_DEFAULT) & set(entities.types)
+    if given.is_four and given.has("describe") and is_default:
+        named = ",".join(entities.types)
+        raise ConfigsRefused(f"--entity-default must not be specified with --describe of {named}")
     if given.has("describe") and "broker-loggers" in entities.types and not entities.has_name:
         named = ",".join(entities.types)
         raise ConfigsRefused(f"an entity name must be specified with --describe of {named}")

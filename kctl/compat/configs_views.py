@@ -1,6 +1,6 @@
 """`kafka-configs --describe`.
 
-Source: ConfigCommand.describeResourceConfig, describeQuotaConfigs of 3.9.1.
+Source: ConfigCommand.describeResourceConfig, describeQuotaConfigs of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from engine.client.config_admin import (
     ConfigSource,
     Resource,
     describe_configs,
+    list_config_resources,
 )
+from engine.client.errors import NoCommonVersion
+from engine.client.groups import list_groups
 from engine.client.quota_admin import QuotaEntity, QuotaEntityFilter, describe_quotas
 from engine.client.scram_admin import describe_credentials
 from engine.config.value import java_double_text
@@ -32,7 +35,11 @@ _RESOURCES: Final = {
     "topics": (ConfigResourceType.TOPIC, ConfigSource.DYNAMIC_TOPIC_CONFIG),
     "brokers": (ConfigResourceType.BROKER, ConfigSource.DYNAMIC_BROKER_CONFIG),
     "broker-loggers": (ConfigResourceType.BROKER_LOGGER, None),
-    "client-metrics": (ConfigResourceType.CLIENT_METRICS, ConfigSource.CLIENT_METRICS_CONFIG),
+    "client-metrics": (
+        ConfigResourceType.CLIENT_METRICS,
+        ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+    ),
+    "groups": (ConfigResourceType.GROUP, ConfigSource.DYNAMIC_GROUP_CONFIG),
 }
 _QUOTA_TYPES: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
 _SHOWN_TYPES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
@@ -46,8 +53,13 @@ def describe_configs_of(
     head = entities.types[0]
     if head in _RESOURCES:
         names = entities.names[:1] or _all_names(client, head)
+        is_all = given.has("all")
         for name in names:
-            _print_resource(client, head, name, is_all=given.has("all"), out=out)
+            if given.is_four and name and not is_all and not _is_there(client, head, name):
+                shown = f"{head[:-1]} '{name}'"
+                out.write(f"The {shown} doesn't exist and doesn't have dynamic config.\n")
+                return
+            _print_resource(client, head, name, is_all=is_all, out=out)
         return
     for entity, quotas in quotas_of(client, entities).items():
         _print_quotas(entity, quotas, out)
@@ -60,10 +72,53 @@ def _all_names(client: KafkaClient, kind: str) -> list[str]:
         with admin_call("listTopics"):
             return names_in_java_order(sorted(client.view(None).topics))
     if kind == "client-metrics":
-        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
-        raise ToolFailure(_UNSUPPORTED, message)
+        return client_metrics_names(client)
+    if kind == "groups":
+        return [*dict.fromkeys([*_group_ids(client), *_configured_groups(client)])]
     with admin_call("listNodes"):
         return [*map(str, client.view([]).brokers), ""]
+
+
+def client_metrics_names(client: KafkaClient) -> list[str]:
+    """Return the names of subscriptions of client metrics; raises ToolFailure."""
+    try:
+        with admin_call("listClientMetricsResources"):
+            found = list_config_resources(client, [ConfigResourceType.CLIENT_METRICS])
+    except NoCommonVersion:
+        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
+        raise ToolFailure(_UNSUPPORTED, message) from None
+    return [resource.name for resource in found]
+
+
+def _group_ids(client: KafkaClient) -> list[str]:
+    with admin_call("listGroups"):
+        groups, failures = list_groups(client)
+        for failure in failures.values():
+            raise failure
+    return [group.group_id for group in groups]
+
+
+def _configured_groups(client: KafkaClient) -> list[str]:
+    """Return the groups with settings of their own; none where brokers do not list them."""
+    try:
+        with admin_call("listConfigResources"):
+            found = list_config_resources(client, [ConfigResourceType.GROUP])
+    except NoCommonVersion:
+        return []
+    return [resource.name for resource in found]
+
+
+def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
+    """Return whether there is such an entity, or settings of it. Source: 4.3.0."""
+    if kind == "topics":
+        with admin_call("listTopics"):
+            return name in client.view(None).topics
+    if kind == "client-metrics":
+        return name in client_metrics_names(client)
+    if kind == "groups":
+        return name in _group_ids(client) or name in _configured_groups(client)
+    with admin_call("describeCluster"):
+        return name in map(str, client.view([]).brokers)
 
 
 def _print_resource(

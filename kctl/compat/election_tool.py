@@ -37,13 +37,14 @@ from kctl.compat.java_options import (
 from kctl.compat.java_order import in_java_order
 from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
 from kctl.compat.plan_json import read_text
+from kctl.compat.releases import Release
 
 SUMMARY = "Has leaders of partitions elected: the preferred ones, or any replica that is left."
 _TYPE = "election-type"
 _FILE = "path-to-json-file"
 _ALL = "all-topic-partitions"
 
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("admin.config", "Client properties.", "FILE"),
     ToolOption(_TYPE, "preferred, or unclean where nobody leads. Required.", "TYPE"),
@@ -54,8 +55,14 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+_PROPERTIES_4 = ToolOption("command-config", "Client properties.", "FILE")
 _SCOPES = ("topic", _ALL, _FILE)
 _ELECTIONS = {"preferred": Election.PREFERRED, "unclean": Election.UNCLEAN}
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    return (*_OPTIONS, *([_PROPERTIES_4] if release.is_four else []))
 
 
 def check_options(given: GivenOptions) -> str:

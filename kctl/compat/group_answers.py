@@ -16,8 +16,10 @@ from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.groups import (
     CONSUMER,
+    CommitView,
     GroupDescription,
     GroupListing,
+    commits,
     committed_offsets,
     describe_group,
     list_groups,
@@ -28,6 +30,7 @@ from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_order import names_in_java_order
+from kctl.compat.releases import Release
 
 _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 _RUNTIME: Final = "java.lang.RuntimeException"
@@ -73,13 +76,19 @@ def consumer_groups(client: KafkaClient) -> list[GroupListing]:
 
 
 def descriptions(
-    client: KafkaClient, group_ids: Iterable[str], waits: Waits
+    client: KafkaClient,
+    group_ids: Iterable[str],
+    waits: Waits,
+    release: Release = Release.V3_9,
 ) -> dict[str, GroupDescription]:
-    """Return groups in the order of a Java map, unknown ones as Dead; raises ToolFailure."""
+    """Return groups in the order of a Java map, unknown ones as Dead; raises ToolFailure.
+
+    The tool of 4.3.0 hears of unknown ones by an error where brokers are as new.
+    """
     found = {}
     for group_id in names_in_java_order(dict.fromkeys(group_ids)):
         try:
-            found[group_id] = describe_group(client, group_id)
+            found[group_id] = describe_group(client, group_id, release=release.value)
         except EngineError as error:
             call = "describeConsumerGroups(api=FIND_COORDINATOR)"
             raise failure(error, call, waits) from error
@@ -90,6 +99,14 @@ def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
     """Return what a group committed; raises ToolFailure."""
     try:
         return committed_offsets(client, group_id)
+    except EngineError as error:
+        raise failure(error, "listConsumerGroupOffsets", Waits.TWICE) from error
+
+
+def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
+    """Return what a group committed, with leader epochs; raises ToolFailure."""
+    try:
+        return commits(client, group_id)
     except EngineError as error:
         raise failure(error, "listConsumerGroupOffsets", Waits.TWICE) from error
 

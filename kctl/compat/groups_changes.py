@@ -1,6 +1,6 @@
 """`kafka-consumer-groups --delete` and `--delete-offsets`.
 
-Source: ConsumerGroupCommand.deleteGroups, deleteOffsets of 3.9.1.
+Source: ConsumerGroupCommand.deleteGroups, deleteOffsets of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -50,16 +50,18 @@ def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
     deleted = [group_id for group_id in order if results[group_id] is None]
     failed = {group_id: error for group_id in order if (error := results[group_id]) is not None}
     if not failed:
-        named = ", ".join(deleted)
+        named = ("', '" if given.is_four else ", ").join(deleted)
         out.write(f"Deletion of requested consumer groups ('{named}') was successful.\n")
         return
     out.write("\nError: Deletion of some consumer groups failed:\n")
     for group_id, error in failed.items():
         cause = cause_text(error, "deleteConsumerGroups(api=FIND_COORDINATOR)")
-        out.write(f"* Group '{group_id}' could not be deleted due to: {_EXECUTION}: {cause}\n")
+        reason = cause if given.is_four else f"{_EXECUTION}: {cause}"
+        out.write(f"* Group '{group_id}' could not be deleted due to: {reason}\n")
     if deleted:
         named = "', '".join(deleted)
-        out.write(f"\nThese consumer groups were deleted successfully: '{named}', '\n")
+        end = "" if given.is_four else ", '"
+        out.write(f"\nThese consumer groups were deleted successfully: '{named}'{end}\n")
 
 
 def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
@@ -81,6 +83,9 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
         results[partition] = None if failed is None else _cause(failed)
         if code == NONE and isinstance(failed, ApiError):
             code = failed.code
+    if given.is_four:
+        _print_deleted_4(group_id, code, results, out)
+        return
     if code == NONE:
         out.write(
             f"Request succeed for deleting offsets with topic {', '.join(topics)} "
@@ -89,6 +94,28 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
     else:
         out.write(f"\nError: {_meaning(code, group_id)}\n")
     _print_results(results, out)
+
+
+def _print_deleted_4(
+    group_id: str, code: int, results: dict[TopicPartition, str | None], out: TextIO
+) -> None:
+    """Print what became of the offsets, as 4.3.0 does."""
+    if code == NONE:
+        out.write(f"Request succeeded for deleting offsets from group {group_id}.\n")
+    elif code in _PARTITION_ERRORS:
+        out.write("\nError: Encountered some partition-level error, see the follow-up details.\n")
+    else:
+        out.write(f"\nError: {kafka_error(code).meaning}\n")
+    width = max([15, *(len(partition.topic) for partition in results)])
+    rows = [("TOPIC", "PARTITION", "STATUS")]
+    for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):
+        error = results[partition]
+        number = str(partition.partition) if partition.partition >= 0 else "-"
+        status = "Successful" if error is None else f"Error: {error}"
+        rows.append((partition.topic, number, status))
+    out.write("\n")
+    for topic, number, status in rows:
+        out.write(f"{topic:<{width}} {number:<10} {status:<15}\n")
 
 
 def _cause(error: EngineError) -> str:

@@ -6,7 +6,8 @@
 4. With --execute they are committed.
 5. The table, or CSV, shows all groups.
 
-Source: ConsumerGroupCommand.resetOffsets, prepareOffsetsToReset, checkOffsetsRange of 3.9.1.
+Source: ConsumerGroupCommand.resetOffsets, prepareOffsetsToReset, checkOffsetsRange of 3.9.1;
+OffsetsUtils of 4.3.0.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from kctl.compat.group_answers import (
 )
 from kctl.compat.groups_changes import partitions_in
 from kctl.compat.groups_plan import ResetPlan, plan_text, read_plan
+from kctl.compat.java_admin import admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, OptionsRefused
 from kctl.compat.java_order import in_java_order
@@ -40,6 +42,8 @@ from kctl.compat.plan_json import read_text
 
 _INACTIVE = ("Empty", "Dead")
 _NO_OFFSET = -1
+_UNKNOWN_PARTITION = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
+_HEADER = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 
 
 def reset_offsets_of(
@@ -64,13 +68,28 @@ def reset_offsets_of(
         names_groups = len(given.texts("group")) != 1
         out.write(plan_text(plan, names_groups=names_groups) + "\n")
     else:
-        _print_plan(plan, out)
+        (_print_plan_4 if given.is_four else _print_plan)(plan, out)
+
+
+def _print_plan_4(plan: ResetPlan, out: TextIO) -> None:
+    """Print a table as wide as it needs."""
+    rows = [
+        (group_id, key.topic, str(key.partition), str(offset))
+        for group_id, offsets in plan.items()
+        for key, offset in offsets.items()
+    ]
+    widths = [max([15, *(len(row[column]) for row in rows)]) for column in (0, 1)]
+    if plan:
+        out.write("\n")
+        for group_id, topic, partition, offset in (_HEADER, *rows):
+            first = f"{group_id:<{widths[0]}} {topic:<{widths[1]}}"
+            out.write(f"{first} {partition:<10} {offset}\n")
 
 
 def _print_plan(plan: ResetPlan, out: TextIO) -> None:
     """Print a table without line breaks, as the tool does."""
     if plan:
-        out.write("\n" + _row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"))
+        out.write("\n" + _row(*_HEADER))
     for group_id, offsets in plan.items():
         for partition, offset in offsets.items():
             number = str(partition.partition)
@@ -112,6 +131,8 @@ class OffsetReset:
         Raises ToolFailure, OptionsRefused.
         """
         partitions = self._partitions(group_id)
+        if self._given.is_four:
+            self._check_partitions(partitions)
         offsets = self._offsets(group_id, partitions)
         ordered = {partition: offsets[partition] for partition in in_java_order(offsets)}
         if self._given.has("execute"):
@@ -150,9 +171,26 @@ class OffsetReset:
             raise failure(error, "describeTopics", Waits.TWICE) from error
         for found in whole.values():
             if isinstance(found, EngineError):
+                if self._given.is_four:
+                    raise admin_failure(found, "describeTopics")
                 raise failure(found, "describeTopics", Waits.TWICE)
             named += found
         return named
+
+    def _check_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """Raise ToolFailure unless all partitions are there. Source: 4.3.0."""
+        if not partitions:
+            return
+        found = topic_partitions(self._client, sorted({key.topic for key in partitions}))
+        there: set[TopicPartition] = set()
+        for of_topic in found.values():
+            if isinstance(of_topic, EngineError):
+                raise failure(of_topic, "describeTopics", Waits.TWICE)
+            there.update(of_topic)
+        missing = ",".join(str(key) for key in partitions if key not in there)
+        if missing:
+            message = f'The partitions "{missing}" do not exist'
+            raise ToolFailure(_UNKNOWN_PARTITION, message)
 
     # Which offsets
 

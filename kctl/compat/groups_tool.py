@@ -3,7 +3,7 @@
 A failure of the command itself is printed on stdout, and the exit code is 0; options that do not
 fit end with 1.
 
-Source: ConsumerGroupCommand.main, ConsumerGroupCommandOptions of 3.9.1.
+Source: ConsumerGroupCommand.main, ConsumerGroupCommandOptions of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from kctl.compat.groups_reset import reset_offsets_of
 from kctl.compat.groups_views import describe_groups_of, list_groups_of
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, OptionsRefused, ToolOption
+from kctl.compat.releases import Release
 
 SUMMARY = "Lists and describes consumer groups, deletes them, and resets or deletes their offsets."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("timeout", "Milliseconds to wait for a response, 5000 by default.", "NUMBER"),
@@ -57,6 +58,7 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+_VALIDATE = ToolOption("validate-regex", "Not served.", "REGEX")
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 #: In the order in which a Java set gives them.
@@ -92,8 +94,16 @@ _NO_ACTION = (
 )
 
 
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    return (*_OPTIONS, *([_VALIDATE] if release.is_four else []))
+
+
 def check_options(given: GivenOptions) -> str:
     """Return the action that is requested; raises OptionsRefused."""
+    if given.has("validate-regex"):
+        # What brokers take is RE2's language, and the messages are those of its Java port.
+        raise OptionsRefused("--validate-regex is not served; --bootstrap-server is")
     if not given.has("bootstrap-server"):
         raise _refused('Missing required argument "[bootstrap-server]"')
     if given.has("describe"):

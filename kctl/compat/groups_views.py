@@ -1,6 +1,6 @@
 """`kafka-consumer-groups --list` and `--describe`: tables as Kafka prints them.
 
-Source: ConsumerGroupCommand.listGroups, describeGroups, collectGroupsOffsets of 3.9.1.
+Source: ConsumerGroupCommand.listGroups, describeGroups, collectGroupsOffsets of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TextIO
 
 from engine.client.blocking import KafkaClient
-from engine.client.groups import GroupDescription, GroupListing, MemberView
+from engine.client.groups import CommitView, GroupDescription, GroupListing, MemberView
 from engine.model import TopicPartition
 from kctl.compat.group_answers import (
     Waits,
-    committed,
+    committed_views,
     consumer_groups,
     descriptions,
     end_offsets,
@@ -62,6 +62,8 @@ class OffsetRow(NamedTuple):
     consumer_id: str
     host: str
     client_id: str
+    #: Of the committed offset, None where it is not known.
+    leader_epoch: int | None = None
 
     def cells(self) -> tuple[str, ...]:
         """Return the texts of the columns; without a committed offset there is no lag."""
@@ -139,20 +141,26 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
         group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
     else:
         group_ids = given.texts("group")
-    groups = descriptions(client, group_ids, Waits.ONCE)
-    if given.has("members"):
+    groups = descriptions(client, group_ids, Waits.ONCE, given.release)
+    if given.is_four:
+        from kctl.compat.groups_views_4 import print_groups_4
+
+        view = next((name for name in ("members", "state") if given.has(name)), "offsets")
+        in_order = [group for _, group in sorted(groups.items())]
+        print_groups_4(client, in_order, view, out, err, is_verbose=given.has("verbose"))
+    elif given.has("members"):
         for _, group in sorted(groups.items()):
             _print_members(group, out, err, is_verbose=given.has("verbose"))
     elif given.has("state"):
         for _, group in sorted(groups.items()):
             _print_state(client, group, out, err)
     else:
-        rows = {group_id: _offset_rows(client, group) for group_id, group in groups.items()}
+        rows = {group_id: offset_rows(client, group) for group_id, group in groups.items()}
         for group_id, group in sorted(groups.items()):
             _print_offsets(group, rows[group_id], out, err)
 
 
-def _has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
+def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
     """Print what a group's state means for the table; return whether there is one."""
     if group.state == "Dead":
         out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
@@ -168,8 +176,9 @@ def _has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO)
     return row_count > 0
 
 
-def _offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
-    offsets = committed(client, group.group_id)
+def offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
+    """Return the partitions that a group reads or has committed; raises ToolFailure."""
+    offsets = committed_views(client, group.group_id)
     rows: list[OffsetRow] = []
     assigned: set[TopicPartition] = set()
     readers = [member for member in group.members if member.partitions]
@@ -188,32 +197,29 @@ def _rows_of(
     client: KafkaClient,
     group_id: str,
     partitions: Sequence[TopicPartition],
-    offsets: Mapping[TopicPartition, int],
+    offsets: Mapping[TopicPartition, CommitView],
     reader: tuple[str, str, str],
 ) -> list[OffsetRow]:
     ends = end_offsets(client, partitions)
-    return [
-        OffsetRow(
-            group_id,
-            partition.topic,
-            partition.partition,
-            offsets.get(partition),
-            ends[partition],
-            *reader,
-        )
-        for partition in in_java_order(ends)
-    ]
+    rows = []
+    for partition in in_java_order(ends):
+        commit = offsets.get(partition)
+        epoch = None if commit is None or commit.leader_epoch < 0 else commit.leader_epoch
+        offset = None if commit is None else commit.offset
+        place = (group_id, partition.topic, partition.partition)
+        rows.append(OffsetRow(*place, offset, ends[partition], *reader, epoch))
+    return rows
 
 
 def _print_offsets(
     group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
 ) -> None:
-    if not _has_rows(group, len(rows), out, err):
+    if not has_rows(group, len(rows), out, err):
         return
-    group_width = _width(row.group for row in rows)
-    topic_width = _width(row.topic for row in rows)
-    consumer_width = _width(row.consumer_id for row in rows)
-    host_width = _width(row.host for row in rows)
+    group_width = width_of(row.group for row in rows)
+    topic_width = width_of(row.topic for row in rows)
+    consumer_width = width_of(row.consumer_id for row in rows)
+    host_width = width_of(row.host for row in rows)
     widths = (group_width, topic_width, 10, 15, 15, 15, consumer_width, host_width, 0)
     for cells in (_OFFSET_HEADER, *(row.cells() for row in rows)):
         padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
@@ -223,14 +229,14 @@ def _print_offsets(
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
     members: Sequence[MemberView] = group.members
     # The header is printed also where there are no rows.
-    measured = members if _has_rows(group, len(members), out, err) else ()
+    measured = members if has_rows(group, len(members), out, err) else ()
     group_width = max(_WIDTH_MIN, len(group.group_id)) if measured else _WIDTH_MIN
     widths = [
         group_width,
-        _width(member.member_id for member in measured),
-        _width((member.group_instance_id or "" for member in measured), _INSTANCE_WIDTH_MIN),
-        _width(member.client_host for member in measured),
-        _width(member.client_id for member in measured),
+        width_of(member.member_id for member in measured),
+        width_of((member.group_instance_id or "" for member in measured), _INSTANCE_WIDTH_MIN),
+        width_of(member.client_host for member in measured),
+        width_of(member.client_id for member in measured),
         _WIDTH_MIN,
     ]
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
@@ -266,15 +272,9 @@ def _assignment_text(member: MemberView) -> str:
 
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
-    if not _has_rows(group, 1, out, err):
+    if not has_rows(group, 1, out, err):
         return
-    coordinator = client.coordinator(group.group_id)
-    broker_ids = [
-        broker_id
-        for broker_id, broker in client.brokers_view().brokers.items()
-        if broker.address == coordinator
-    ]
-    named = f"{coordinator.host}:{coordinator.port}  ({broker_ids[0] if broker_ids else '?'})"
+    named = coordinator_text(client, group.group_id)
     width = max(25, len(named))
     header = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
     row = (group.group_id, named, group.protocol_name, group.state, str(len(group.members)))
@@ -284,5 +284,17 @@ def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err:
     out.write("\n")
 
 
-def _width(texts: Iterable[str], minimum: int = _WIDTH_MIN) -> int:
+def coordinator_text(client: KafkaClient, group_id: str) -> str:
+    """Return the address and the id of a group's coordinator."""
+    coordinator = client.coordinator(group_id)
+    broker_ids = [
+        broker_id
+        for broker_id, broker in client.brokers_view().brokers.items()
+        if broker.address == coordinator
+    ]
+    return f"{coordinator.host}:{coordinator.port}  ({broker_ids[0] if broker_ids else '?'})"
+
+
+def width_of(texts: Iterable[str], minimum: int = _WIDTH_MIN) -> int:
+    """Return the width of a column: that of its longest text, but no less than `minimum`."""
     return max([minimum, *map(len, texts)])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
+from kctl.compat.releases import Release
 
 
 class OptionsRefused(EngineError):
@@ -48,6 +49,8 @@ class GivenOptions:
 
     #: The words beside options, in their order.
     arguments: Sequence[str] = ()
+    #: Whose tool is followed.
+    release: Release = Release.V3_9
 
     def __init__(
         self,
@@ -59,6 +62,11 @@ class GivenOptions:
         #: The names of options in the order of the call, repeated ones as often as given.
         self.occurrences = occurrences
         self.words = words
+
+    @property
+    def is_four(self) -> bool:
+        """Return whether the tool of 4.3.0 is followed."""
+        return self.release.is_four
 
     def has(self, name: str) -> bool:
         """Return whether an option was given."""
@@ -99,7 +107,9 @@ class GivenOptions:
         return list(self._values)
 
 
-def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOptions:
+def read_options(
+    options: Iterable[ToolOption], words: Sequence[str], release: Release = Release.V3_9
+) -> GivenOptions:
     """Return what a call gives; OptionsRefused for what is unknown or has no value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
@@ -130,6 +140,7 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
             raise OptionsRefused(f"Option {name} requires an argument")
     given = GivenOptions(values, occurrences, words)
     given.arguments = arguments
+    given.release = release
     return given
 
 

@@ -20,9 +20,10 @@ from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.java_order import in_java_order, names_in_sized_java_order
 from kctl.compat.java_split import java_split
+from kctl.compat.releases import Release
 
 SUMMARY = "Shows the log directories of brokers and the replicas in them."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("describe", "Show the directories. Required."),
@@ -31,6 +32,12 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:

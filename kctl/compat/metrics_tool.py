@@ -1,6 +1,6 @@
 """`kafka-client-metrics`: subscriptions of client metrics, which brokers with znodes refuse.
 
-Source: ClientMetricsCommand of 3.9.1.
+Source: ClientMetricsCommand of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engine.errors import EngineError
 from engine.host.ports import Files
 from engine.naming import uuid_text
 from kctl import exits
+from kctl.compat.configs_views import client_metrics_names
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure, raise_first
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_log import log_failure
@@ -34,9 +35,10 @@ from kctl.compat.java_options import (
     exclude,
     refused,
 )
+from kctl.compat.releases import Release
 
 SUMMARY = "Shows and changes which metrics clients are to send."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("alter", "Change a subscription."),
@@ -54,8 +56,13 @@ OPTIONS = (
 _LOGGER: Final = "org.apache.kafka.tools.ClientMetricsCommand"
 _ACTIONS: Final = ("alter", "delete", "describe", "list")
 _OF_ALTER: Final = ("generate-name", "interval", "match", "metrics")
-_UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
 _NAME_BYTES: Final = 16
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
@@ -110,16 +117,24 @@ def perform(
 def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
     if action == "alter":
         _alter(client, given, out)
-    elif action == "list" or not given.has("name"):
-        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
-        raise ToolFailure(_UNSUPPORTED, message)
+    elif action == "list":
+        out.writelines(f"{name}\n" for name in client_metrics_names(client))
     elif action == "delete":
         name = given.needed("name")
         entries = _entries(client, name)
         _change(client, name, [ConfigChange(ConfigOp.DELETE, e.name, e.value) for e in entries])
         out.write(f"Deleted client metrics config for {name}.\n")
     else:
-        name = given.needed("name")
+        _describe(client, given, out)
+
+
+def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    names = [given.needed("name")] if given.has("name") else client_metrics_names(client)
+    if given.is_four and given.has("name") and names[0] not in client_metrics_names(client):
+        shown = f"The client metric resource {names[0]}"
+        out.write(f"{shown} doesn't exist and doesn't have dynamic config.\n")
+        return
+    for name in names:
         out.write(f"Client metrics configs for {name} are:\n")
         out.writelines(f"  {entry.name}={entry.value}\n" for entry in _entries(client, name))
 

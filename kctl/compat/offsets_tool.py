@@ -34,12 +34,12 @@ from kctl.compat.java_options import (
     refused,
 )
 from kctl.compat.java_split import java_split
+from kctl.compat.releases import Release
 from kctl.compat.topics_views import topic_pattern
 
 SUMMARY = "Shows the offsets of partitions at a time."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
-    ToolOption("broker-list", "The old name of --bootstrap-server.", "HOST:PORT,..."),
     ToolOption("topic-partitions", "TOPIC:PARTITION, :FROM-TO and so on.", "PATTERN,..."),
     ToolOption("topic", "A regular expression of topics.", "NAME"),
     ToolOption("partitions", "Only these partitions.", "NUMBER,..."),
@@ -49,6 +49,7 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+_OLD_SERVERS = ToolOption("broker-list", "The old name of --bootstrap-server.", "HOST:PORT,...")
 #: What a sentence on stderr begins with.
 ERROR_PREFIX = "Error occurred: "
 
@@ -65,6 +66,11 @@ _INT_MAX: Final = 0x7FFF_FFFF
 _UNKNOWN_OFFSET: Final = -1
 
 Filter = Callable[[TopicPartition], bool]
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    return _OPTIONS if release.is_four else (*_OPTIONS, _OLD_SERVERS)
 
 
 def check_options(given: GivenOptions) -> None:

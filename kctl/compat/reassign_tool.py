@@ -28,6 +28,7 @@ from kctl.compat.plan_json import (
     read_topics,
 )
 from kctl.compat.reassign_actions import ExecuteSettings, ReassignActions
+from kctl.compat.releases import Release
 
 SUMMARY = "Moves replicas of partitions between brokers, and between their log directories."
 _FILE = "reassignment-json-file"
@@ -35,7 +36,7 @@ _TOPICS_FILE = "topics-to-move-json-file"
 _LOG_DIRS_THROTTLE = "replica-alter-log-dirs-throttle"
 _LOG_DIRS_TIMEOUT_MS = 10_000
 
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("generate", "Propose places for all replicas of topics."),
@@ -70,6 +71,12 @@ _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "list": ((), ()),
 }
 _ALWAYS = ("bootstrap-server", "command-config")
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:

@@ -21,9 +21,10 @@ from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, re
 from kctl.compat.java_order import in_java_order
 from kctl.compat.json_values import array_of, field_of, long_of, object_of, text_of, whole_of
 from kctl.compat.plan_json import read_text
+from kctl.compat.releases import Release
 
 SUMMARY = "Deletes the records of partitions before an offset."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption(
         "offset-json-file",
@@ -34,6 +35,12 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from engine.host.ports import Files
 
 #: The release whose output and exit codes every tool follows, and some of them alone.
-FOLLOWED_VERSION = Release.V3_9.value
 
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
@@ -60,7 +59,7 @@ E2E_LATENCY = "kafka-e2e-latency"
 REPLICA_VERIFICATION = "kafka-replica-verification"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
-_GROUPS_TIMEOUT_MS = 5000
+_GROUPS_TIMEOUT_MS, _GROUPS_TIMEOUT_MS_4 = 5_000, 30_000
 
 
 class Tool(NamedTuple):
@@ -73,7 +72,7 @@ class Tool(NamedTuple):
 
 
 class ReleasedTool(NamedTuple):
-    """A tool that follows 3.9.1 and 4.3.0: its module here."""
+    """A tool that reads its options itself: its module here."""
 
     module: str
     help: str
@@ -94,7 +93,7 @@ _TABLE = {
     CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
-#: Tools that read their options themselves, and follow both releases.
+#: Tools that read their options themselves.
 _RELEASED = {
     CONSOLE_PRODUCER: ReleasedTool("console_producer", "Produce lines of standard input"),
     CONSOLE_CONSUMER: ReleasedTool("console_consumer", "Print records"),
@@ -135,20 +134,18 @@ def run_tool(
         module = import_module(f"kctl.compat.{_RELEASED[tool].module}")
         call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
         return run_released(module, call)
-    if release.is_four:
-        sys.stderr.write(f"{tool} follows {FOLLOWED_VERSION} alone\n")
-        return exits.FAILED
     module = _module(tool)
-    if hasattr(module, "COMMANDS"):
-        return _run_command(tool, module, words, connecting)
-    usage = usage_text(tool, module.SUMMARY, module.OPTIONS)
+    if hasattr(module, "commands"):
+        return _run_command(tool, module, words, release, connecting)
+    options = module.options(release)
+    usage = usage_text(tool, module.SUMMARY, options)
     try:
-        given = read_options(module.OPTIONS, words)
+        given = read_options(options, words, release)
         if not words or given.has("help"):
             sys.stderr.write(usage)
             return exits.FAILED
         if given.has("version"):
-            sys.stdout.write(f"{FOLLOWED_VERSION}\n")
+            sys.stdout.write(f"{release.value}\n")
             return exits.OK
         wanted = module.check_options(given)
         cluster = _cluster(tool, given)
@@ -165,12 +162,15 @@ def run_tool(
         return _refuse(tool, error, usage)
 
 
-def _run_command(tool: str, module: ModuleType, words: Sequence[str], connecting: Connect) -> int:
+def _run_command(
+    tool: str, module: ModuleType, words: Sequence[str], release: Release, connecting: Connect
+) -> int:
     """Run a tool whose first word is a command; returns its exit code."""
     from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
 
     try:
-        wanted = read_command(tool, module.SUMMARY, module.COMMANDS, words)
+        wanted = read_command(tool, module.SUMMARY, module.commands(release), words)
+        wanted.given.release = release
         cluster = _cluster(tool, wanted.given)
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
@@ -178,7 +178,7 @@ def _run_command(tool: str, module: ModuleType, words: Sequence[str], connecting
     except (CommandRefused, OptionsRefused) as error:
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
-    _enter(tool, wanted.given)
+    _enter(tool, wanted.given, command=wanted.command.name)
     client = partial(_client, connecting, cluster)
     return int(module.perform_command(wanted, client, sys.stdout, sys.stderr))
 
@@ -195,20 +195,20 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
     return exits.FAILED
 
 
-def _enter(tool: str, given: GivenOptions) -> None:
+def _enter(tool: str, given: GivenOptions, *, command: str | None = None) -> None:
     """Have the guards of contexts decide on a tool. Errors: those of `guard.enter`."""
     from kctl.guard import enter
 
-    parameters: dict[str, object] = dict.fromkeys(given.names(), True)
+    names = [*given.names(), *([] if command is None else [command])]
+    parameters: dict[str, object] = dict.fromkeys(names, True)
     enter(f"compat {tool}", {**parameters, "bootstrap_server": _servers(given)})
 
 
 def help_of(tool: str) -> str:
     """Return what `kctl compat --help` says of a tool."""
-    if tool in _RELEASED:
-        releases = " or, with --kafka-version 4.3, ".join(release.value for release in Release)
-        return f"{_RELEASED[tool].help} as {tool}.sh of Kafka {releases} does."
-    return f"{_TABLE[tool].help} as {tool}.sh of Kafka {FOLLOWED_VERSION} does."
+    row = _RELEASED.get(tool) or _TABLE[tool]
+    releases = " or, with --kafka-version 4.3, ".join(release.value for release in Release)
+    return f"{row.help} as {tool}.sh of Kafka {releases} does."
 
 
 def _module(tool: str) -> ModuleType:
@@ -229,12 +229,24 @@ def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
         # The tool itself reports a time that is no number, when it begins.
         text = given.texts("timeout")[-1:]
         is_number = bool(text) and text[0].isdecimal()
-        timeout_s = (int(text[0]) if is_number else _GROUPS_TIMEOUT_MS) / 1000
+        default_ms = _GROUPS_TIMEOUT_MS_4 if given.is_four else _GROUPS_TIMEOUT_MS
+        timeout_s = (int(text[0]) if is_number else default_ms) / 1000
     return ClusterOptions(
         bootstrap_server=_servers(given),
-        command_config=given.text(_TABLE[tool].config_option),
+        command_config=_properties_file(tool, given),
         timeout_s=timeout_s,
     )
+
+
+def _properties_file(tool: str, given: GivenOptions) -> str | None:
+    """Return the file of client properties; tools of 4.3.0 have their older option besides.
+
+    Source: KIP-1147.
+    """
+    option = _TABLE[tool].config_option
+    if given.is_four and given.has("command-config"):
+        return given.text("command-config")
+    return given.text(option)
 
 
 def _client(connecting: Connect, cluster: ClusterOptions) -> KafkaClient:

@@ -26,11 +26,12 @@ from kctl.compat.java_options import (
     refused,
     require,
 )
+from kctl.compat.releases import Release
 from kctl.compat.topics_changes import alter_topics_of, create_topic_of, delete_topics_of
 from kctl.compat.topics_views import describe_topics_of, list_topics_of
 
 SUMMARY = "Creates, lists, describes, grows and deletes topics."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("list", "List the names of topics."),
@@ -81,6 +82,12 @@ _ALLOWED_LAST: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("if-not-exists", ("create",)),
     ("exclude-internal", ("list", "describe")),
 )
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:

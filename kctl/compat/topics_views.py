@@ -1,6 +1,7 @@
 """`kafka-topics --list` and `--describe`.
 
-Source: TopicCommand.TopicService.listTopics, describeTopic, TopicFilter.IncludeList of 3.9.1.
+Source: TopicCommand.TopicService.listTopics, describeTopic, TopicFilter.IncludeList of 3.9.1
+and 4.3.0.
 Differs: a regular expression is Python's.
 """
 
@@ -17,6 +18,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
+from engine.client.eligible_replicas import EligibleReplicas, eligible_replicas
 from engine.client.metadata import PartitionView, TopicView
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.errors import ApiError, EngineError
@@ -31,6 +33,8 @@ from kctl.compat.java_uuids import java_uuid
 
 _RUNTIME: Final = "java.lang.RuntimeException"
 _INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
+_INTERNAL_4: Final = (*_INTERNAL, "__share_group_state")
+_NOT_KNOWN: Final = EligibleReplicas(None, None)
 _MIN_ISR: Final = "min.insync.replicas"
 _PER_RESPONSE: Final = "partition-size-limit-per-response"
 _QUIET: Final = (CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION)
@@ -43,6 +47,7 @@ class _Shown(NamedTuple):
     partition: PartitionView
     min_isr: int
     move: OngoingReassignment | None
+    eligible: EligibleReplicas
 
 
 # Choosing topics
@@ -65,11 +70,12 @@ def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
     is_without_internal = given.has("exclude-internal")
     topics = _all_topics(client, is_without_internal)
     pattern = None if text is None else topic_pattern(text)
+    internal = _INTERNAL_4 if given.is_four else _INTERNAL
     return [
         topic
         for topic in topics
         if (pattern is None or pattern.fullmatch(topic.name))
-        and not (is_without_internal and topic.name in _INTERNAL)
+        and not (is_without_internal and topic.name in internal)
     ]
 
 
@@ -87,7 +93,8 @@ def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
     """Raise ToolFailure if a topic was named and is not there, unless that is no mistake."""
     named = given.text("topic") if given.has("topic") else None
     if named and not found and not given.has("if-exists"):
-        message = f"Topic 'Optional[{named}]' does not exist as expected"
+        shown = f"'{named}'" if given.is_four else f"'Optional[{named}]'"
+        message = f"Topic {shown} does not exist as expected"
         raise ToolFailure(ILLEGAL_ARGUMENT, message)
 
 
@@ -109,6 +116,7 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
     with admin_call("describeCluster"):
         live = client.view([]).brokers
     moves = _moves(client, topics)
+    eligible = eligible_replicas(client, [topic.name for topic in topics])
     for topic in topics:
         entries = configs[topic.name]
         if isinstance(entries, EngineError):
@@ -118,8 +126,9 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
             continue
         min_isr = next(int(e.value or 0) for e in entries if e.name == _MIN_ISR)
         for partition in topic.partitions:
-            move = moves.get(TopicPartition(topic.name, partition.partition))
-            shown = _Shown(topic.name, partition, min_isr, move)
+            key = TopicPartition(topic.name, partition.partition)
+            replicas = eligible.get(key, _NOT_KNOWN)
+            shown = _Shown(topic.name, partition, min_isr, moves.get(key), replicas)
             if _is_wanted(shown, given, live):
                 out.write(_partition_line(shown))
 
@@ -243,7 +252,9 @@ def _partition_line(shown: _Shown) -> str:
     if move is not None:
         cells.append(f"Adding Replicas: {_joined(move.adding)}")
         cells.append(f"Removing Replicas: {_joined(move.removing)}")
-    cells += ["Elr: N/A", "LastKnownElr: N/A"]
+    eligible, last_known = shown.eligible
+    cells.append(f"Elr: {'N/A' if eligible is None else _joined(eligible)}")
+    cells.append(f"LastKnownElr: {'N/A' if last_known is None else _joined(last_known)}")
     return "\t".join(cells) + "\n"
 
 

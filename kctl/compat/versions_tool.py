@@ -1,6 +1,6 @@
 """`kafka-broker-api-versions`: the versions of requests that each broker offers.
 
-Source: BrokerApiVersionsCommand, NodeApiVersions.toString of 3.9.1.
+Source: BrokerApiVersionsCommand, NodeApiVersions.toString of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -20,16 +20,36 @@ from kctl import exits
 from kctl.compat.java_admin import admin_call
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
+from kctl.compat.releases import Release
 
 SUMMARY = "Shows the versions of requests that brokers offer."
-OPTIONS = (
+_OPTIONS = (
     ToolOption("command-config", "Client properties.", "FILE"),
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     HELP,
     VERSION,
 )
-#: What the client of 3.9.1 knows and its broker with znodes does not offer.
-_OF_OTHER_BROKERS: Final = (55, 64, 71, 72, 74, 75, 76, 77, 78, 79, 80, 81, 83, 84, 85, 86, 87)
+#: What a client asks brokers for, by release.
+_KNOWN: Final = {
+    Release.V3_9: frozenset(
+        (*range(52), *range(55, 59), 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 88))
+    ),
+    Release.V4_3: frozenset(
+        (
+            *range(4),
+            *range(8, 52),
+            *(55, 57, 60, 61, 64, 65, 66, 68, 69, 71, 72),
+            *range(74, 82),
+            *range(83, 93),
+        )
+    ),
+}
+
+
+def options(release: Release) -> tuple[ToolOption, ...]:
+    """Return the options of a release."""
+    del release
+    return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:
@@ -46,40 +66,45 @@ def perform(
     err: TextIO,
 ) -> int:
     """Print the versions of all brokers; returns the exit code."""
-    del given, wanted, files
+    del wanted, files
     try:
         with connect() as client:
             with admin_call("metadata"):
                 brokers = client.view(None).brokers
             for broker in brokers.values():
-                out.write(f"{_named(broker)} -> {_versions(client, broker.broker_id)}\n")
+                versions = _versions(client, broker.broker_id, given.release)
+                out.write(f"{_named(broker, given.release)} -> {versions}\n")
     except ToolFailure as failure:
         err.write(failure.trace())
         return exits.FAILED
     return exits.OK
 
 
-def _named(broker: BrokerView) -> str:
+def _named(broker: BrokerView, release: Release) -> str:
     rack = "null" if broker.rack is None else broker.rack
-    return f"{broker.address.host}:{broker.address.port} (id: {broker.broker_id} rack: {rack})"
+    fenced = " isFenced: false" if release.is_four else ""
+    address = broker.address
+    return f"{address.host}:{address.port} (id: {broker.broker_id} rack: {rack}{fenced})"
 
 
-def _versions(client: KafkaClient, broker_id: int) -> str:
+def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
     try:
-        return versions_text(api_versions(client, broker_id).versions)
+        return versions_text(api_versions(client, broker_id).versions, release)
     except EngineError as error:
         shown = java_text(error) if isinstance(error, ApiError) else error
         return f"ERROR: {shown}"
 
 
-def versions_text(offered: Mapping[int, VersionRange]) -> str:
-    """Return a line for each API that the broker or the client of 3.9.1 knows."""
-    lines = [_line(key, offered.get(key)) for key in sorted({*offered, *_OF_OTHER_BROKERS})]
+def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
+    """Return a line for each API that the broker or the client of a release knows."""
+    keys = sorted({*offered, *_KNOWN[release]})
+    lines = [_line(key, offered.get(key), release) for key in keys]
     return "(\n\t" + ",\n\t".join(lines) + "\n)"
 
 
-def _line(key: int, offered: VersionRange | None) -> str:
-    name = api_names().get(key)
+def _line(key: int, offered: VersionRange | None, release: Release) -> str:
+    # What no message of a release is left of keeps its name there.
+    name = api_names(release.value).get(key) or api_names(Release.V3_9.value).get(key)
     named = f"UNKNOWN({key})" if name is None else f"{name}({key})"
     if offered is None:
         return f"{named}: UNSUPPORTED"
@@ -87,7 +112,10 @@ def _line(key: int, offered: VersionRange | None) -> str:
     versions = str(lowest) if lowest == highest else f"{lowest} to {highest}"
     if name is None:
         return f"{named}: {versions}"
-    ours = api(key).stable
-    usable = min(highest, ours.highest)
-    is_usable = usable >= max(lowest, ours.lowest)
-    return f"{named}: {versions} [{f'usable: {usable}' if is_usable else 'unusable'}]"
+    is_gone = key not in api_names(release.value)
+    ours = VersionRange(-1, -1) if is_gone else api(key, release.value).versions
+    if ours.highest < lowest:
+        return f"{named}: {versions} [unusable: node too new]"
+    if highest < ours.lowest:
+        return f"{named}: {versions} [unusable: node too old]"
+    return f"{named}: {versions} [usable: {min(highest, ours.highest)}]"

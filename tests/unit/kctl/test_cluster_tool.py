@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kctl.compat.cluster_tool import COMMANDS
+from kctl.compat.cluster_tool import commands
 from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
+from kctl.compat.releases import Release
+
+COMMANDS = commands(Release.V3_9)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from engine.model import TopicPartition
 from kctl.compat.groups_changes import partitions_in
 from kctl.compat.groups_plan import plan_text, read_plan
-from kctl.compat.groups_tool import OPTIONS, check_options
+from kctl.compat.groups_tool import check_options, options
+from kctl.compat.releases import Release
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused, read_options
 from kctl.compat.java_order import names_in_java_order
@@ -58,7 +59,9 @@ _SCENARIO = (
     ],
 )
 def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
-    given = read_options(OPTIONS, words.replace("B", "--bootstrap-server b:1").split())
+    given = read_options(
+        options(Release.V3_9), words.replace("B", "--bootstrap-server b:1").split()
+    )
     with pytest.raises(OptionsRefused) as caught:
         check_options(given)
     assert message in str(caught.value)
@@ -79,7 +82,7 @@ def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
 def test_an_optional_value_is_the_next_word_unless_it_is_an_option(
     words: str, states: list[str]
 ) -> None:
-    given = read_options(OPTIONS, words.split())
+    given = read_options(options(Release.V3_9), words.split())
     assert given.has("state")
     assert states == list(given.texts("state"))
 

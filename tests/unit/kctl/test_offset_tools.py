@@ -14,7 +14,8 @@ from kctl.compat.configs_changes import added_configs, credential_of
 from kctl.compat.java_client import check_bootstrap
 from kctl.compat.java_options import read_options
 from kctl.compat.java_uuids import java_uuid
-from kctl.compat.offsets_tool import OPTIONS, filter_of, time_of
+from kctl.compat.offsets_tool import filter_of, options, time_of
+from kctl.compat.releases import Release
 from kctl.compat.records_tool import read_offsets
 from kctl.compat.topics_changes import replica_assignment
 from kctl.compat.versions_tool import versions_text
@@ -35,7 +36,7 @@ _KEYS = [TopicPartition(topic, partition) for topic in ("a", "b") for partition 
     ],
 )
 def test_partitions_are_chosen_by_patterns(words: str, chosen: str) -> None:
-    is_wanted = filter_of(read_options(OPTIONS, words.split()))
+    is_wanted = filter_of(read_options(options(Release.V3_9), words.split()))
     assert chosen == " ".join(str(key) for key in _KEYS if is_wanted(key))
 
 
@@ -50,7 +51,7 @@ def test_partitions_are_chosen_by_patterns(words: str, chosen: str) -> None:
 )
 def test_patterns_that_do_not_fit_are_refused(words: str, message: str) -> None:
     with pytest.raises(EngineError) as caught:
-        filter_of(read_options(OPTIONS, words.split()))
+        filter_of(read_options(options(Release.V3_9), words.split()))
     assert message in str(caught.value)
 
 
@@ -126,8 +127,17 @@ def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
 
 def test_versions_that_both_sides_know_are_usable() -> None:
     offered = {0: VersionRange(0, 11), 3: VersionRange(99, 99), 999: VersionRange(0, 1)}
-    lines = versions_text(offered).split("\n")
+    lines = versions_text(offered, Release.V3_9).split("\n")
     assert ["(", "\tProduce(0): 0 to 11 [usable: 11],"] == lines[:2]
-    assert "\tMetadata(3): 99 [unusable]," in lines
+    assert "\tMetadata(3): 99 [unusable: node too new]," in lines
     assert "\tDescribeQuorum(55): UNSUPPORTED," in lines
     assert ["\tUNKNOWN(999): 0 to 1", ")"] == lines[-2:]
+
+
+def test_a_client_of_4_3_has_nothing_left_of_the_requests_of_controllers_with_znodes() -> None:
+    offered = {1: VersionRange(0, 3), 4: VersionRange(0, 7)}
+    lines = versions_text(offered, Release.V4_3).split("\n")
+    assert "\tFetch(1): 0 to 3 [unusable: node too old]," in lines
+    assert "\tLeaderAndIsr(4): 0 to 7 [unusable: node too new]," in lines
+    assert "\tStreamsGroupDescribe(89): UNSUPPORTED," in lines
+    assert not any("StopReplica" in line for line in lines)

@@ -1,0 +1,69 @@
+"""The replicas of partitions that may lead besides those in sync, from brokers without znodes.
+
+Source: KIP-966; KafkaAdminClient.describeTopics of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+from engine.wire import messages
+
+#: How many partitions one response describes at most, as Kafka's admin client asks.
+_PARTITIONS_PER_RESPONSE: Final = 2000
+
+
+class EligibleReplicas(NamedTuple):
+    """Replicas that had all that is committed, and those that had it last; None: not known."""
+
+    eligible: tuple[int, ...] | None
+    last_known: tuple[int, ...] | None
+
+
+def eligible_replicas(
+    client: KafkaClient, topics: Collection[str]
+) -> dict[TopicPartition, EligibleReplicas]:
+    """Return the eligible replicas of all partitions of topics; none where no broker knows them.
+
+    Topics that are not there, or may not be described, are left out.
+    """
+    request = messages.DescribeTopicPartitionsRequest
+    found: dict[TopicPartition, EligibleReplicas] = {}
+    names = sorted(topics)
+    cursor: messages.DescribeTopicPartitionsResponse.Cursor | None = None
+    while names:
+        message = request(
+            topics=[request.TopicRequest(name=name) for name in names],
+            response_partition_limit=_PARTITIONS_PER_RESPONSE,
+            cursor=None
+            if cursor is None
+            else request.Cursor(
+                topic_name=cursor.topic_name, partition_index=cursor.partition_index
+            ),
+        )
+        try:
+            response: messages.DescribeTopicPartitionsResponse
+            response = client.ask("DescribeTopicPartitions", message).message
+        except NoCommonVersion:
+            return {}
+        for topic in response.topics:
+            if topic.error_code == NONE:
+                for row in topic.partitions:
+                    key = TopicPartition(topic.name or "", row.partition_index)
+                    found[key] = EligibleReplicas(
+                        _ids(row.eligible_leader_replicas), _ids(row.last_known_elr)
+                    )
+        cursor = response.next_cursor
+        if cursor is None:
+            return found
+        names = [name for name in names if name >= cursor.topic_name]
+    return found
+
+
+def _ids(broker_ids: list[int] | None) -> tuple[int, ...] | None:
+    return None if broker_ids is None else tuple(broker_ids)
