@@ -45,6 +45,7 @@ NOUNS: dict[str, Noun] = {
     "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
+    "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
     "znode": Noun(
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),

@@ -167,6 +167,16 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "cluster status": _object("cluster.status.HEALTH_COLUMNS"),
     "cluster list": _rows("cluster.lifecycle.LIST_COLUMNS"),
     "cluster repair": _rows("cluster.repair.REPAIR_COLUMNS"),
+    "users list": _rows("users.credentials.LIST_COLUMNS"),
+    "users create": _rows(
+        "users.credentials.CHANGE_COLUMNS+users.credentials.PASSWORD_COLUMN",
+        note="password is there with --generate and without --out",
+    ),
+    "users rotate": _rows(
+        "users.credentials.CHANGE_COLUMNS+users.credentials.PASSWORD_COLUMN",
+        note="password is there with --generate and without --out",
+    ),
+    "users delete": _rows("users.credentials.DELETE_COLUMNS"),
     "znode ls": _rows(_STAT),
     "znode get": _object(f"{_STAT}+znode.nodes.DATA_COLUMNS"),
     "znode stat": _object(_STAT),

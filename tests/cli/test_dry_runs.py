@@ -30,6 +30,7 @@ READING = frozenset(
         "DescribeProducers",
         "DescribeTopicPartitions",
         "DescribeTransactions",
+        "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
         "ListOffsets",
@@ -49,6 +50,9 @@ COMMANDS = {
     "configs set": ("retention.ms=5", "--topic", "t"),
     "configs unset": ("retention.ms", "--topic", "t"),
     "records delete": ("t", "--before", "end"),
+    "users create": ("new", "--generate"),
+    "users rotate": ("known", "--generate"),
+    "users delete": ("known",),
     "acls create": ("--allow", "a", "--operation", "read", "--topic", "t"),
     "acls delete": ("--topic", "t"),
     "acls apply": ("{acls}", "--prune"),
@@ -114,6 +118,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
     shell.ok("acls", "create", "--allow", "b", "--operation", "read", "--topic", "t")
+    shell.ok("users", "create", "known", "--generate")
     (shell.home / "acls.yaml").write_text(ACLS)
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
     # A reset makes a group that nobody knows.

@@ -74,6 +74,8 @@ TABLE = {
     "acls list": "engine.wire html json tabulate typer",
     "acls check a read topic:t": "engine.wire html json tabulate typer",
     "acls --help": "typer",
+    "users list": "engine.wire hashlib hmac html json tabulate typer",
+    "users --help": "typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",
     "compat kafka-consumer-groups --version": "engine.wire json",

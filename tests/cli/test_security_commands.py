@@ -34,6 +34,73 @@ def rows(shell: Shell, line: str, *, code: int = 0) -> Any:
     return check(" ".join(words[:2]), done.stdout)
 
 
+# -- users
+
+
+def test_a_password_is_made_printed_once_and_never_listed(shell: Shell) -> None:
+    (created,) = rows(shell, "users create app --generate")
+    assert 32 == len(created["password"])
+    listed = {"user": "app", "mechanism": "SCRAM-SHA-512", "iterations": 4096}
+    assert listed == {key: created[key] for key in listed}
+    assert [listed] == rows(shell, "users list app")
+    again = shell.run("users", "create", "app", "--generate")
+    assert 1 == again.returncode
+    assert "`kctl users rotate app`" in again.stderr
+
+
+def test_a_password_in_a_file_is_for_its_owner_alone_and_replaces_none(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "secret"
+    shell.ok("users", "create", "filed", "--generate", "--out", str(path))
+    assert 0o600 == path.stat().st_mode & 0o777
+    before = path.read_text()
+    done = shell.run("users", "rotate", "filed", "--generate", "--out", str(path))
+    assert 1 == done.returncode
+    assert before == path.read_text()
+
+
+def test_a_password_comes_from_stdin_a_file_or_the_environment(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p").write_text("geheim\r\nmore\n")
+    monkeypatch.setitem(shell.environment, "APP_PASSWORD", "x")
+    create = ("users", "create", "three", "--password-file")
+    shell.ok(*create, "-", "--mechanism", "sha-256", "--iterations", "5000", stdin="x\n")
+    shell.ok(*create, str(tmp_path / "p"))
+    # Each mechanism keeps its iterations.
+    rotated = rows(shell, "users rotate three --password-env APP_PASSWORD")
+    assert [("SCRAM-SHA-256", 5000), ("SCRAM-SHA-512", 4096)] == [
+        (row["mechanism"], row["iterations"]) for row in rotated
+    ]
+    for words in (
+        (*create, "-"),
+        (*create, str(tmp_path / "none")),
+        ("users", "create", "four", "--generate", "--iterations", "4095"),
+        ("users", "rotate", "three"),
+        ("users", "rotate", "three", "--password-env", "NOT_SET"),
+        ("users", "rotate", "three", "--generate", "--password-env", "APP_PASSWORD"),
+        ("users", "rotate", "nobody", "--generate"),
+        ("users", "list", "nobody"),
+    ):
+        assert shell.run(*words).returncode in (1, 2), words
+
+
+def test_users_are_deleted_by_mechanism_or_as_a_whole(shell: Shell) -> None:
+    for name in ("sha-256", "sha-512"):
+        shell.ok("users", "create", "both", "--generate", "--mechanism", name)
+    (gone,) = rows(shell, "users delete both --mechanism SCRAM-SHA-256 -y")
+    assert ("SCRAM-SHA-256", "deleted") == (gone["mechanism"], gone["result"])
+    assert 2 == shell.run("users", "delete", "both").returncode
+    done = shell.run("users", "delete", "both", "nobody", "-y")
+    assert 1 == done.returncode
+    assert "nobody" in done.stderr
+    assert 1 == shell.run("users", "list", "both").returncode
+
+
+# -- rules
+
+
 @pytest.fixture
 def no_rules(shell: Shell) -> Iterator[None]:
     yield
