@@ -46,6 +46,7 @@ NOUNS: dict[str, Noun] = {
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
+    "quotas": Noun("quotas", "List, set and unset quotas of clients", _CLUSTER),
     "znode": Noun(
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),

@@ -53,6 +53,8 @@ COMMANDS = {
     "users create": ("new", "--generate"),
     "users rotate": ("known", "--generate"),
     "users delete": ("known",),
+    "quotas set": ("produce=1MB", "--user", "a"),
+    "quotas unset": ("consume", "--user", "b"),
     "acls create": ("--allow", "a", "--operation", "read", "--topic", "t"),
     "acls delete": ("--topic", "t"),
     "acls apply": ("{acls}", "--prune"),
@@ -119,6 +121,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
     shell.ok("acls", "create", "--allow", "b", "--operation", "read", "--topic", "t")
     shell.ok("users", "create", "known", "--generate")
+    shell.ok("quotas", "set", "consume=1MB", "--user", "b")
     (shell.home / "acls.yaml").write_text(ACLS)
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
     # A reset makes a group that nobody knows.

@@ -76,6 +76,8 @@ TABLE = {
     "acls --help": "typer",
     "users list": "engine.wire hashlib hmac html json tabulate typer",
     "users --help": "typer",
+    "quotas list": "engine.wire html json tabulate typer",
+    "quotas --help": "typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",
     "compat kafka-consumer-groups --version": "engine.wire json",

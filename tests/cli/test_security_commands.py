@@ -98,6 +98,39 @@ def test_users_are_deleted_by_mechanism_or_as_a_whole(shell: Shell) -> None:
     assert 1 == shell.run("users", "list", "both").returncode
 
 
+# -- quotas
+
+
+def test_quotas_are_set_with_units_listed_and_unset(shell: Shell) -> None:
+    (new,) = rows(shell, "quotas set produce=1MiB/s --user ann --client-id app")
+    assert (None, 1048576, "changed") == (new["old_value"], new["value"], new["result"])
+    changed = rows(shell, "quotas set producer_byte_rate=2000000 request=50% --user ann")
+    assert ["2000000.0", "50.0"] == [str(row["value"]) for row in changed]
+    (same,) = rows(shell, "quotas set request=50 --user ann")
+    assert "unchanged" == same["result"]
+    listed = rows(shell, "quotas list --user ann")
+    assert {(None, "50 %"), (None, "1.91 MiB/s"), ("app", "1.00 MiB/s")} == {
+        (row["client_id"], row["limit"]) for row in listed
+    }
+    (tried,) = rows(shell, "quotas unset request --user ann --dry-run")
+    assert ("would be changed", 50, None) == (tried["result"], tried["old_value"], tried["value"])
+    assert 2 == len(rows(shell, "quotas unset --all --user ann"))
+    (absent,) = rows(shell, "quotas unset request --user ann")
+    assert "was not set" == absent["result"]
+    assert ["app"] == [row["client_id"] for row in rows(shell, "quotas list --user ann")]
+    shell.ok("quotas", "unset", "produce", "--user", "ann", "--client-id", "app")
+
+
+def test_quotas_of_addresses_and_defaults_are_listed_with_all(shell: Shell) -> None:
+    shell.ok("quotas", "set", "connections=20/s", "--ip", "10.0.0.9")
+    shell.ok("quotas", "set", "mutations=0.5", "--user-default")
+    found = [(row["user"], row["ip"], row["limit"]) for row in rows(shell, "quotas list")]
+    assert [("<default>", None, "0.5/s"), (None, "10.0.0.9", "20/s")] == found
+    shell.ok("quotas", "unset", "--all", "--ip", "10.0.0.9")
+    shell.ok("quotas", "unset", "--all", "--user-default")
+    assert [] == rows(shell, "quotas list")
+
+
 # -- rules
 
 
