@@ -47,6 +47,7 @@ NOUNS: dict[str, Noun] = {
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
     "quotas": Noun("quotas", "List, set and unset quotas of clients", _CLUSTER),
+    "certs": Noun("certs", "Make keys and certificates for rehearsals", _CLUSTER),
     "znode": Noun(
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),

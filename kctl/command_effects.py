@@ -64,6 +64,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "quotas list": _READ,
     "quotas set": _CHANGE_OR_TRY,
     "quotas unset": _CHANGE_OR_TRY,
+    "certs new": _LOCAL,
     "produce": _CHANGE,
     "consume": Effect(CHANGES, only_with="group"),
     "replay": _CHANGE,

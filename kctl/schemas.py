@@ -180,6 +180,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "quotas list": _rows("quotas.limits.LIST_COLUMNS"),
     "quotas set": _rows("quotas.limits.CHANGE_COLUMNS"),
     "quotas unset": _rows("quotas.limits.CHANGE_COLUMNS"),
+    "certs new": _rows("certs.issuing.CERTIFICATE_COLUMNS"),
     "znode ls": _rows(_STAT),
     "znode get": _object(f"{_STAT}+znode.nodes.DATA_COLUMNS"),
     "znode stat": _object(_STAT),

@@ -78,6 +78,7 @@ TABLE = {
     "users --help": "typer",
     "quotas list": "engine.wire html json tabulate typer",
     "quotas --help": "typer",
+    "certs --help": "typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",
     "compat kafka-consumer-groups --version": "engine.wire json",
