@@ -155,7 +155,7 @@ _kctl() {
     "explain") words="partition --help" ;;
     "explain partition") words="-z --zookeeper -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "cluster") words="start stop status list repair restart kill pause resume partition slow heal add remove logs destroy --help" ;;
-    "cluster start") words="--data --brokers --port --zookeeper-port --set --config --unset --from-logs --writable --racks --processes --one-process --log-dirs --insecure --foreground --timeout -o --output --help" ;;
+    "cluster start") words="--data --brokers --port --zookeeper-port --set --config --unset --from-logs --writable --racks --processes --one-process --log-dirs --insecure --secure --foreground --timeout -o --output --help" ;;
     "cluster stop") words="--data --timeout --help" ;;
     "cluster status") words="--data -o --output --help" ;;
     "cluster list") words="-o --output --help" ;;

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kctl.arguments import UnreadableArgument
 
 if TYPE_CHECKING:
     from engine.cluster.data_directory import RunningCluster
+
+
+#: In the data directory of a cluster that was started with --secure.
+ADMIN_PROPERTIES: Final = "security/admin.properties"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
@@ -31,6 +35,17 @@ def running_servers(environment: Mapping[str, str]) -> str | None:
     """Return the addresses of the embedded cluster, None if it does not run."""
     running = _running(environment)
     return None if running is None else running.bootstrap_servers
+
+
+def running_properties(environment: Mapping[str, str]) -> str | None:
+    """Return the client properties of the embedded cluster's administrator, None without one."""
+    return admin_properties(cluster_path(environment, None))
+
+
+def admin_properties(path: str) -> str | None:
+    """Return those of the cluster in a directory; only one started with --secure has them."""
+    properties = f"{path}/{ADMIN_PROPERTIES}"
+    return properties if os.path.exists(properties) else None
 
 
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:
