@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 #: In the data directory of a cluster that was started with --secure.
 ADMIN_PROPERTIES: Final = "security/admin.properties"
+BROKER_KEYSTORE: Final = "security/broker.pem"
+#: The setting that names it.
+KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
@@ -45,7 +48,19 @@ def running_properties(environment: Mapping[str, str]) -> str | None:
 def admin_properties(path: str) -> str | None:
     """Return those of the cluster in a directory; only one started with --secure has them."""
     properties = f"{path}/{ADMIN_PROPERTIES}"
-    return properties if os.path.exists(properties) else None
+    if not os.path.exists(properties):
+        return None
+    from engine.cluster.data_directory import DataDirectory
+    from engine.errors import StorageError
+    from engine.host.real import RealFiles
+
+    # The files may be of a start that was refused, and the cluster not be secured.
+    try:
+        plan = DataDirectory(RealFiles(), path).plan()
+    except StorageError:
+        return None
+    is_secured = plan is not None and plan.settings.get(KEYSTORE) == f"{path}/{BROKER_KEYSTORE}"
+    return properties if is_secured else None
 
 
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:

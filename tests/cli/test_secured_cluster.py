@@ -53,6 +53,22 @@ def test_a_context_of_another_cluster_is_left(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
+def test_a_cluster_that_runs_without_security_stays_as_it_is(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    try:
+        shell.ok("cluster", "start", "--port", "0")
+        assert 0 != shell.run("cluster", "start", "--secure").returncode
+        shell.ok("topics", "list")
+        assert [] == contexts(shell)
+        # Stopped, it can be secured.
+        shell.ok("cluster", "stop")
+        shell.ok("cluster", "start", "--secure")
+        shell.ok("topics", "list", "--context", "embedded")
+    finally:
+        shell.ok("cluster", "destroy", "-y")
+    assert not (tmp_path / "data" / "kctl" / "cluster").exists()
+
+
 def test_the_administrator_is_created_beside_the_cluster(tmp_path: Path) -> None:
     done = Shell(tmp_path).run("cluster", "start", "--secure", "--foreground")
     assert 2 == done.returncode

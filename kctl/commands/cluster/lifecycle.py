@@ -28,7 +28,7 @@ from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.console import confirm, report_error, say
-from kctl.embedded import cluster_path
+from kctl.embedded import KEYSTORE, admin_properties, cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
 from kctl.render import Column, check_format, write_object, write_rows
@@ -68,8 +68,6 @@ LIST_COLUMNS = (
     Column("settings", "SETTINGS", wide=True, kind="string{}?"),
 )
 _FOLLOW_PAUSE_S = 0.2
-#: Set where a cluster may have been started with --secure.
-_KEYSTORE = "ssl.keystore.location"
 
 
 class NoLogOfBroker(EngineError):
@@ -146,7 +144,7 @@ def start_cluster(request: StartRequest) -> int:
             say(f"the cluster in {data.path} is running already")
         else:
             daemon.start(data, files, plan, request.timeout_s)
-    if _KEYSTORE in plan.settings:
+    if KEYSTORE in plan.settings:
         _complete_securing(data, request.timeout_s)
     try:
         return _show(daemon.status_of(data), request.output)
@@ -157,10 +155,10 @@ def start_cluster(request: StartRequest) -> int:
 
 def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
     """Create the administrator of a cluster that was started with --secure, and its context."""
-    from kctl.commands.cluster.securing import complete_securing, is_secured
+    from kctl.commands.cluster.securing import complete_securing
 
     servers = daemon.status_of(data).bootstrap_servers
-    if servers is not None and is_secured(data):
+    if servers is not None and admin_properties(data.path) is not None:
         complete_securing(data, servers, timeout_s)
 
 

@@ -35,7 +35,7 @@ from kctl import exits
 from kctl.commands.certs.issuing import AUTHORITY, CertificatesRequest, write_certificates
 from kctl.console import say
 from kctl.context import Profile, Profiles, change_profiles, load_profiles, profiles_path
-from kctl.embedded import ADMIN_PROPERTIES, cluster_path
+from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, KEYSTORE, cluster_path
 
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
@@ -91,7 +91,7 @@ class SecuredFiles(NamedTuple):
     @property
     def keystore(self) -> str:
         """Return the key and chain of the brokers."""
-        return f"{self.folder}/{_BROKER}.pem"
+        return f"{os.path.dirname(self.folder)}/{BROKER_KEYSTORE}"
 
     @property
     def truststore(self) -> str:
@@ -128,7 +128,7 @@ def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
         f"{listener}.plain.sasl.jaas.config": plain,
         f"{listener}.scram-sha-512.sasl.jaas.config": f"{_SCRAM};",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": secured.keystore,
+        KEYSTORE: secured.keystore,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": secured.truststore,
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
@@ -182,13 +182,6 @@ def _properties(files: Files, path: str) -> Mapping[str, str]:
 
 
 # -- once the cluster runs
-
-
-def is_secured(data: DataDirectory) -> bool:
-    """Return whether a cluster was started with --secure."""
-    plan = data.plan()
-    secured = secured_files(data)
-    return plan is not None and plan.settings.get("ssl.keystore.location") == secured.keystore
 
 
 def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> None:
