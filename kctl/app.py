@@ -37,6 +37,7 @@ NOUNS: dict[str, Noun] = {
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "retention": Noun("retention", "Show what retention deletes and when, or would", _DATA),
     "compact": Noun("compact", "Show how dirty logs of a directory are, and clean them", _OFFLINE),
+    "acls": Noun("acls", "Show, check and change who may do what", _CLUSTER),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
@@ -44,6 +45,9 @@ NOUNS: dict[str, Noun] = {
     "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
+    "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
+    "quotas": Noun("quotas", "List, set and unset quotas of clients", _CLUSTER),
+    "certs": Noun("certs", "Make keys and certificates for rehearsals", _CLUSTER),
     "znode": Noun(
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),

@@ -8,7 +8,7 @@
 | `KCTL_BOOTSTRAP_SERVER` | its addresses | `--command-config` |
 | `KCTL_CONTEXT` | that context's | `--command-config`, else its own |
 | the current context | its addresses | `--command-config`, else its own |
-| the embedded cluster, if it runs | its addresses | `--command-config` |
+| the embedded cluster, if it runs | its addresses | `--command-config`, else its administrator's |
 
 So a flag comes before the file, the file before the environment, that before what is kept. `-v`
 says which one decided.
@@ -41,7 +41,7 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
-from kctl.embedded import running_servers
+from kctl.embedded import running_properties, running_servers
 
 _FILE = "kctl/config.yaml"
 _PROTECTED, _READ_ONLY = "protected", "read_only"
@@ -272,7 +272,8 @@ def choose(
         servers = running_servers(environment)
         if servers is None:
             raise NoCluster
-        return Choice(servers, command_config, "embedded cluster")
+        properties = command_config or running_properties(environment)
+        return Choice(servers, properties, "embedded cluster")
     profile = profiles.get(name)
     return Choice(
         profile.bootstrap_servers,

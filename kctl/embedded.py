@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kctl.arguments import UnreadableArgument
 
 if TYPE_CHECKING:
     from engine.cluster.data_directory import RunningCluster
+
+
+#: In the data directory of a cluster that was started with --secure.
+ADMIN_PROPERTIES: Final = "security/admin.properties"
+BROKER_KEYSTORE: Final = "security/broker.pem"
+#: The setting that names it.
+KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
@@ -31,6 +38,29 @@ def running_servers(environment: Mapping[str, str]) -> str | None:
     """Return the addresses of the embedded cluster, None if it does not run."""
     running = _running(environment)
     return None if running is None else running.bootstrap_servers
+
+
+def running_properties(environment: Mapping[str, str]) -> str | None:
+    """Return the client properties of the embedded cluster's administrator, None without one."""
+    return admin_properties(cluster_path(environment, None))
+
+
+def admin_properties(path: str) -> str | None:
+    """Return those of the cluster in a directory; only one started with --secure has them."""
+    properties = f"{path}/{ADMIN_PROPERTIES}"
+    if not os.path.exists(properties):
+        return None
+    from engine.cluster.data_directory import DataDirectory
+    from engine.errors import StorageError
+    from engine.host.real import RealFiles
+
+    # The files may be of a start that was refused, and the cluster not be secured.
+    try:
+        plan = DataDirectory(RealFiles(), path).plan()
+    except StorageError:
+        return None
+    is_secured = plan is not None and plan.settings.get(KEYSTORE) == f"{path}/{BROKER_KEYSTORE}"
+    return properties if is_secured else None
 
 
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:

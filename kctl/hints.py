@@ -16,6 +16,7 @@ _BY_CODE = {
     "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
     "MESSAGE_TOO_LARGE": "`kctl topics alter TOPIC -c max.message.bytes=BYTES` lets it take more",
     "RECORD_LIST_TOO_LARGE": "`kctl topics alter TOPIC -c segment.bytes=BYTES` lets it take more",
+    "SECURITY_DISABLED": "brokers have no authorizer; authorizer.class.name names one",
     "REQUEST_TIMED_OUT": "it may still be done: look how far it is before asking again",
     "INVALID_REPLICATION_FACTOR": "`kctl brokers list` shows the brokers that are alive",
     "BROKER_NOT_AVAILABLE": "`kctl brokers list` shows the brokers that are alive",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.client.blocking import KafkaClient
-from engine.errors import api_error
+from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.security.acls import (
     AccessEntry,
@@ -57,6 +57,13 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
 
 def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
     """Create rules; raises the first ApiError of any of them."""
+    for error in create_each(client, bindings):
+        if error is not None:
+            raise error
+
+
+def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
+    """Create rules; returns the error of each, None of one that is there now."""
     request = messages.CreateAclsRequest
     creations = [
         request.AclCreation(
@@ -73,13 +80,24 @@ def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
     response: messages.CreateAclsResponse = client.ask(
         "CreateAcls", request(creations=creations), lowest=1
     ).message
-    for row in response.results:
-        if row.error_code != NONE:
-            raise api_error(row.error_code, row.error_message)
+    return [
+        None if row.error_code == NONE else api_error(row.error_code, row.error_message)
+        for row in response.results
+    ]
 
 
 def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
     """Delete the rules that filters mean; returns their number. Raises the first ApiError."""
+    count = 0
+    for deleted in delete_each(client, filters):
+        if isinstance(deleted, EngineError):
+            raise deleted
+        count += deleted
+    return count
+
+
+def delete_each(client: KafkaClient, filters: Sequence[AclFilter]) -> list[int | EngineError]:
+    """Delete the rules that filters mean; returns their number for each filter, or its error."""
     request = messages.DeleteAclsRequest
     rows = [
         request.DeleteAclsFilter(
@@ -96,9 +114,9 @@ def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
     response: messages.DeleteAclsResponse = client.ask(
         "DeleteAcls", request(filters=rows), lowest=1
     ).message
-    count = 0
-    for result in response.filter_results:
-        if result.error_code != NONE:
-            raise api_error(result.error_code, result.error_message)
-        count += len(result.matching_acls)
-    return count
+    return [
+        len(result.matching_acls)
+        if result.error_code == NONE
+        else api_error(result.error_code, result.error_message)
+        for result in response.filter_results
+    ]

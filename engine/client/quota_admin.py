@@ -30,9 +30,12 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 def describe_quotas(
-    client: KafkaClient, filters: Sequence[QuotaEntityFilter]
+    client: KafkaClient, filters: Sequence[QuotaEntityFilter], *, is_strict: bool = True
 ) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas of entities that have just these parts; raises ApiError."""
+    """Return the quotas of entities that have just these parts; raises ApiError.
+
+    Without `is_strict` of entities that have these parts and maybe others.
+    """
     request = messages.DescribeClientQuotasRequest
     components = [
         request.ComponentData(
@@ -43,7 +46,7 @@ def describe_quotas(
         for part in filters
     ]
     response: messages.DescribeClientQuotasResponse = client.ask(
-        "DescribeClientQuotas", request(components=components, strict=True)
+        "DescribeClientQuotas", request(components=components, strict=is_strict)
     ).message
     if response.error_code != NONE:
         raise api_error(response.error_code, response.error_message)
@@ -56,7 +59,11 @@ def describe_quotas(
 
 
 def alter_quotas(
-    client: KafkaClient, entity: QuotaEntity, changes: Mapping[str, float | None]
+    client: KafkaClient,
+    entity: QuotaEntity,
+    changes: Mapping[str, float | None],
+    *,
+    validate_only: bool = False,
 ) -> None:
     """Set quotas of an entity, or remove those without a value; raises ApiError."""
     request = messages.AlterClientQuotasRequest
@@ -68,7 +75,7 @@ def alter_quotas(
         ],
     )
     response: messages.AlterClientQuotasResponse = client.ask(
-        "AlterClientQuotas", request(entries=[entry], validate_only=False)
+        "AlterClientQuotas", request(entries=[entry], validate_only=validate_only)
     ).message
     for row in response.entries:
         if row.error_code != NONE:

@@ -18,6 +18,7 @@ response.json
 network.json     the faults of the network between brokers and store, while there are any, and
 network.done     the number of the change in force: see `network_faults.py`
 cluster.network  locked by a command while it changes the faults
+security/        keys, certificates and passwords, if `kctl cluster start --secure` made them
 broker-<id>/     the log directory of a broker, its first one
 broker-<id>-2/   the second one, and so on
 ```
@@ -231,6 +232,11 @@ class DataDirectory:
             self.broker_lock_path(broker_id),
             self.broker_log_path(broker_id),
         ]
+
+    @property
+    def security_path(self) -> str:
+        """Return the directory of keys and passwords, whether it exists or not."""
+        return f"{self.path}/security"
 
     def own_files(self) -> list[str]:
         """Return the files next to the brokers' directories, the plan last."""

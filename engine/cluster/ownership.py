@@ -96,7 +96,7 @@ def has_store(data: DataDirectory, files: Files) -> bool:
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
     if not files.exists(data.path):
         return
-    known = {*data.own_files(), *data.log_dirs(plan)}
+    known = {*data.own_files(), *data.log_dirs(plan), data.security_path}
     names = files.list_dir(data.path)
     parts = [name for name in names if name == STORE_FILE or _BROKER_DIRECTORY.fullmatch(name)]
     if parts:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.errors import ConfigError
 
 FIRST_BROKER_ID = 1
-# The listener that every broker of a plan has.
+# The listener that every broker of a plan has, unless its settings name one.
 _LISTENER = "PLAINTEXT"
 _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
@@ -79,7 +79,7 @@ def broker_settings(
     return {
         **({} if rack is None else {"broker.rack": rack}),
         "broker.id": str(broker_id),
-        "listeners": f"{_LISTENER}://{plan.host}:{port}",
+        "listeners": f"{_listener_name(plan)}://{plan.host}:{port}",
         "log.dirs": ",".join(log_dirs),
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
@@ -87,6 +87,11 @@ def broker_settings(
         **plan.settings,
         **_listeners(plan, broker_id - FIRST_BROKER_ID),
     }
+
+
+def _listener_name(plan: ClusterPlan) -> str:
+    """Return the name of the one listener of brokers whose plan sets no listeners."""
+    return plan.settings.get("inter.broker.listener.name", _LISTENER)
 
 
 def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:

@@ -145,8 +145,10 @@ class AclCache:
             return if_none
         if _has(entries, requester, operation, AclPermission.DENY):
             return False
-        wanted = (operation, *_IMPLIED_BY.get(operation, ()))
-        return any(_has(entries, requester, each, AclPermission.ALLOW) for each in wanted)
+        return any(
+            _has(entries, requester, allowing, AclPermission.ALLOW)
+            for allowing in operations_that_allow(operation)
+        )
 
     def _about(self, kind: AclResource, name: str) -> list[AccessEntry]:
         """Return the entries of all patterns that a resource's name matches."""
@@ -199,13 +201,27 @@ def _has(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    return any(
+    return any(entry_applies(entry, requester, operation, permission) for entry in entries)
+
+
+def entry_applies(
+    entry: AccessEntry,
+    requester: Requester,
+    operation: AclOperation,
+    permission: AclPermission,
+) -> bool:
+    """Return whether an entry gives this permission for an operation; nothing is implied here."""
+    return (
         entry.permission is permission
         and entry.operation in (operation, AclOperation.ALL)
         and entry.principal in (requester.principal, WILDCARD_PRINCIPAL)
         and entry.host in (requester.host, WILDCARD_HOST)
-        for entry in entries
     )
+
+
+def operations_that_allow(operation: AclOperation) -> tuple[AclOperation, ...]:
+    """Return the operations whose ALLOW allows an operation: it first, then what implies it."""
+    return (operation, *_IMPLIED_BY.get(operation, ()))
 
 
 def _entries_of(

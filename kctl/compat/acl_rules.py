@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from engine.security.acl_operations import SUPPORTED_OPERATIONS, SUPPORTED_SINCE_FOUR
 from engine.security.acls import (
     CLUSTER_NAME,
     WILDCARD_HOST,
@@ -44,36 +45,6 @@ _RESOURCES: Final = (
     ("delegation-token", AclResource.DELEGATION_TOKEN),
     ("user-principal", AclResource.USER),
 )
-#: What may be done to a kind of resource, in the order in which 3.9.1 names it.
-_SUPPORTED: Final = {
-    AclResource.TOPIC: (
-        _Op.READ,
-        _Op.ALL,
-        _Op.ALTER_CONFIGS,
-        _Op.DESCRIBE_CONFIGS,
-        _Op.DELETE,
-        _Op.WRITE,
-        _Op.ALTER,
-        _Op.CREATE,
-        _Op.DESCRIBE,
-    ),
-    AclResource.GROUP: (_Op.READ, _Op.DELETE, _Op.DESCRIBE, _Op.ALL),
-    AclResource.CLUSTER: (
-        _Op.CREATE,
-        _Op.CLUSTER_ACTION,
-        _Op.DESCRIBE_CONFIGS,
-        _Op.ALTER_CONFIGS,
-        _Op.IDEMPOTENT_WRITE,
-        _Op.ALTER,
-        _Op.DESCRIBE,
-        _Op.ALL,
-    ),
-    AclResource.TRANSACTIONAL_ID: (_Op.DESCRIBE, _Op.WRITE, _Op.ALL),
-    AclResource.DELEGATION_TOKEN: (_Op.DESCRIBE, _Op.ALL),
-    AclResource.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS, _Op.ALL),
-}
-#: What 4.3.0 allows besides.
-_SUPPORTED_BY_FOUR: Final = {AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS)}
 
 
 def rules_to_add(given: GivenOptions, release: Release) -> Rules:
@@ -207,9 +178,9 @@ def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
 def _check_operations(rules: Rules, release: Release) -> None:
     """Raise OptionsRefused for an operation that a resource does not have."""
     for pattern, entries in rules.items():
-        supported = _SUPPORTED[pattern.kind]
+        supported = SUPPORTED_OPERATIONS[pattern.kind]
         if release.is_four:
-            supported = _SUPPORTED_BY_FOUR.get(pattern.kind, ()) + supported
+            supported = SUPPORTED_SINCE_FOUR.get(pattern.kind, ()) + supported
         if any(entry.operation not in supported for entry in entries):
             named = (
                 f"[{', '.join(operation.name for operation in supported)}]"

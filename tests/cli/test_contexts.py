@@ -18,7 +18,7 @@ from engine.reassign.journal_state import Begun, ExecutionSettings
 from kctl.command_effects import CHANGES, EFFECTS
 from tests.cli.commands import all_leaves, option_names
 from tests.cli.shell import KCTL, Shell
-from tests.cli.test_dry_runs import COMMANDS, READING
+from tests.cli.test_dry_runs import ACLS, COMMANDS, READING
 from tests.cluster.recording_proxy import RecordingProxy
 
 #: Words for each command that changes something and is not in COMMANDS.
@@ -120,11 +120,13 @@ class Place:
         self.files = {
             "plan": str(shell.home / "plan.json"),
             "journal": str(shell.home / "plan.json.journal"),
+            "acls": str(shell.home / "acls.yaml"),
             "data": str(shell.home / "data" / "kctl" / "cluster"),
             "cluster": proxy.bootstrap,
             "znodes": self._znodes(),
         }
         Path(self.files["plan"]).write_text(json.dumps(plan))
+        Path(self.files["acls"]).write_text(ACLS)
         begun = Begun(self.cluster_id, (), ExecutionSettings())
         MoveJournal.create(RealHeldFiles(), self.files["journal"], begun, this_process()).close()
 

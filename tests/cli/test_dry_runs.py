@@ -21,6 +21,7 @@ from tests.cluster.recording_proxy import RecordingProxy
 READING = frozenset(
     (
         "ApiVersions",
+        "DescribeAcls",
         "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
@@ -29,6 +30,7 @@ READING = frozenset(
         "DescribeProducers",
         "DescribeTopicPartitions",
         "DescribeTransactions",
+        "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
         "ListOffsets",
@@ -48,6 +50,14 @@ COMMANDS = {
     "configs set": ("retention.ms=5", "--topic", "t"),
     "configs unset": ("retention.ms", "--topic", "t"),
     "records delete": ("t", "--before", "end"),
+    "users create": ("new", "--generate"),
+    "users rotate": ("known", "--generate"),
+    "users delete": ("known",),
+    "quotas set": ("produce=1MB", "--user", "a"),
+    "quotas unset": ("consume", "--user", "b"),
+    "acls create": ("--allow", "a", "--operation", "read", "--topic", "t"),
+    "acls delete": ("--topic", "t"),
+    "acls apply": ("{acls}", "--prune"),
     "groups delete": ("g",),
     "groups delete-offsets": ("g", "--topic", "t"),
     "groups remove-members": ("g", "--all"),
@@ -62,6 +72,8 @@ COMMANDS = {
     "reassign cancel": ("{plan}.journal",),
     "reassign throttles": ("--clear",),
 }
+#: A file of access rules that the cluster does not have.
+ACLS = "acls: [{allow: a, for: producer, topic: t}]\n"
 #: Of the embedded cluster alone, which they ask by a file and not by the protocol.
 OF_EMBEDDED = {"compact run", "retention run"}
 JOBS = (
@@ -101,10 +113,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
         "offsets.topic.num.partitions=1",
         "offsets.topic.replication.factor=1",
         "transaction.partition.verification.enable=false",
+        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+        "super.users=User:ANONYMOUS",
     ):
         words += ["--set", setting]
     shell.ok("cluster", "start", *words)
     shell.ok("topics", "create", "t", "--replica-assignment", "1:3,3:2,3:1,3:2")
+    shell.ok("acls", "create", "--allow", "b", "--operation", "read", "--topic", "t")
+    shell.ok("users", "create", "known", "--generate")
+    shell.ok("quotas", "set", "consume=1MB", "--user", "b")
+    (shell.home / "acls.yaml").write_text(ACLS)
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
     # A reset makes a group that nobody knows.
     shell.ok("groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--execute")
@@ -136,7 +154,8 @@ def test_nothing_that_writes_is_sent(
     shell, proxy = cluster
     plan = str(shell.home / "plan.json")
     leave_behind(shell, plan, is_job_open=is_job_open)
-    told = [word.format(plan=plan) for word in COMMANDS[words]]
+    acls = str(shell.home / "acls.yaml")
+    told = [word.format(plan=plan, acls=acls) for word in COMMANDS[words]]
     options = option_names(changing()[words])
     tries = [("--dry-run",)] if "--dry-run" in options else []
     if tries and "--yes" in options:

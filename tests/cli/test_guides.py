@@ -151,6 +151,23 @@ def test_reading_consumer_lag(home: Shell) -> None:
     assert 40 == (home.home / "read.txt").read_text().count("\n")
 
 
+def test_securing_a_cluster(home: Shell) -> None:
+    pytest.importorskip("cryptography")
+    told = {}
+    try:
+        for line in commands("securing.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "--data", str(home.home / "rehearsal"), "-y")
+    consume = next(line for line in told if line.startswith("kctl consume"))
+    assert "100" == told[consume].strip()
+    check = next(line for line in told if line.startswith("kctl acls check"))
+    assert "exit code 4" in told[check]
+    assert not (home.home / "rehearsal").exists()
+
+
 @pytest.mark.spark
 def test_looking_into_incidents(home: Shell) -> None:
     (home.home / "tests").symlink_to(Path(__file__).parents[1])

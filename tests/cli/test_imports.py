@@ -71,6 +71,14 @@ TABLE = {
     "groups list": "engine.wire html json tabulate typer",
     "transactions list": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
+    "acls list": "engine.wire html json tabulate typer",
+    "acls check a read topic:t": "engine.wire html json tabulate typer",
+    "acls --help": "typer",
+    "users list": "engine.wire hashlib hmac html json tabulate typer",
+    "users --help": "typer",
+    "quotas list": "engine.wire html json tabulate typer",
+    "quotas --help": "typer",
+    "certs --help": "typer",
     "compat --help": "typer",
     "compat kafka-leader-election --version": "engine.wire json",
     "compat kafka-consumer-groups --version": "engine.wire json",
@@ -134,7 +142,10 @@ TABLE = {
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     found = Shell(tmp_path_factory.mktemp("imports"))
-    found.ok("cluster", "start", "--port", "0")
+    found.ok(
+        *("cluster", "start", "--port", "0", "--set", "super.users=User:ANONYMOUS"),
+        *("--set", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"),
+    )
     found.ok("topics", "create", "clicks", "packed", "spare", "gone")
     found.ok("produce", "clicks", stdin="a\n")
     found.ok("produce", "packed", "-z", "lz4", stdin="a\n")

@@ -28,7 +28,7 @@ from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.console import confirm, report_error, say
-from kctl.embedded import cluster_path
+from kctl.embedded import KEYSTORE, admin_properties, cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
 from kctl.render import Column, check_format, write_object, write_rows
@@ -112,6 +112,7 @@ class StartRequest(NamedTuple):
     log_dirs: int | None = None
     config: str | None = None
     insecure: bool = False
+    secure: bool = False
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -143,11 +144,22 @@ def start_cluster(request: StartRequest) -> int:
             say(f"the cluster in {data.path} is running already")
         else:
             daemon.start(data, files, plan, request.timeout_s)
+    if KEYSTORE in plan.settings:
+        _complete_securing(data, request.timeout_s)
     try:
         return _show(daemon.status_of(data), request.output)
     except KeyboardInterrupt:
         say(f"the cluster in {data.path} runs; `kctl cluster stop` stops it")
         raise
+
+
+def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
+    """Create the administrator of a cluster that was started with --secure, and its context."""
+    from kctl.commands.cluster.securing import complete_securing
+
+    servers = daemon.status_of(data).bootstrap_servers
+    if servers is not None and admin_properties(data.path) is not None:
+        complete_securing(data, servers, timeout_s)
 
 
 def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
@@ -164,7 +176,7 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     given = set()
-    plan = ClusterPlan(settings=_settings(request))
+    plan = ClusterPlan(settings=_settings(data, request))
     if request.insecure:
         plan = plan._replace(is_insecure=True)
         given.add("is_insecure")
@@ -189,9 +201,15 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 
-def _settings(request: StartRequest) -> dict[str, str]:
-    """Return what is given by a file and, before it, by words."""
+def _settings(data: DataDirectory, request: StartRequest) -> dict[str, str]:
+    """Return what is given by words, before it by a file, and before that by --secure."""
     given = settings_of(request.settings)
+    if request.secure:
+        from kctl.commands.cluster.securing import SecureInForeground, secure_settings
+
+        if request.foreground:
+            raise SecureInForeground
+        given = {**secure_settings(data, RealFiles()), **given}
     if request.config is None:
         return given
     from engine.config.java_properties import parse_properties
@@ -346,6 +364,7 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
     with daemon.turn(directory, files, RealClock(), timeout_s, _pause):
+        _forget_secured(directory)
         left = daemon.destroy(directory, files)
     forget_cluster(files, os.environ, directory.path)
     say(f"the cluster in {directory.path} is gone")
@@ -354,6 +373,14 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     for path in left:
         say(f"note: {path} is not the cluster's and stays")
     return exits.OK
+
+
+def _forget_secured(directory: DataDirectory) -> None:
+    """Remove the keys, passwords and the context of a cluster that was started with --secure."""
+    if os.path.exists(directory.security_path):
+        from kctl.commands.cluster.securing import forget_secured
+
+        forget_secured(directory)
 
 
 def _named(directory: DataDirectory) -> str:

@@ -20,6 +20,7 @@ _FLAGS = {
     "--processes": ("processes", True),
     "--one-process": ("processes", False),
     "--insecure": ("insecure", True),
+    "--secure": ("secure", True),
 }
 #: Those with a whole number, and the least and the largest one.
 _NUMBERS = {
@@ -41,7 +42,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
     }
     requested.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
     requested.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
-    requested.update(config=None, insecure=False)
+    requested.update(config=None, insecure=False, secure=False)
     left = iter(words)
     for word in left:
         if word in _FLAGS:

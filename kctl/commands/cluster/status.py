@@ -102,8 +102,10 @@ def _health(status: ClusterStatus) -> OutputRow:
         return unknown
     from engine.client.health import cluster_health
     from kctl.connect import ClusterOptions, connect
+    from kctl.embedded import admin_properties
 
-    options = ClusterOptions(",".join(running.values()), timeout_s=_TIMEOUT_S)
+    properties = admin_properties(status.data)
+    options = ClusterOptions(",".join(running.values()), properties, timeout_s=_TIMEOUT_S)
     try:
         with connect(options) as client:
             health = cluster_health(client, list(running))

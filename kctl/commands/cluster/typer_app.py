@@ -105,6 +105,13 @@ def start(
             "--insecure", help="Listen for other machines where anybody may do as they like."
         ),
     ] = False,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="With TLS, SCRAM and access rules; keeps a context of its administrator.",
+        ),
+    ] = False,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -143,6 +150,7 @@ def start(
         log_dirs,
         config,
         insecure,
+        secure,
     )
     return start_cluster(request)
 

@@ -1,0 +1,34 @@
+"""Files that hold secrets: readable by their owner alone from the first moment, and never replaced.
+
+A file is created with its mode, so there is no time at which others can open it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Final
+
+from engine.host.os_errors import storage_error
+
+_PRIVATE_MODE: Final = 0o600
+_PUBLIC_MODE: Final = 0o644
+
+
+def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
+    """Create a file durably; raises FileRefused if anything has its name, links too."""
+    mode = _PRIVATE_MODE if is_private else _PUBLIC_MODE
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        descriptor = os.open(path, flags, mode)
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "create") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(path)
+        raise storage_error(error.errno or 0, path, "write") from error

@@ -1,0 +1,148 @@
+"""Which access rules decide whether a principal may do something, and what they decide.
+
+```
+rules about the resource ──none──────────────▶ allow.everyone.if.no.acl.found
+        │ some
+        ├─ one denies the operation, or ALL ─▶ denied, by that rule
+        ├─ one allows it, ALL, or implies it ▶ allowed, by that rule
+        └─ neither ──────────────────────────▶ denied
+```
+
+`AclCache` decides the same for a broker, faster and without the reason; a property test holds both
+equal. A resource here may also be a prefix: all names that begin with it. Then a rule that denies
+a part of them denies, and a rule allows only if it covers all of them.
+
+Source: AclAuthorizer.authorizeAction of 3.9.1; KIP-11, KIP-290.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from engine.security.acl_cache import Requester, entry_applies, operations_that_allow
+from engine.security.acls import (
+    WILDCARD_HOST,
+    WILDCARD_NAME,
+    AclBinding,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    PatternType,
+)
+
+
+class AclResult(Enum):
+    """Whether something is allowed; UNKNOWN where an unknown setting decides."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    UNKNOWN = "unknown"
+
+
+class AclReason(Enum):
+    """Why a decision is what it is."""
+
+    SUPER_USER = "super-user"
+    DENYING_RULE = "denying-rule"
+    ALLOWING_RULE = "allowing-rule"
+    #: There are rules about the resource, and none of them allows it.
+    NO_RULE_ALLOWS = "no-rule-allows"
+    #: There is no rule about the resource: `allow.everyone.if.no.acl.found` decides.
+    NO_RULE = "no-rule"
+
+
+class AclDecision(NamedTuple):
+    """A decision; `rule` is the rule that decides, None where none does."""
+
+    result: AclResult
+    reason: AclReason
+    rule: AclBinding | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Return whether it is certainly allowed."""
+        return self.result is AclResult.ALLOWED
+
+
+class AuthorizerSettings(NamedTuple):
+    """What an authorizer goes by besides its rules; `allows_without_rules` of None is not known."""
+
+    super_users: frozenset[str] = frozenset()
+    allows_without_rules: bool | None = False
+
+
+def decide(
+    rules: Sequence[AclBinding],
+    requester: Requester,
+    operation: AclOperation,
+    resource: AclPattern,
+    settings: AuthorizerSettings,
+) -> AclDecision:
+    """Return what rules decide for an operation on a resource, or on all names of a prefix."""
+    if requester.principal in settings.super_users:
+        return AclDecision(AclResult.ALLOWED, AclReason.SUPER_USER)
+    about = [rule for rule in rules if _concerns(rule.pattern, resource)]
+    if not about:
+        return AclDecision(_without_rules(settings), AclReason.NO_RULE)
+    denying = _first(about, requester, (operation,), AclPermission.DENY)
+    if denying is not None:
+        return AclDecision(AclResult.DENIED, AclReason.DENYING_RULE, denying)
+    covering = [rule for rule in about if _covers(rule.pattern, resource)]
+    allowing = _first(covering, requester, operations_that_allow(operation), AclPermission.ALLOW)
+    if allowing is not None:
+        return AclDecision(AclResult.ALLOWED, AclReason.ALLOWING_RULE, allowing)
+    return AclDecision(AclResult.DENIED, AclReason.NO_RULE_ALLOWS)
+
+
+def hosts_named(
+    rules: Iterable[AclBinding], principals: Iterable[str], resource: AclPattern
+) -> list[str]:
+    """Return the hosts on which the decisions for a resource may depend, in order."""
+    wanted = frozenset(principals)
+    hosts = {
+        rule.entry.host
+        for rule in rules
+        if rule.entry.principal in wanted and _concerns(rule.pattern, resource)
+    }
+    return sorted(hosts - {WILDCARD_HOST})
+
+
+def _without_rules(settings: AuthorizerSettings) -> AclResult:
+    if settings.allows_without_rules is None:
+        return AclResult.UNKNOWN
+    return AclResult.ALLOWED if settings.allows_without_rules else AclResult.DENIED
+
+
+def _concerns(pattern: AclPattern, resource: AclPattern) -> bool:
+    """Return whether a pattern is about a resource, or about some name of a prefix."""
+    if pattern.kind is not resource.kind:
+        return False
+    if _covers(pattern, resource):
+        return True
+    return resource.pattern_type is PatternType.PREFIXED and pattern.name.startswith(resource.name)
+
+
+def _covers(pattern: AclPattern, resource: AclPattern) -> bool:
+    """Return whether a pattern is about a resource, or about every name of a prefix."""
+    if pattern.pattern_type is PatternType.PREFIXED:
+        return resource.name.startswith(pattern.name)
+    if pattern.name == WILDCARD_NAME:
+        return True
+    return resource.pattern_type is not PatternType.PREFIXED and pattern.name == resource.name
+
+
+def _first(
+    rules: Iterable[AclBinding],
+    requester: Requester,
+    operations: Sequence[AclOperation],
+    permission: AclPermission,
+) -> AclBinding | None:
+    """Return the first rule that applies: of the operation itself before those that imply it."""
+    rules = list(rules)
+    for operation in operations:
+        for rule in rules:
+            if entry_applies(rule.entry, requester, operation, permission):
+                return rule
+    return None

@@ -1,0 +1,86 @@
+"""The access rules that a job needs: the least with which Kafka's clients do it.
+
+| job | topics read | topics written | group | transactional id | |
+|---|---|---|---|---|---|
+| consumer | READ | | READ | | |
+| producer | | WRITE | | | |
+| transactional | READ | WRITE | READ | WRITE | the group is that of the records read |
+| streams | READ | WRITE | READ: the application | WRITE, prefixed | its own topics, prefixed: |
+| | | | | | READ, WRITE, CREATE, DELETE |
+
+READ and WRITE imply DESCRIBE. An idempotent producer needs no right on the cluster since 2.8: WRITE
+on any topic is enough (KIP-679). Streams deletes records of its repartition topics, which is DELETE
+of topics; its topics begin with `<application>-`, and so do its transactional ids.
+
+Source: KafkaApis of 3.9.1 (handleFetchRequest, handleProduceRequest, handleTxnOffsetCommitRequest,
+handleInitProducerIdRequest, handleDeleteRecordsRequest); KIP-37, KIP-290, KIP-679.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from engine.security.acls import AclOperation, AclPattern, AclResource, PatternType
+
+
+class Job(Enum):
+    """What a client does."""
+
+    CONSUMER = "consumer"
+    PRODUCER = "producer"
+    TRANSACTIONAL = "transactional"
+    STREAMS = "streams"
+
+
+class JobNames(NamedTuple):
+    """The names that a job is about; `application_id` is that of Streams."""
+
+    read_topics: Sequence[str] = ()
+    written_topics: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    transactional_ids: Sequence[str] = ()
+    application_id: str | None = None
+
+
+class NeededRule(NamedTuple):
+    """An operation that has to be allowed on a resource, or on all names of a prefix."""
+
+    resource: AclPattern
+    operation: AclOperation
+
+
+_Op: Final = AclOperation
+#: What Streams does with its own topics.
+_INTERNAL_TOPICS: Final = (_Op.READ, _Op.WRITE, _Op.CREATE, _Op.DELETE)
+
+
+def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRule]:
+    """Return what has to be allowed for a job; the names are literal, or prefixes."""
+    parts = (
+        (AclResource.TOPIC, names.read_topics, _Op.READ),
+        (AclResource.TOPIC, names.written_topics, _Op.WRITE),
+        (AclResource.GROUP, names.groups, _Op.READ),
+        (AclResource.TRANSACTIONAL_ID, names.transactional_ids, _Op.WRITE),
+    )
+    needed = [
+        NeededRule(AclPattern(kind, name, pattern_type), operation)
+        for kind, of_kind, operation in parts
+        for name in of_kind
+    ]
+    if names.application_id is not None:
+        needed += _of_application(names.application_id)
+    return list(dict.fromkeys(needed))
+
+
+def _of_application(application_id: str) -> list[NeededRule]:
+    prefix = f"{application_id}-"
+    topics = AclPattern(AclResource.TOPIC, prefix, PatternType.PREFIXED)
+    transactional_ids = AclPattern(AclResource.TRANSACTIONAL_ID, prefix, PatternType.PREFIXED)
+    group = AclPattern(AclResource.GROUP, application_id, PatternType.LITERAL)
+    return [
+        *(NeededRule(topics, operation) for operation in _INTERNAL_TOPICS),
+        NeededRule(group, _Op.READ),
+        NeededRule(transactional_ids, _Op.WRITE),
+    ]

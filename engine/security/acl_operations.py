@@ -1,0 +1,42 @@
+"""The operations that each kind of resource has. Source: AclEntry.supportedOperations of 3.9.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.security.acls import AclOperation, AclResource
+
+_Op: Final = AclOperation
+#: In the order in which 3.9.1 names them.
+SUPPORTED_OPERATIONS: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
+    AclResource.TOPIC: (
+        _Op.READ,
+        _Op.ALL,
+        _Op.ALTER_CONFIGS,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.DELETE,
+        _Op.WRITE,
+        _Op.ALTER,
+        _Op.CREATE,
+        _Op.DESCRIBE,
+    ),
+    AclResource.GROUP: (_Op.READ, _Op.DELETE, _Op.DESCRIBE, _Op.ALL),
+    AclResource.CLUSTER: (
+        _Op.CREATE,
+        _Op.CLUSTER_ACTION,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.ALTER_CONFIGS,
+        _Op.IDEMPOTENT_WRITE,
+        _Op.ALTER,
+        _Op.DESCRIBE,
+        _Op.ALL,
+    ),
+    AclResource.TRANSACTIONAL_ID: (_Op.DESCRIBE, _Op.WRITE, _Op.ALL),
+    AclResource.DELEGATION_TOKEN: (_Op.DESCRIBE, _Op.ALL),
+    AclResource.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS, _Op.ALL),
+}
+#: Those that 4.0 and later have besides.
+SUPPORTED_SINCE_FOUR: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
+    AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS)
+}

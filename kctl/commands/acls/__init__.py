@@ -1,0 +1,1 @@
+"""`kctl acls`: its options in `app`, and what it does."""

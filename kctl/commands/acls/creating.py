@@ -1,0 +1,129 @@
+"""What `kctl acls create` and `apply` do: rules that shall be there."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from engine.client.acl_admin import create_each
+from engine.client.blocking import KafkaClient
+from engine.host.real import RealFiles
+from engine.security.acls import AclBinding
+from kctl import exits
+from kctl.arguments import counted
+from kctl.command_results import end_with
+from kctl.commands.acls.listing import (
+    CHANGE_COLUMNS,
+    EVERY_RULE,
+    deleted_rows,
+    described,
+    few_rules,
+)
+from kctl.commands.acls.rules_file import rules_in
+from kctl.commands.acls.wanted_rules import RulesRequest, wanted_rules
+from kctl.commands.acls.words import in_order, rule_row, rule_text
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
+from kctl.render import check_format
+from kctl.render.rows import OutputRow
+
+_EXISTS: Final = "exists"
+
+
+class ApplyRequest(NamedTuple):
+    """The options of `kctl acls apply`."""
+
+    path: str
+    prune: bool
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+class RulesDifference(NamedTuple):
+    """How the rules of a cluster differ from those that shall be there."""
+
+    missing: list[AclBinding]
+    present: list[AclBinding]
+    surplus: list[AclBinding]
+
+
+def difference(wanted: list[AclBinding], existing: list[AclBinding]) -> RulesDifference:
+    """Return how rules differ, each part in order."""
+    wanted_rules, existing_rules = set(wanted), set(existing)
+    return RulesDifference(
+        in_order(wanted_rules - existing_rules),
+        in_order(wanted_rules & existing_rules),
+        in_order(existing_rules - wanted_rules),
+    )
+
+
+def create_rules(
+    options: ClusterOptions, request: RulesRequest, *, dry_run: bool, output: str
+) -> int:
+    """Create the rules that are not there, and print a row for each; returns the exit code."""
+    check_format(output)
+    wanted = wanted_rules(request)
+    with connect(options) as client:
+        diff = difference(wanted, described(client, [EVERY_RULE]))
+        rows, failures = _created_rows(client, diff.missing, dry_run=dry_run)
+    rows += _rows(diff.present, _EXISTS)
+    return end_with(CHANGE_COLUMNS, rows, output, failures=failures)
+
+
+def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
+    """Make a cluster's rules those of a file, and print a row for each; returns the exit code.
+
+    Rules are created before others are deleted, so that nobody is without both in between; if one
+    cannot be created, none is deleted.
+    """
+    check_format(request.output)
+    wanted = rules_in(RealFiles().read_bytes(request.path), request.path)
+    with connect(options) as client:
+        diff = difference(wanted, described(client, [EVERY_RULE]))
+        surplus = diff.surplus if request.prune else []
+        if surplus and not request.dry_run:
+            what = f"Delete {few_rules(surplus)} that {request.path} does not have"
+            confirm(f"{what}, of {cluster_named(client)}", yes=request.yes)
+        rows, failures = _created_rows(client, diff.missing, dry_run=request.dry_run)
+        if request.dry_run:
+            rows += _rows(surplus, "would be deleted")
+        elif failures and surplus:
+            say(f"{counted(len(surplus), 'rule')} not deleted, for not all could be created")
+        else:
+            deleted, failed = deleted_rows(client, surplus)
+            rows, failures = rows + deleted, failures + failed
+    rows += _rows(diff.present, _EXISTS)
+    _report_rest(diff, request)
+    code = end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
+    if request.dry_run and (diff.missing or surplus):
+        return exits.CHANGES_PENDING
+    return code
+
+
+def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
+    if diff.surplus and not request.prune:
+        count = counted(len(diff.surplus), "rule")
+        say(f"note: {count} of the cluster not in {request.path}; --prune deletes them")
+    elif not diff.missing and not diff.surplus:
+        say("nothing to change: the cluster has these rules and no others")
+
+
+def _created_rows(
+    client: KafkaClient, rules: list[AclBinding], *, dry_run: bool
+) -> tuple[list[OutputRow], int]:
+    """Create rules; returns the rows of those that are there, and how many could not be."""
+    if dry_run or not rules:
+        return _rows(rules, "would be created"), 0
+    rows: list[OutputRow] = []
+    failures = 0
+    for rule, error in zip(rules, create_each(client, rules), strict=True):
+        if error is not None:
+            report_error(error, rule_text(rule))
+            failures += 1
+        else:
+            rows += _rows([rule], "created")
+    return rows, failures
+
+
+def _rows(rules: list[AclBinding], result: str) -> list[OutputRow]:
+    return [{**rule_row(rule), "result": result} for rule in rules]

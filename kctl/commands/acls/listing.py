@@ -1,0 +1,161 @@
+"""What `kctl acls list` and `delete` do: rules by filters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.client.acl_admin import delete_each, describe_acls
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.security.acls import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    EntryFilter,
+    PatternFilter,
+    PatternType,
+)
+from kctl.arguments import counted
+from kctl.command_results import end_with
+from kctl.commands.acls.options import FilterOptions, ResourceOptions
+from kctl.commands.acls.wanted_rules import RulesNotClear, named_resources
+from kctl.commands.acls.words import (
+    RULE_COLUMNS,
+    in_order,
+    member_of,
+    operations_of,
+    principal_of,
+    rule_row,
+    rule_text,
+)
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, report_error, say
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+
+CHANGE_COLUMNS: Final = (*RULE_COLUMNS, Column("result", "RESULT"))
+#: Every rule of a cluster.
+EVERY_RULE: Final = AclFilter(
+    PatternFilter(AclResource.ANY, None, PatternType.ANY),
+    EntryFilter(None, None, AclOperation.ANY, AclPermission.ANY),
+)
+_QUESTION_RULES_MAX: Final = 3
+#: The types that filters have: MATCH means all patterns that a name is in.
+_FILTER_TYPES: Final = (
+    PatternType.ANY,
+    PatternType.MATCH,
+    PatternType.LITERAL,
+    PatternType.PREFIXED,
+)
+
+
+def list_rules(
+    options: ClusterOptions, filters: FilterOptions, resources: ResourceOptions, output: str
+) -> int:
+    """Print a row for each rule that options mean; returns the exit code."""
+    check_format(output)
+    wanted = filters_of(filters, resources)
+    with connect(options) as client:
+        rules = described(client, wanted)
+    return end_with(RULE_COLUMNS, map(rule_row, rules), output)
+
+
+def delete_rules(
+    options: ClusterOptions,
+    filters: FilterOptions,
+    resources: ResourceOptions,
+    *,
+    is_all: bool,
+    dry_run: bool,
+    yes: bool,
+    output: str,
+) -> int:
+    """Delete the rules that options mean, after they were shown; returns the exit code."""
+    check_format(output)
+    if is_all == _says_something(filters, resources):
+        raise RulesNotClear("which rules? Give options that say it, or --all for every one")
+    wanted = filters_of(filters, resources)
+    with connect(options) as client:
+        rules = described(client, wanted)
+        if not rules:
+            say("nothing to delete: there is no such rule")
+            return end_with(CHANGE_COLUMNS, [], output)
+        if dry_run:
+            rows = [{**rule_row(rule), "result": "would be deleted"} for rule in rules]
+            return end_with(CHANGE_COLUMNS, rows, output)
+        confirm(f"Delete {few_rules(rules)} of {cluster_named(client)}", yes=yes)
+        rows, failures = deleted_rows(client, rules)
+    return end_with(CHANGE_COLUMNS, rows, output, failures=failures)
+
+
+def deleted_rows(client: KafkaClient, rules: list[AclBinding]) -> tuple[list[OutputRow], int]:
+    """Delete these rules and no others; returns their rows and how many could not be."""
+    rows: list[OutputRow] = []
+    failures = 0
+    results = delete_each(client, list(map(exactly, rules))) if rules else []
+    for rule, deleted in zip(rules, results, strict=True):
+        if isinstance(deleted, EngineError):
+            report_error(deleted, rule_text(rule))
+            failures += 1
+        else:
+            rows.append({**rule_row(rule), "result": "deleted" if deleted else "was gone"})
+    return rows, failures
+
+
+def described(client: KafkaClient, filters: list[AclFilter]) -> list[AclBinding]:
+    """Return the rules that any of the filters means, in order; raises ApiError."""
+    return in_order(rule for one in filters for rule in describe_acls(client, one))
+
+
+def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFilter]:
+    """Return the filters of options; raises UnreadableArgument, RulesNotClear."""
+    principals: list[str | None] = [principal_of(text) for text in filters.principal or ()]
+    hosts: list[str | None] = list(filters.host or ())
+    entries = [
+        EntryFilter(principal, host, operation, _permission_of(filters.permission))
+        for principal in principals or [None]
+        for host in hosts or [None]
+        for operation in operations_of(filters.operation or ()) or [AclOperation.ANY]
+    ]
+    return [
+        AclFilter(patterns, entry)
+        for patterns in _patterns(filters, resources)
+        for entry in entries
+    ]
+
+
+def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
+    pattern_type = PatternType.ANY
+    if filters.pattern is not None:
+        pattern_type = member_of(PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES)
+    named = named_resources(resources, pattern_type)
+    if not named and pattern_type is PatternType.MATCH:
+        raise RulesNotClear("--pattern match needs a name", "give --topic NAME, --group ID, …")
+    found = [PatternFilter(p.kind, p.name, p.pattern_type) for p in named]
+    return found or [PatternFilter(AclResource.ANY, None, pattern_type)]
+
+
+def _permission_of(text: str | None) -> AclPermission:
+    if text is None:
+        return AclPermission.ANY
+    return member_of(AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY))
+
+
+def _says_something(filters: FilterOptions, resources: ResourceOptions) -> bool:
+    return any((*filters, *resources))
+
+
+def exactly(rule: AclBinding) -> AclFilter:
+    """Return the filter that means one rule."""
+    pattern: AclPattern = rule.pattern
+    return AclFilter(PatternFilter(*pattern), EntryFilter(*rule.entry))
+
+
+def few_rules(rules: list[AclBinding]) -> str:
+    """Return rules for a question: all if they are few."""
+    named = "; ".join(map(rule_text, rules[:_QUESTION_RULES_MAX]))
+    more = "; …" if len(rules) > _QUESTION_RULES_MAX else ""
+    return f"{counted(len(rules), 'rule')} ({named}{more})"

@@ -1,0 +1,131 @@
+"""Files of access rules for `kctl acls apply`.
+
+```
+acls:
+  - allow: alice                     or a list; deny: for denials
+    for: consumer                    or operations: [read, write]
+    topic: [orders, payments]        group, transactional_id, delegation_token, user, cluster: true
+    group: billing
+  - deny: bob
+    operations: all
+    hosts: [10.0.0.9]
+    topic: pay-
+    pattern: prefixed
+```
+
+What `kctl acls list -o yaml` or `-o json` prints is such a file too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.errors import EngineError
+from engine.security.acls import AclBinding
+from kctl.arguments import UnreadableArgument
+from kctl.commands.acls.options import ResourceOptions
+from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
+from kctl.commands.acls.words import RULE_COLUMNS
+
+_RESOURCES: Final = ResourceOptions._fields
+_KEYS: Final = frozenset(
+    ("allow", "deny", "operations", "hosts", "pattern", "for", "input", *_RESOURCES)
+)
+_LISTED_KEYS: Final = frozenset(column.key for column in RULE_COLUMNS)
+
+
+class BadRulesFile(EngineError):
+    """A file of access rules is not what it should be."""
+
+    def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.hint = hint
+
+
+def rules_in(content: bytes, path: str) -> list[AclBinding]:
+    """Return the rules of a file; raises BadRulesFile."""
+    import yaml
+
+    try:
+        document = yaml.safe_load(content)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadRulesFile(path, f"not YAML: {error}") from error
+    entries = document.get("acls") if isinstance(document, dict) else document
+    if isinstance(document, dict) and set(document) != {"acls"}:
+        raise BadRulesFile(path, "expected `acls` at the top, and nothing else")
+    if entries is None and isinstance(document, dict):
+        entries = []
+    if not isinstance(entries, list):
+        raise BadRulesFile(path, "expected a list of rules")
+    rules: list[AclBinding] = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            rules += wanted_rules(_request(entry))
+        except (RulesNotClear, UnreadableArgument) as error:
+            raise BadRulesFile(path, f"rule {number}: {error}", error.hint) from error
+    return list(dict.fromkeys(rules))
+
+
+def _request(entry: object) -> RulesRequest:
+    """Return what an entry means; raises RulesNotClear."""
+    if not isinstance(entry, dict):
+        raise RulesNotClear("expected a mapping such as {allow: alice, for: producer, topic: t}")
+    if "principal" in entry:
+        entry = _as_written(entry)
+    unknown = sorted(str(key) for key in entry if key not in _KEYS)
+    if unknown:
+        raise RulesNotClear(f"no key {', '.join(unknown)}", f"there are {', '.join(sorted(_KEYS))}")
+    named = {key: _texts(entry, key) for key in _RESOURCES if key in entry and key != "cluster"}
+    cluster = entry.get("cluster", False)
+    if not isinstance(cluster, bool):
+        raise RulesNotClear("cluster is true or false")
+    return RulesRequest(
+        allow=_texts(entry, "allow"),
+        deny=_texts(entry, "deny"),
+        operations=_texts(entry, "operations"),
+        hosts=_texts(entry, "hosts"),
+        resources=ResourceOptions(cluster=cluster, **named),
+        pattern=_text(entry, "pattern"),
+        job=_text(entry, "for"),
+        inputs=_texts(entry, "input"),
+    )
+
+
+def _as_written(row: Mapping[object, object]) -> dict[object, object]:
+    """Return a row of `kctl acls list` as an entry; raises RulesNotClear."""
+    if set(row) != _LISTED_KEYS:
+        raise RulesNotClear(f"a listed rule has {', '.join(sorted(_LISTED_KEYS))}")
+    permission = row["permission"]
+    if permission not in ("allow", "deny"):
+        raise RulesNotClear("permission is allow or deny")
+    kind = str(row["resource_type"]).replace("-", "_")
+    if kind not in _RESOURCES:
+        raise RulesNotClear(f"no type of resource {kind}")
+    return {
+        permission: row["principal"],
+        "hosts": row["host"],
+        "operations": row["operation"],
+        "pattern": row["pattern"],
+        kind: True if kind == "cluster" else row["resource_name"],
+    }
+
+
+def _texts(entry: Mapping[object, object], key: str) -> list[str]:
+    value = entry.get(key)
+    if value is None:
+        return []
+    values = value if isinstance(value, list) else [value]
+    texts = [one for one in values if isinstance(one, str)]
+    if len(texts) < len(values):
+        raise RulesNotClear(f"{key} is a text or a list of texts: quote numbers")
+    return texts
+
+
+def _text(entry: Mapping[object, object], key: str) -> str | None:
+    value = entry.get(key)
+    if value is not None and not isinstance(value, str):
+        raise RulesNotClear(f"{key} is a text")
+    return value

@@ -1,0 +1,169 @@
+"""Access rules in words: `User:alice`, `describe-configs`, `topic:orders`, rows of rules.
+
+| resource | text |
+|---|---|
+| one topic | `topic:orders` |
+| all whose names begin with pay- | `topic:pay-…` |
+| every topic | `topic:*` |
+| the cluster | `cluster` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from engine.security.acls import (
+    CLUSTER_NAME,
+    WILDCARD_HOST,
+    WILDCARD_NAME,
+    AccessEntry,
+    AclBinding,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    PatternType,
+)
+from engine.security.principals import user_principal
+from kctl.arguments import UnreadableArgument, is_utf8
+from kctl.render import Column
+from kctl.render.rows import OutputRow
+
+RULE_COLUMNS: Final = (
+    Column("principal", "PRINCIPAL", is_name=True),
+    Column("host", "HOST"),
+    Column("permission", "PERMISSION"),
+    Column("operation", "OPERATION"),
+    Column("resource_type", "RESOURCE"),
+    Column("resource_name", "NAME"),
+    Column("pattern", "PATTERN"),
+)
+W = TypeVar("W", AclOperation, AclResource, PatternType, AclPermission)
+
+
+def word_of(member: W) -> str:
+    """Return a member as commands write it: `describe-configs`."""
+    return member.name.lower().replace("_", "-")
+
+
+def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
+    """Return the member of a word in any spelling; raises UnreadableArgument."""
+    members = list(allowed)
+    wanted = text.strip().lower().replace("_", "").replace("-", "")
+    for member in members:
+        if word_of(member).replace("-", "") == wanted:
+            return member
+    raise UnreadableArgument(what, text, f"one of {', '.join(map(word_of, members))}")
+
+
+def operations_of(texts: Iterable[str]) -> list[AclOperation]:
+    """Return the operations of words, with commas between them or not; raises UnreadableArgument.
+
+    In the order of the words, none twice.
+    """
+    words = [word for text in texts for word in text.split(",")]
+    concrete = [operation for operation in AclOperation if operation > AclOperation.ANY]
+    found = [member_of(AclOperation, word, "an operation", concrete) for word in words]
+    return list(dict.fromkeys(found))
+
+
+def principal_of(text: str) -> str:
+    """Return the principal of `alice` or `User:alice`; raises UnreadableArgument."""
+    kind, colon, name = text.strip().partition(":")
+    if not is_utf8(text) or not kind or (colon and not name):
+        raise UnreadableArgument("a principal", text, "USER, or TYPE:NAME as in User:alice")
+    return text.strip() if colon else user_principal(kind)
+
+
+def pattern_type_of(text: str | None) -> PatternType:
+    """Return the type of a pattern, LITERAL for None; raises UnreadableArgument."""
+    if text is None:
+        return PatternType.LITERAL
+    return member_of(
+        PatternType, text, "a type of pattern", (PatternType.LITERAL, PatternType.PREFIXED)
+    )
+
+
+def resource_of(text: str, pattern_type: PatternType) -> AclPattern:
+    """Return the resource of `topic:orders` or `cluster`; raises UnreadableArgument."""
+    word, colon, name = text.partition(":")
+    if word == "cluster" and name in ("", CLUSTER_NAME):
+        return AclPattern(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
+    if not colon or not name or not is_utf8(text):
+        raise UnreadableArgument("a resource", text, "TYPE:NAME as in topic:orders, or cluster")
+    kinds = [kind for kind in AclResource if kind > AclResource.ANY]
+    kind = member_of(AclResource, word, "a type of resource", kinds)
+    return AclPattern(kind, name, pattern_type)
+
+
+def resource_text(pattern: AclPattern) -> str:
+    """Return a resource as one word."""
+    if pattern.kind is AclResource.CLUSTER:
+        return word_of(pattern.kind)
+    name = pattern.name
+    if pattern.pattern_type is PatternType.PREFIXED:
+        name = f"{name}…" if name else WILDCARD_NAME
+    return f"{word_of(pattern.kind)}:{name}"
+
+
+def rule_text(rule: AclBinding) -> str:
+    """Return a rule as a sentence."""
+    pattern, entry = rule
+    where = "" if entry.host == WILDCARD_HOST else f" from {entry.host}"
+    return (
+        f"{word_of(entry.permission)} {entry.principal}{where} to {word_of(entry.operation)} "
+        f"{resource_text(pattern)}"
+    )
+
+
+def rule_row(rule: AclBinding) -> OutputRow:
+    """Return a rule as a row of RULE_COLUMNS."""
+    pattern, entry = rule
+    return {
+        "principal": entry.principal,
+        "host": entry.host,
+        "permission": word_of(entry.permission),
+        "operation": word_of(entry.operation),
+        "resource_type": word_of(pattern.kind),
+        "resource_name": pattern.name,
+        "pattern": word_of(pattern.pattern_type),
+    }
+
+
+def in_order(rules: Iterable[AclBinding]) -> list[AclBinding]:
+    """Return rules as they are listed: by resource, then by principal; none twice."""
+    return sorted(set(rules))
+
+
+def create_command(rules: Sequence[AclBinding]) -> str:
+    """Return the command that makes rules of one principal that allow."""
+    import shlex
+
+    principal = rules[0].entry.principal
+    by_pattern: dict[tuple[AclPattern, str], list[AclOperation]] = {}
+    for pattern, entry in rules:
+        by_pattern.setdefault((pattern, entry.host), []).append(entry.operation)
+    commands = []
+    for (pattern, host), operations in by_pattern.items():
+        words = ["kctl", "acls", "create", "--allow", principal]
+        words += ["--operation", ",".join(map(word_of, operations))]
+        if pattern.kind is AclResource.CLUSTER:
+            words.append("--cluster")
+        else:
+            words += [f"--{word_of(pattern.kind)}", pattern.name]
+        if pattern.pattern_type is PatternType.PREFIXED:
+            words += ["--pattern", "prefixed"]
+        if host != WILDCARD_HOST:
+            words += ["--host", host]
+        commands.append(shlex.join(words))
+    return "\n".join(commands)
+
+
+def rule_that_allows(
+    principal: str, host: str, operation: AclOperation, resource: AclPattern
+) -> AclBinding:
+    """Return the rule that allows an operation on a resource, or on every name of a prefix."""
+    if resource.pattern_type is PatternType.PREFIXED and not resource.name:
+        resource = AclPattern(resource.kind, WILDCARD_NAME, PatternType.LITERAL)
+    return AclBinding(resource, AccessEntry(principal, host, operation, AclPermission.ALLOW))

@@ -1,0 +1,1 @@
+"""`kctl certs`: its options in `app`, and what it does."""

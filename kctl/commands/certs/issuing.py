@@ -1,0 +1,151 @@
+"""What `kctl certs new` does: keys and certificates in the files that Kafka reads.
+
+| file | holds | mode |
+|---|---|---|
+| `ca.key` | the key of the authority | 0600 |
+| `ca.pem` | its certificate: `ssl.truststore.location` | 0644 |
+| `<name>.pem` | a key and its chain: `ssl.keystore.location` | 0600 |
+
+No file is overwritten. An authority that is there issues the new certificates.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.certificates import (
+    IssuedCertificate,
+    Validity,
+    issue_certificate,
+    new_authority,
+)
+from engine.host.ports import Files
+from engine.host.private_file import create_file
+from engine.host.real import RealClock, RealFiles
+from kctl import exits
+from kctl.arguments import UnreadableArgument, is_utf8
+from kctl.command_results import end_with
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+
+CERTIFICATE_COLUMNS: Final = (
+    Column("file", "FILE", is_name=True),
+    Column("kind", "KIND"),
+    Column("subject", "SUBJECT"),
+    Column("hosts", "HOSTS", kind="string[]"),
+    Column("expires_ms", "EXPIRES", is_time=True, kind="integer?"),
+    Column("result", "RESULT"),
+)
+AUTHORITY_KEY: Final = "ca.key"
+AUTHORITY: Final = "ca.pem"
+#: Where a cluster of this machine is reached.
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+_AUTHORITY_NAME: Final = "kctl rehearsal CA"
+_FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class FilesExist(EngineError):
+    """Files are there that would be overwritten, or half an authority."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, paths: Sequence[str], hint: str) -> None:
+        super().__init__(f"{', '.join(paths)}: there already, nothing was written")
+        self.paths = paths
+        self.hint = hint
+
+
+class CertificatesRequest(NamedTuple):
+    """The options of `kctl certs new`."""
+
+    folder: str
+    brokers: Sequence[str]
+    clients: Sequence[str]
+    hosts: Sequence[str]
+    days: int
+    output: str
+
+
+def new_certificates(request: CertificatesRequest) -> int:
+    """Make certificates and print a row for each; returns the exit code."""
+    check_format(request.output)
+    rows = write_certificates(request, RealFiles(), now_ms=RealClock().wall_ms())
+    return end_with(CERTIFICATE_COLUMNS, rows, request.output)
+
+
+def write_certificates(
+    request: CertificatesRequest, files: Files, *, now_ms: int
+) -> list[OutputRow]:
+    """Write certificates and return their rows; raises FilesExist, UnreadableArgument, …
+
+    Errors: those of `engine.host.certificates` and `create_file` besides.
+    """
+    names = list(dict.fromkeys((*request.brokers, *request.clients)))
+    if set(request.brokers) & set(request.clients):
+        raise UnreadableArgument("names of brokers and clients", str(names), "each name once")
+    for text in (*names, *request.hosts):
+        _check(text, is_file=text in names)
+    present = [name for name in names if files.exists(_path(request.folder, name))]
+    if present:
+        hint = "choose other names or another folder, or remove them"
+        raise FilesExist([_path(request.folder, name) for name in present], hint)
+    validity = Validity(now_ms, request.days)
+    files.make_dir(request.folder)
+    authority, rows = _authority(request.folder, files, validity)
+    hosts = list(dict.fromkeys((*LOCAL_HOSTS, *request.hosts)))
+    for name in names:
+        is_broker = name in request.brokers
+        of_name = hosts if is_broker else []
+        issued = issue_certificate(authority, name, of_name, validity, is_broker=is_broker)
+        chain = issued.key_pem + issued.certificate_pem + authority.certificate_pem
+        create_file(_path(request.folder, name), chain)
+        kind = "broker" if is_broker else "client"
+        rows.append(_row(_path(request.folder, name), kind, name, of_name, issued.expires_ms))
+    return rows
+
+
+def _authority(
+    folder: str, files: Files, validity: Validity
+) -> tuple[IssuedCertificate, list[OutputRow]]:
+    """Return the authority of a folder, made if there is none; raises FilesExist."""
+    key_path, path = f"{folder}/{AUTHORITY_KEY}", f"{folder}/{AUTHORITY}"
+    present = [one for one in (key_path, path) if files.exists(one)]
+    if len(present) == 1:
+        raise FilesExist(present, f"{AUTHORITY_KEY} and {AUTHORITY} belong together")
+    if present:
+        kept = IssuedCertificate(files.read_bytes(key_path), files.read_bytes(path), 0)
+        row = _row(path, "authority", _AUTHORITY_NAME, [], None)
+        return kept, [{**row, "result": "kept"}]
+    made = new_authority(_AUTHORITY_NAME, validity)
+    create_file(key_path, made.key_pem)
+    create_file(path, made.certificate_pem, is_private=False)
+    return made, [_row(path, "authority", _AUTHORITY_NAME, [], made.expires_ms)]
+
+
+def _path(folder: str, name: str) -> str:
+    return os.path.join(folder, f"{name}.pem")
+
+
+def _check(text: str, *, is_file: bool) -> None:
+    """Raise UnreadableArgument for what is no name of a file, or of a host."""
+    if not is_utf8(text) or not text.isascii() or not text:
+        raise UnreadableArgument("a name", text, "letters, digits, dots and hyphens")
+    if is_file and (not _FILE_NAME.fullmatch(text) or text == "ca"):
+        raise UnreadableArgument("a name", text, "letters, digits, '.', '_' and '-', and not ca")
+
+
+def _row(
+    path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int | None
+) -> OutputRow:
+    return {
+        "file": path,
+        "kind": kind,
+        "subject": f"CN={name}",
+        "hosts": list(hosts),
+        "expires_ms": expires_ms,
+        "result": "created",
+    }

@@ -1,0 +1,285 @@
+"""`kctl cluster start --secure`: a cluster with TLS, SCRAM and access rules, and its administrator.
+
+| file of `security/` in the data directory | holds |
+|---|---|
+| `ca.key`, `ca.pem`, `broker.pem` | an authority, and the certificate of all brokers |
+| `broker.properties` | the brokers as a client: PLAIN, for what they ask each other |
+| `admin.properties` | the administrator as a client: SCRAM-SHA-512; the context names it |
+
+What is there is used again: passwords and keys change only if the files are removed. The one
+listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
+all others may do nothing that no rule allows. The administrator's credential is created by the
+brokers' user once the cluster runs, since nobody else can.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.client.errors import AuthenticationFailed, Unreachable
+from engine.client.scram_admin import NewCredential, alter_credentials, describe_credentials
+from engine.client.settings import client_settings, parse_addresses
+from engine.cluster.data_directory import DataDirectory
+from engine.config.java_properties import parse_properties
+from engine.errors import EngineError
+from engine.host.ports import Entropy, Files
+from engine.host.private_file import create_file
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.security.passwords import random_password
+from engine.security.scram import ITERATIONS_MIN, ScramMechanism
+from kctl import exits
+from kctl.commands.certs.issuing import AUTHORITY, CertificatesRequest, write_certificates
+from kctl.console import say
+from kctl.context import Profile, Profiles, change_profiles, load_profiles, profiles_path
+from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, KEYSTORE, cluster_path
+
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
+
+_ADMIN: Final = "admin"
+_BROKER: Final = "broker"
+_LISTENER: Final = "SECURE"
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+_PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+#: As long as the largest bound of certificates: a rehearsal does not end with them.
+_DAYS: Final = 3650
+_PASSWORD: Final = re.compile(r'password="([A-Za-z0-9]+)"')
+_LOGIN_PAUSE_S: Final = 0.05
+_DEFAULT_CONTEXT: Final = "embedded"
+
+
+class SecureInForeground(EngineError):
+    """A cluster of this process is to be secured: its administrator has to be created beside it."""
+
+    exit_code = exits.USAGE
+    hint = "start it once without --foreground; its settings are kept for later starts"
+
+    def __init__(self) -> None:
+        super().__init__("--secure and --foreground do not go together")
+
+
+class ContextTaken(EngineError):
+    """A context has the name that a secured cluster's gets, and is of another cluster."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"context {name} is there and is not of this cluster; nothing was started")
+        self.hint = f"`kctl context delete {name}`, or another --data"
+        self.name = name
+
+
+class SecuredFiles(NamedTuple):
+    """The files of a secured cluster."""
+
+    folder: str
+
+    @property
+    def admin_properties(self) -> str:
+        """Return the properties of the administrator as a client."""
+        return f"{os.path.dirname(self.folder)}/{ADMIN_PROPERTIES}"
+
+    @property
+    def broker_properties(self) -> str:
+        """Return the properties of the brokers as a client."""
+        return f"{self.folder}/{_BROKER}.properties"
+
+    @property
+    def keystore(self) -> str:
+        """Return the key and chain of the brokers."""
+        return f"{os.path.dirname(self.folder)}/{BROKER_KEYSTORE}"
+
+    @property
+    def truststore(self) -> str:
+        """Return the certificate of the authority."""
+        return f"{self.folder}/{AUTHORITY}"
+
+    def all_paths(self) -> list[str]:
+        """Return all files."""
+        certificates = [f"{self.folder}/ca.key", self.truststore, self.keystore]
+        return [*certificates, self.broker_properties, self.admin_properties]
+
+
+def secured_files(data: DataDirectory) -> SecuredFiles:
+    """Return the files of a data directory, whether they are there or not."""
+    return SecuredFiles(data.security_path)
+
+
+def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
+    """Return the settings of a secured cluster; its files are made if they are not there.
+
+    Errors: ContextTaken, and those of making certificates and files.
+    """
+    secured = secured_files(data)
+    check_context(data)
+    _make_files(secured, files, RealEntropy())
+    password = _password_in(files, secured.broker_properties)
+    listener = f"listener.name.{_LISTENER.lower()}"
+    plain = f'{_PLAIN} username="{_BROKER}" password="{password}" user_{_BROKER}="{password}";'
+    return {
+        "listener.security.protocol.map": f"{_LISTENER}:SASL_SSL",
+        "inter.broker.listener.name": _LISTENER,
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+        f"{listener}.plain.sasl.jaas.config": plain,
+        f"{listener}.scram-sha-512.sasl.jaas.config": f"{_SCRAM};",
+        "ssl.keystore.type": "PEM",
+        KEYSTORE: secured.keystore,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": secured.truststore,
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": f"User:{_ADMIN};User:{_BROKER}",
+    }
+
+
+def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
+    files.make_dir(secured.folder)
+    os.chmod(secured.folder, 0o700)
+    if not files.exists(secured.keystore):
+        request = CertificatesRequest(secured.folder, [_BROKER], [], [], _DAYS, "table")
+        write_certificates(request, files, now_ms=RealClock().wall_ms())
+    for path, user, mechanism, module in (
+        (secured.broker_properties, _BROKER, "PLAIN", _PLAIN),
+        (secured.admin_properties, _ADMIN, "SCRAM-SHA-512", _SCRAM),
+    ):
+        if files.exists(path):
+            continue
+        login = f'{module} username="{user}" password="{random_password(entropy)}";'
+        properties = {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": mechanism,
+            "sasl.jaas.config": login,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": secured.truststore,
+        }
+        text = "".join(f"{name}={value}\n" for name, value in properties.items())
+        create_file(path, text.encode())
+
+
+def _password_in(files: Files, path: str) -> str:
+    found = _PASSWORD.search(_properties(files, path).get("sasl.jaas.config", ""))
+    if found is None:
+        raise BadSecuredFile(path)
+    return found[1]
+
+
+class BadSecuredFile(EngineError):
+    """A file of a secured cluster has no password."""
+
+    hint = "remove it: the next `kctl cluster start --secure` makes another"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: no password in sasl.jaas.config")
+        self.path = path
+
+
+def _properties(files: Files, path: str) -> Mapping[str, str]:
+    return parse_properties(files.read_bytes(path), path)
+
+
+# -- once the cluster runs
+
+
+def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> None:
+    """Create the administrator of a cluster that runs, if need be, and keep its context.
+
+    Returns once the administrator can log in at every broker. Errors: those of a client.
+    """
+    files, secured = RealFiles(), secured_files(data)
+    password = _password_in(files, secured.admin_properties).encode()
+    mechanism = ScramMechanism.SCRAM_SHA_512
+    with _client(files, secured.broker_properties, servers, timeout_s) as client:
+        found = describe_credentials(client, [_ADMIN])[_ADMIN]
+        if isinstance(found, EngineError) or mechanism not in found:
+            alter_credentials(
+                client, _ADMIN, (), [NewCredential(mechanism, ITERATIONS_MIN, password)]
+            )
+    deadline = time.monotonic() + timeout_s
+    for address in servers.split(","):
+        _await_login(files, secured.admin_properties, address, deadline)
+    _keep_context(data, servers)
+
+
+def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
+    from engine.client.blocking import KafkaClient
+    from kctl.connect import real_host
+
+    host = real_host()
+    return KafkaClient(
+        parse_addresses(servers),
+        streams=host.streams,
+        clock=host.clock,
+        entropy=host.entropy,
+        settings=client_settings(_properties(files, path)),
+        timeout_ms=round(timeout_s * 1000),
+    )
+
+
+def _await_login(files: Files, path: str, address: str, deadline: float) -> None:
+    """Log in at a broker, again until it has read the credential or the time is over."""
+    while True:
+        try:
+            with _client(files, path, address, max(deadline - time.monotonic(), 1)) as client:
+                client.brokers_view()
+                return
+        except (AuthenticationFailed, Unreachable):
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_LOGIN_PAUSE_S)
+
+
+# -- its context
+
+
+def context_name(data: DataDirectory) -> str:
+    """Return the name of a secured cluster's context: `embedded`, or that of its directory."""
+    if data.path == cluster_path(os.environ, None):
+        return _DEFAULT_CONTEXT
+    return os.path.basename(data.path) or _DEFAULT_CONTEXT
+
+
+def check_context(data: DataDirectory) -> None:
+    """Raise ContextTaken if the context's name is that of another cluster; BadContextFile."""
+    profiles = load_profiles(RealFiles(), profiles_path(os.environ))
+    profile = profiles.by_name.get(context_name(data))
+    if profile is not None and profile.command_config != secured_files(data).admin_properties:
+        raise ContextTaken(context_name(data))
+
+
+def _keep_context(data: DataDirectory, servers: str) -> None:
+    name, properties = context_name(data), secured_files(data).admin_properties
+
+    def kept(profiles: Profiles) -> Profiles | None:
+        before = profiles.by_name.get(name)
+        if before is not None and before.command_config != properties:
+            return None
+        profile = before or Profile("", properties)
+        changed = profiles.with_profile(name, profile._replace(bootstrap_servers=servers))
+        return changed if changed.current else changed._replace(current=name)
+
+    change_profiles(RealFiles(), profiles_path(os.environ), kept)
+    say(f"context {name} is the administrator's: `kctl topics list --context {name}`")
+
+
+def forget_secured(data: DataDirectory) -> None:
+    """Remove the files and the context of a secured cluster that is to be removed."""
+    files, name, secured = RealFiles(), context_name(data), secured_files(data)
+
+    def without(profiles: Profiles) -> Profiles | None:
+        profile = profiles.by_name.get(name)
+        if profile is None or profile.command_config != secured.admin_properties:
+            return None
+        others = {key: value for key, value in profiles.by_name.items() if key != name}
+        current = None if profiles.current == name else profiles.current
+        return Profiles(current, others)
+
+    change_profiles(files, profiles_path(os.environ), without)
+    for path in secured.all_paths():
+        if files.exists(path):
+            files.remove(path)
+    if files.exists(secured.folder) and not files.list_dir(secured.folder):
+        files.remove(secured.folder)

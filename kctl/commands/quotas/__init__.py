@@ -1,0 +1,1 @@
+"""`kctl quotas`: its options in `app`, and what it does."""

@@ -1,0 +1,77 @@
+"""Quotas in words: short names, and amounts as people write them.
+
+| quota | short | amount |
+|---|---|---|
+| `producer_byte_rate` | `produce` | bytes each second: 10MB, 1.5MiB/s |
+| `consumer_byte_rate` | `consume` | the same |
+| `request_percentage` | `request` | time of request and network threads: 50%, 200% of two threads |
+| `controller_mutation_rate` | `mutations` | partitions created and deleted each second: 5, 0.5/s |
+| `connection_creation_rate` | `connections` | connections of an address each second: 10, 10/s |
+
+Source: KIP-13, KIP-124, KIP-599, KIP-612.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from math import isfinite
+from typing import Final
+
+from kctl.arguments import UnreadableArgument
+from kctl.render.table import size_text
+from kctl.sizes import parse_bytes
+
+PRODUCE: Final = "producer_byte_rate"
+CONSUME: Final = "consumer_byte_rate"
+REQUEST: Final = "request_percentage"
+MUTATIONS: Final = "controller_mutation_rate"
+CONNECTIONS: Final = "connection_creation_rate"
+_SHORT: Final = {
+    "produce": PRODUCE,
+    "consume": CONSUME,
+    "request": REQUEST,
+    "mutations": MUTATIONS,
+    "connections": CONNECTIONS,
+}
+_BYTE_RATES: Final = (PRODUCE, CONSUME)
+_NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
+
+
+def quota_of(word: str) -> str:
+    """Return the name of a quota, given short or in full; raises UnreadableArgument."""
+    name = word.strip().lower().replace("-", "_")
+    name = _SHORT.get(name, name)
+    if name not in _SHORT.values():
+        raise UnreadableArgument("a quota", word, f"one of {', '.join(_SHORT)}")
+    return name
+
+
+def quotas_of(words: Iterable[str]) -> dict[str, float]:
+    """Return quotas of QUOTA=AMOUNT, the last of each; raises UnreadableArgument."""
+    found = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise UnreadableArgument("a quota and its amount", word, "QUOTA=AMOUNT: produce=10MB")
+        quota = quota_of(name)
+        found[quota] = amount_of(quota, text)
+    return found
+
+
+def amount_of(quota: str, text: str) -> float:
+    """Return the amount of a text in the quota's unit; raises UnreadableArgument."""
+    if quota in _BYTE_RATES:
+        return float(parse_bytes(text))
+    unit = "%" if quota == REQUEST else "/s"
+    match = re.fullmatch(rf"{_NUMBER}\s*(?:{unit})?", text.strip(), re.ASCII)
+    if match is None:
+        raise UnreadableArgument(f"an amount of {quota}", text, f"a number such as 10{unit}")
+    return float(match[1])
+
+
+def amount_text(quota: str, amount: float) -> str:
+    """Return an amount for people."""
+    if quota in _BYTE_RATES and isfinite(amount):
+        return f"{size_text(int(amount))}/s"
+    return f"{amount:g}{' %' if quota == REQUEST else '/s'}"

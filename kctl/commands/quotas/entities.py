@@ -1,0 +1,78 @@
+"""Options of `kctl quotas`: for whom a quota is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from engine.errors import EngineError
+from kctl import exits
+from kctl.arguments import UnreadableArgument, is_utf8
+
+#: The default of a kind of entity, as Kafka's nodes have it.
+DEFAULT: Final = "<default>"
+
+
+class EntityOptions(NamedTuple):
+    """For whom a quota is."""
+
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="A user, without User:.")
+    ] = None
+    user_default: Annotated[
+        bool, typer.Option("--user-default", help="Each user without a quota of its own.")
+    ] = False
+    client_id: Annotated[
+        str | None, typer.Option("--client-id", metavar="ID", help="A client id.")
+    ] = None
+    client_id_default: Annotated[
+        bool, typer.Option("--client-id-default", help="Each client id without one of its own.")
+    ] = False
+    ip: Annotated[
+        str | None, typer.Option("--ip", metavar="ADDRESS", help="Connections from an address.")
+    ] = None
+    ip_default: Annotated[
+        bool, typer.Option("--ip-default", help="Each address without one of its own.")
+    ] = False
+
+
+class EntityNotClear(EngineError):
+    """Options do not say for whom a quota is."""
+
+    exit_code = exits.USAGE
+    hint = "give --user, --client-id, both, or --ip; --user-default and its like for all others"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+#: Parts of an entity by type; "" is the default entity of a type.
+Parts = dict[str, str]
+
+
+def parts_of(options: EntityOptions) -> Parts:
+    """Return the parts of an entity that options name; raises EntityNotClear."""
+    parts: Parts = {}
+    for kind, name, is_default in (
+        ("user", options.user, options.user_default),
+        ("client-id", options.client_id, options.client_id_default),
+        ("ip", options.ip, options.ip_default),
+    ):
+        if name is not None and is_default:
+            raise EntityNotClear(f"--{kind} names one, --{kind}-default all others: not both")
+        if name is not None and (not name or not is_utf8(name)):
+            raise UnreadableArgument("a name", name, "a text of UTF-8 that is not empty")
+        if name is not None or is_default:
+            parts[kind] = name or ""
+    if "ip" in parts and len(parts) > 1:
+        raise EntityNotClear("quotas of an address have neither user nor client id")
+    return parts
+
+
+def named_parts(options: EntityOptions) -> Parts:
+    """Return the parts of an entity, of which there is at least one; raises EntityNotClear."""
+    parts = parts_of(options)
+    if not parts:
+        raise EntityNotClear("whose quotas? Nobody is named")
+    return parts

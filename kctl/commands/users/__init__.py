@@ -1,0 +1,1 @@
+"""`kctl users`: its options in `app`, and what it does."""

@@ -1,0 +1,112 @@
+"""Passwords of commands: from a terminal, a file, stdin or the environment, or made.
+
+| option | password |
+|---|---|
+| none, at a terminal | typed twice, not shown |
+| `--password-file FILE` | its first line; `-` is stdin |
+| `--password-env NAME` | a variable of the environment |
+| `--generate` | a random one: printed once, or with `--out FILE` in a new file of mode 0600 |
+
+No option takes the password itself: other users of the machine see the words of a command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NamedTuple
+
+import typer
+
+from engine.errors import EngineError
+from kctl import exits
+
+
+class PasswordOptions(NamedTuple):
+    """Where a password comes from."""
+
+    password_file: Annotated[
+        str | None,
+        typer.Option(
+            "--password-file", metavar="FILE", help="The first line of a file; - is stdin."
+        ),
+    ] = None
+    password_env: Annotated[
+        str | None,
+        typer.Option("--password-env", metavar="VARIABLE", help="From the environment."),
+    ] = None
+    generate: Annotated[
+        bool, typer.Option("--generate", help="A random one, which is printed once.")
+    ] = False
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="With --generate: write it to a new file, for you alone."
+        ),
+    ] = None
+
+
+class NoPassword(EngineError):
+    """It is not clear which password is meant, or it is none."""
+
+    exit_code = exits.USAGE
+    hint = "give --password-file FILE (- is stdin), --password-env VARIABLE or --generate"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+def check_password_options(options: PasswordOptions) -> None:
+    """Refuse options that name two sources, or none without a terminal; raises NoPassword."""
+    sources = [options.password_file is not None, options.password_env is not None]
+    count = sum((*sources, options.generate))
+    if count > 1:
+        raise NoPassword("one source of the password, please")
+    if options.out is not None and not options.generate:
+        raise NoPassword("--out goes with --generate")
+    if not count and not sys.stdin.isatty():
+        raise NoPassword("which password? stdin is no terminal to ask at")
+
+
+def read_password(options: PasswordOptions, user: str) -> str:
+    """Return the password of checked options that generate none; raises NoPassword, FileMissing."""
+    if options.password_file is not None:
+        return _first_line(options.password_file)
+    if options.password_env is not None:
+        value = os.environ.get(options.password_env)
+        if value is None:
+            raise NoPassword(f"the environment has no {options.password_env}")
+        return _checked(value, options.password_env)
+    return _typed(user)
+
+
+def _first_line(path: str) -> str:
+    if path == "-":
+        return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
+    from engine.host.real import RealFiles
+
+    content = RealFiles().read_bytes(path)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise NoPassword(f"{path} is no text of UTF-8") from None
+    return _checked(text.partition("\n")[0].rstrip("\r"), path)
+
+
+def _typed(user: str) -> str:
+    from getpass import getpass
+
+    password = getpass(f"password of {user}: ", sys.stderr)
+    if getpass("again: ", sys.stderr) != password:
+        raise NoPassword("the two passwords differ")
+    return _checked(password, "the password")
+
+
+def _checked(password: str, source: str) -> str:
+    if not password:
+        raise NoPassword(f"{source} is empty")
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        raise NoPassword(f"{source} is no text of UTF-8") from None
+    return password

@@ -1,0 +1,33 @@
+"""`kctl certs`: which files there are, and for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.cli.test_schemas import check
+
+pytest.importorskip("cryptography")
+
+
+def test_keys_are_for_their_owner_alone_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    shell, folder = Shell(tmp_path), tmp_path / "tls"
+    new = ("certs", "new", str(folder))
+    rows = check("certs new", shell.ok(*new, "--broker", "b", "--client", "c", "-o", "json"))
+    assert ["authority", "broker", "client"] == [row["kind"] for row in rows]
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert {"ca.key": 0o600, "b.pem": 0o600, "c.pem": 0o600} == {
+        name: mode for name, mode in modes.items() if name != "ca.pem"
+    }
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    refused = shell.run(*new, "--broker", "d", "--client", "c")
+    assert 2 == refused.returncode
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    more = check("certs new", shell.ok(*new, "--client", "e", "-o", "json"))
+    assert ["kept", "created"] == [row["result"] for row in more]
+    (folder / "ca.key").unlink()
+    assert 2 == shell.run(*new, "--client", "f").returncode
+    for name in ("../x", "ca", ""):
+        assert 2 == shell.run(*new, "--client", name).returncode

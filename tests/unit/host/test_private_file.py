@@ -1,0 +1,35 @@
+"""Files that hold secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StorageError
+from engine.host.ports import FileMissing, FileRefused
+from engine.host.private_file import create_file
+
+
+def test_a_private_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    create_file(str(tmp_path / "key"), b"secret")
+    create_file(str(tmp_path / "certificate"), b"public", is_private=False)
+    assert 0o600 == (tmp_path / "key").stat().st_mode & 0o777
+    assert 0o600 & (tmp_path / "certificate").stat().st_mode
+    assert b"secret" == (tmp_path / "key").read_bytes()
+
+
+def test_nothing_is_overwritten_and_no_link_followed(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"kept")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for name in ("kept", "link"):
+        with pytest.raises(FileRefused):
+            create_file(str(tmp_path / name), b"new")
+    assert b"kept" == (tmp_path / "kept").read_bytes()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileMissing):
+        create_file(str(tmp_path / "none" / "key"), b"")
+    assert issubclass(FileMissing, StorageError)
