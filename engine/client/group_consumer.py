@@ -138,10 +138,22 @@ class GroupConsumer:
         """Commit, join and begin where the group is (2)."""
         self._commit_before_joining()
         self.on_assigned(())
-        partitions = self.session.join()
+        self._begin(self.session.join())
+
+    def rewind(self) -> None:
+        """Go back to the committed offsets: what came since comes again.
+
+        Errors: those of asking for them.
+        """
+        self._begin(self.session.partitions)
+
+    def _begin(self, partitions: Sequence[TopicPartition]) -> None:
+        """Fetch from what is committed on; transactions that are about to commit are waited for."""
         self._processed.clear()
         self._epochs.clear()
-        committed = committed_offsets(self._client, self._group_id) if partitions else {}
+        committed: dict[TopicPartition, int] = {}
+        if partitions:
+            committed = committed_offsets(self._client, self._group_id, partitions)
         starts = {key: committed[key] for key in partitions if key in committed}
         self._committed = dict(starts)
         left = [key for key in partitions if key not in committed]

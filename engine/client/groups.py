@@ -5,19 +5,23 @@ Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
 from engine.client.consumer_protocol import decode_assignment
+from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire import messages
+from engine.wire.structs import Message
 
 #: The protocol type of consumers: only their assignments are partitions.
 CONSUMER: Final = "consumer"
 _LAST_VERSION_OF_ONE_GROUP: Final = 7
+_FIRST_VERSION_OF_STABLE: Final = 7
 
 
 class GroupListing(NamedTuple):
@@ -122,29 +126,44 @@ def describe_group(client: KafkaClient, group_id: str) -> GroupDescription:
     )
 
 
-def committed_offsets(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
-    """Return the offsets that a group has committed, of all partitions; raises ApiError."""
-    return {key: found.offset for key, found in commits(client, group_id).items()}
+def committed_offsets(
+    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the offsets that a group has committed, as `commits`; raises ApiError."""
+    found = commits(client, group_id, partitions)
+    return {key: commit.offset for key, commit in found.items()}
 
 
-def commits(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
-    """Return what a group has committed, of all partitions; raises ApiError."""
+def commits(
+    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, CommitView]:
+    """Return what a group has committed: of some partitions to begin there, or of all to show it.
+
+    Of named partitions it waits for transactions that have offsets of them (KIP-447): what these
+    commit is not read again. Brokers before 2.5 do not know of that. Errors: ApiError.
+    """
+    topics = None if partitions is None else by_topic(partitions)
 
     def request(version: int) -> messages.OffsetFetchRequest:
+        of = messages.OffsetFetchRequest
+        is_stable = topics is not None and version >= _FIRST_VERSION_OF_STABLE
         if version <= _LAST_VERSION_OF_ONE_GROUP:
-            return messages.OffsetFetchRequest(group_id=group_id, topics=None)
-        group = messages.OffsetFetchRequest.OffsetFetchRequestGroup
-        return messages.OffsetFetchRequest(groups=[group(group_id=group_id, topics=None)])
+            rows = _rows(of.OffsetFetchRequestTopic, topics)
+            return of(group_id=group_id, topics=rows, require_stable=is_stable)
+        group = of.OffsetFetchRequestGroup
+        rows = _rows(of.OffsetFetchRequestTopics, topics)
+        return of(groups=[group(group_id=group_id, topics=rows)], require_stable=is_stable)
 
     response: Response = client.ask_coordinator(
         group_id,
         "OffsetFetch",
         request,
-        retriable_code=lambda message: _of_group(message).error_code,
+        retriable_code=_fetched_code,
     )
+    code = _fetched_code(response.message)
+    if code != NONE:
+        raise api_error(code)
     fetched = _of_group(response.message)
-    if fetched.error_code != NONE:
-        raise api_error(fetched.error_code)
     return {
         TopicPartition(topic.name, row.partition_index): CommitView(
             row.committed_offset, row.committed_leader_epoch, row.metadata or ""
@@ -153,6 +172,24 @@ def commits(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitVi
         for row in topic.partitions
         if row.committed_offset >= 0
     }
+
+
+def _rows(
+    kind: Callable[..., Message], topics: Mapping[str, list[TopicPartition]] | None
+) -> list[Message] | None:
+    if topics is None:
+        return None
+    return [
+        kind(name=name, partition_indexes=[key.partition for key in keys])
+        for name, keys in topics.items()
+    ]
+
+
+def _fetched_code(message: messages.OffsetFetchResponse) -> int:
+    """Return the error of a group, or else the first one of its partitions."""
+    fetched = _of_group(message)
+    codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
+    return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)
 
 
 def _of_group(

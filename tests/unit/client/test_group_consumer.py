@@ -21,6 +21,8 @@ from engine.client.group_session import GroupSession, MemberSettings, NotAMember
 from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
+from engine.client.transaction_calls import GroupMembership
+from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import FENCED_INSTANCE_ID, INVALID_SESSION_TIMEOUT
 from engine.model import TopicPartition
@@ -42,6 +44,8 @@ class Stage:
             is_one_process=True,
             offsets_topic_num_partitions="1",
             group_initial_rebalance_delay_ms="0",
+            transaction_state_log_num_partitions="1",
+            transaction_state_log_min_isr="1",
         )
         self.cluster.create_topic("t", ((1, 2), (2, 1)))
         self.cluster.pass_time(1_000)
@@ -193,6 +197,29 @@ def test_a_static_member_stays_until_its_session_times_out(stage: Stage) -> None
     assert [] == offsets_of(stage.consumer(settings))
     stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
     assert () == describe_group(stage.client, "g").members
+
+
+def test_a_consumer_goes_back_to_what_is_committed(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.session.commit({T0: 3})
+    consumer.rewind()
+    assert [3, 4] == offsets_of(consumer)
+
+
+def test_a_member_that_joins_waits_for_offsets_of_an_open_transaction(stage: Stage) -> None:
+    producer = TransactionalProducer(stage.new_client(), "x")
+    producer.begin()
+    producer.send_offsets(GroupMembership("g"), {T0: 2})
+    streams = MemoryStreams(stage.cluster)
+
+    def commit_once() -> None:
+        if producer.phase is TransactionPhase.OPEN:
+            producer.commit()
+
+    streams.on_wait = commit_once
+    client = client_of(stage.cluster, streams)
+    assert [2, 3, 4] == offsets_of(stage.consumer(client=client))
 
 
 def test_a_member_that_was_removed_joins_again_as_a_new_one(stage: Stage) -> None:
