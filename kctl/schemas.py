@@ -61,6 +61,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "configs set": _rows("configs.settings.CHANGE_COLUMNS"),
     "configs unset": _rows("configs.settings.CHANGE_COLUMNS"),
     "produce": _rows("produce.report.BATCH_COLUMNS"),
+    "demo produce-consume": _rows("demo.produce_consume.RECORD_COLUMNS"),
+    "demo exactly-once": _rows("demo.exactly_once.INSTANCE_COLUMNS"),
     "consume": _rows(
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
         note="decoded_key and decoded_value are there with --schemas or --schema-registry",

@@ -335,6 +335,11 @@ class GroupSession:
         if code != NONE:
             raise api_error(code)
 
+    def heed_refusal(self, code: int) -> None:
+        """Join again at the next `poll` if this refusal of offsets in a transaction is for that."""
+        if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
+            self._is_accepted(code)
+
     # Leaving
 
     def leave(self) -> None:
