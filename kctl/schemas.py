@@ -61,8 +61,6 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "configs set": _rows("configs.settings.CHANGE_COLUMNS"),
     "configs unset": _rows("configs.settings.CHANGE_COLUMNS"),
     "produce": _rows("produce.report.BATCH_COLUMNS"),
-    "demo produce-consume": _rows("demo.produce_consume.RECORD_COLUMNS"),
-    "demo exactly-once": _rows("demo.exactly_once.INSTANCE_COLUMNS"),
     "consume": _rows(
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
         note="decoded_key and decoded_value are there with --schemas or --schema-registry",
@@ -173,6 +171,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "znode set": _object(_STAT),
     "znode delete": _object("znode.changes.DELETE_COLUMNS"),
     "sim run": _object("sim.seeds.SUMMARY_COLUMNS"),
+    "demo produce-consume": _rows("demo.produce_consume.RECORD_COLUMNS"),
+    "demo exactly-once": _rows("demo.exactly_once.INSTANCE_COLUMNS"),
     "dump-log": _rows(
         "dump_log.columns.RECORDS",
         "dump_log.columns.BATCHES",

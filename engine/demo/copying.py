@@ -90,6 +90,8 @@ class CopyingInstance:
         self._headers: tuple[Header, ...] = ((INSTANCE_HEADER, b"%d" % names.instance),)
         self._producer_client = connect()
         self._producer = self._new_producer()
+        # What a process of this instance left open holds up readers until it is ended.
+        self._producer.init()
         self._consumer = GroupConsumer(
             connect(),
             MemberSettings(

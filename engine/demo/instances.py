@@ -51,7 +51,7 @@ class NoProgress(EngineError):
         self.total = total
 
 
-class Process(Protocol):
+class InstanceProcess(Protocol):
     """A child process, as far as it concerns this module."""
 
     @property
@@ -139,9 +139,9 @@ def start_process(plan: CopyPlan, instance: int, access: ClusterAccess) -> Child
 class _Instance:
     """One instance with its present process, None while it is dead."""
 
-    def __init__(self, number: int, process: Process) -> None:
+    def __init__(self, number: int, process: InstanceProcess) -> None:
         self.number = number
-        self.process: Process | None = process
+        self.process: InstanceProcess | None = process
         self.kills = 0
         self.back_ms = 0
         self._before = CopyCounts()
@@ -157,7 +157,7 @@ class _Instance:
             told: dict[str, Any] = json.loads(line)
             if "error" in told:
                 raise InstanceFailed(self.number, told["error"], told["hint"])
-            self._now = CopyCounts(**told)
+            self._now = CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
         if exit_code is not None:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
@@ -193,7 +193,7 @@ class CopyRun:
         self,
         client: KafkaClient,
         plan: CopyPlan,
-        start: Callable[[int], Process],
+        start: Callable[[int], InstanceProcess],
         *,
         strikes: Strikes | None = None,
         stalled_ms: int,

@@ -23,7 +23,7 @@ from engine.client.fetching import ConsumedRecords, FetchOptions
 from engine.client.group_consumer import GroupConsumer
 from engine.client.group_session import MemberSettings
 from engine.client.offsets import LATEST, list_offsets
-from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
+from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError
 from engine.model import TopicPartition
 
@@ -74,8 +74,7 @@ class ProduceConsume:
         self._topic = topic
         self._way = way
         self._on_record = on_record
-        options = ProducerOptions(linger_ms=0 if way is SendWay.SYNC else 5)
-        self._producer = Producer(self._client, options)
+        self._producer = Producer(self._client)
         self._consumer = GroupConsumer(
             consumer_client,
             MemberSettings(group_id),

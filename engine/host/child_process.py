@@ -74,9 +74,10 @@ class ChildProcess:
             return
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill it, and wait until it is gone; lines that were not read are dropped."""
         self._process.kill()
         self._process.wait()
+        self._close_pipes()
 
     def close(self, wait_s: float) -> None:
         """End it: by its own, or by force after a while."""
@@ -85,6 +86,12 @@ class ChildProcess:
             self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
             self.kill()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        self.ask_to_end()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def _send(self, message: bytes) -> None:
         assert self._process.stdin is not None

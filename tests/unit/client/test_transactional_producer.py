@@ -143,6 +143,18 @@ def test_another_instance_fences_the_one_before_and_aborts_what_it_left(stage: S
     assert [b"a", "ABORT", b"c", "COMMIT"] == stage.log(T0)
 
 
+def test_an_instance_that_begins_nothing_ends_what_another_left(stage: Stage) -> None:
+    first, second = stage.producer(), stage.producer()
+    first.begin()
+    first.add(record(b"a"))
+    first.flush()
+    second.init()
+    stage.cluster.pass_time(1_000)
+    assert [b"a", "ABORT"] == stage.log(T0)
+    with pytest.raises(WrongPhase, match="cannot initialise"):
+        second.init()
+
+
 def test_offsets_count_once_their_transaction_is_committed(stage: Stage) -> None:
     producer = stage.producer()
     for end in (producer.abort, producer.commit):

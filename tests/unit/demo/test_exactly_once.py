@@ -8,8 +8,8 @@ import pytest
 
 from engine.client.blocking import KafkaClient
 from engine.client.group_admin import MemberToRemove, remove_members
-from engine.client.groups import describe_group
 from engine.client.producing import OutgoingRecord, Producer
+from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer
 from engine.demo.copied_records import OutputFaults, input_value, transformed
 from engine.demo.copying import CopyingInstance, CopyNames, transactions_of
@@ -92,33 +92,36 @@ def test_what_was_copied_before_is_deleted_and_forgotten(stage: Stage) -> None:
 
 
 def test_a_successor_copies_what_an_instance_that_died_left_open(stage: Stage) -> None:
-    dead = stage.instance()
-    dead.step(200)
-    dead.step(200)
-    # It dies with records in an open transaction.
+    # An instance has died with records in an open transaction.
     left = TransactionalProducer(stage.new_client(), PLAN.transactional_id(0))
     left.begin()
     left.add(OutgoingRecord(PLAN.output_topic, b"0", transformed(input_value(0)), partition=0))
     left.flush()
-    stage.cluster.pass_time(7_000)
     stage.finish(stage.instance())
     assert stage.faults().is_clean
 
 
-def test_an_instance_that_the_group_has_removed_copies_nothing_twice(stage: Stage) -> None:
+def test_an_instance_that_the_group_has_removed_copies_nothing_twice(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instance = stage.instance()
-    instance.step(200)
-    instance.step(200)
-    (member,) = describe_group(stage.client, PLAN.group_id).members
-    remove_members(stage.client, PLAN.group_id, [MemberToRemove(member.member_id)])
+    membership = instance._membership
+
+    def removed_once() -> GroupMembership:
+        found = membership()
+        monkeypatch.undo()
+        remove_members(stage.client, PLAN.group_id, [MemberToRemove(found.member_id)])
+        return found
+
+    monkeypatch.setattr(instance, "_membership", removed_once)
     stage.finish(instance)
+    assert 1 == instance.counts.aborted
     assert stage.faults().is_clean
 
 
 def test_a_producer_that_another_fences_is_replaced(stage: Stage) -> None:
     instance = stage.instance()
-    instance.step(200)
-    TransactionalProducer(stage.new_client(), PLAN.transactional_id(0)).begin()
+    TransactionalProducer(stage.new_client(), PLAN.transactional_id(0)).init()
     stage.finish(instance)
     assert 1 == instance.counts.aborted
     assert stage.faults().is_clean
