@@ -74,6 +74,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "transactions producers": _READ,
     "transactions find-hanging": _READ,
     "transactions abort": _CHANGE_OR_TRY,
+    "transactions forge-hanging": _LOCAL,
     "records delete": _CHANGE_OR_TRY,
     "retention plan": _READ,
     "retention run": _CHANGE_OR_OFFLINE,

@@ -86,6 +86,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "transactions producers": _rows("transactions.listing.PRODUCER_COLUMNS"),
     "transactions find-hanging": _rows("transactions.hanging.HANGING_COLUMNS"),
     "transactions abort": _rows("transactions.hanging.ABORT_COLUMNS"),
+    "transactions forge-hanging": _rows("transactions.forging.FORGED_COLUMNS"),
     "records delete": _rows("offsets.ends.DELETE_COLUMNS"),
     "retention plan": _rows(
         "retention.plan.PLAN_COLUMNS+retention.plan.CHART_COLUMN",
