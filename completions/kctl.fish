@@ -1000,6 +1000,8 @@ complete -c kctl -n '__fish_seen_subcommand_from check' -l ignore -x -d 'Leave a
 complete -c kctl -n '__fish_seen_subcommand_from check' -l strict -d 'Notices count as problems, too'
 complete -c kctl -n '__fish_seen_subcommand_from check' -l wait -d 'Look again until nothing is wrong, or --timeout; not for moves to end'
 complete -c kctl -n '__fish_seen_subcommand_from check' -l moves -d 'Moves count as problems: with --wait, until none is left'
+complete -c kctl -n '__fish_seen_subcommand_from check' -l idle-transaction -x -d 'For how long the producer of an open transaction may write nothing'
+complete -c kctl -n '__fish_seen_subcommand_from check' -l group-lag -x -d 'From how many unread records on a group without members is told'
 complete -c kctl -n '__fish_seen_subcommand_from check' -s z -x -a '(__kctl_values zookeepers)' -d 'To tell since when sets are as they are'
 complete -c kctl -n '__fish_seen_subcommand_from check' -l zookeeper -x -a '(__kctl_values zookeepers)' -d 'To tell since when sets are as they are'
 complete -c kctl -n '__fish_seen_subcommand_from check' -s b -x -d 'Where the cluster is: HOST:PORT,…'

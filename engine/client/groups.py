@@ -82,8 +82,13 @@ def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, Engi
         elif result.message.error_code != NONE:
             failures[broker_id] = api_error(result.message.error_code)
         else:
-            groups += [_listing(row, broker_id) for row in result.message.groups]
+            groups += listings_of(result.message, broker_id)
     return groups, failures
+
+
+def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[GroupListing]:
+    """Return the groups of a broker's response; none where it is an error."""
+    return [_listing(row, broker_id) for row in message.groups]
 
 
 def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
@@ -142,6 +147,20 @@ def commits(
     Of named partitions it waits for transactions that have offsets of them (KIP-447): what these
     commit is not read again. Brokers before 2.5 do not know of that. Errors: ApiError.
     """
+    response: Response = client.ask_coordinator(
+        group_id,
+        "OffsetFetch",
+        commits_call(group_id, partitions).message,
+        retriable_code=_fetched_code,
+    )
+    found = commits_of(response.message)
+    if isinstance(found, EngineError):
+        raise found
+    return found
+
+
+def commits_call(group_id: str, partitions: Iterable[TopicPartition] | None = None) -> Call:
+    """Return the request of `commits` to the coordinator."""
     topics = None if partitions is None else by_topic(partitions)
 
     def request(version: int) -> messages.OffsetFetchRequest:
@@ -154,16 +173,17 @@ def commits(
         rows = _rows(of.OffsetFetchRequestTopics, topics)
         return of(groups=[group(group_id=group_id, topics=rows)], require_stable=is_stable)
 
-    response: Response = client.ask_coordinator(
-        group_id,
-        "OffsetFetch",
-        request,
-        retriable_code=_fetched_code,
-    )
-    code = _fetched_code(response.message)
+    return Call("OffsetFetch", request)
+
+
+def commits_of(
+    message: messages.OffsetFetchResponse,
+) -> dict[TopicPartition, CommitView] | EngineError:
+    """Return what a response says is committed, or its error."""
+    code = _fetched_code(message)
     if code != NONE:
-        raise api_error(code)
-    fetched = _of_group(response.message)
+        return api_error(code)
+    fetched = _of_group(message)
     return {
         TopicPartition(topic.name, row.partition_index): CommitView(
             row.committed_offset, row.committed_leader_epoch, row.metadata or ""

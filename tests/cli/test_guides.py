@@ -165,6 +165,8 @@ def test_ending_a_hanging_transaction(home: Shell) -> None:
     assert "CompleteCommit" in told["kctl transactions describe forged"][0]
     assert 101 == (home.home / "read.txt").read_text().count("\n")
     assert " 101 " in told["kctl groups lag billing"][0]
+    assert "hanging-transaction" in told["kctl check || test $? = 4"][0]
+    assert "hangs" in told["kctl explain partition payments:0 | tail -2"][0]
 
 
 @pytest.mark.spark

@@ -10,10 +10,10 @@ from engine.cluster.daemon import NoClusterThere
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.commands.transactions.durations import duration_ms
 from kctl.commands.transactions.partition_word import one_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.console import say
+from kctl.durations import duration_ms
 from kctl.embedded import cluster_path
 from kctl.render import Column, check_format, write_rows
 

@@ -17,10 +17,10 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.transactions.durations import duration_ms
 from kctl.commands.transactions.partition_word import one_partition
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
+from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions
