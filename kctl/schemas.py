@@ -73,7 +73,10 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "offsets committed": _rows("offsets.committed.COLUMNS"),
     "groups list": _rows("groups.listing.LIST_COLUMNS"),
     "groups members": _rows("groups.listing.MEMBER_COLUMNS"),
-    "groups lag": _rows("groups.listing.LAG_COLUMNS"),
+    "groups lag": _rows(
+        "groups.listing.LAG_COLUMNS+groups.listing.LAG_TIME_COLUMN+groups.listing.VERDICT_COLUMNS",
+        note="lag_ms is there with --time, verdict and reason with --watch",
+    ),
     "groups describe": _rows("groups.listing.DESCRIBE_COLUMNS"),
     "groups offsets": _rows("groups.listing.OFFSET_COLUMNS"),
     "groups reset-offsets": _rows("groups.resetting.RESET_COLUMNS"),
