@@ -52,6 +52,9 @@ NOUNS: dict[str, Noun] = {
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),
     "sim": Noun("sim", "Simulate a cluster with faults, check that nothing is lost", _CLUSTER),
+    "demo": Noun(
+        "demo", "Produce and consume, copy exactly once, by a cluster of its own", _CLUSTER
+    ),
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),

@@ -7,7 +7,7 @@
 | `LOCAL` | no cluster that a context names: files and processes of this machine, kctl itself | – |
 
 A command that changes something does not with any of the options in `unless`; with `only_with` it
-does only with that option. A test finds every command here, and no other.
+does only with one of those options. A test finds every command here, and no other.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ class Effect(NamedTuple):
 
     kind: str
     unless: tuple[str, ...] = ()
-    only_with: str | None = None
+    only_with: tuple[str, ...] = ()
 
     def changes_something(self, parameters: Mapping[str, object]) -> bool:
         """Return True if the command changes a cluster with these values of its options."""
         if self.kind != CHANGES or any(parameters.get(name) for name in self.unless):
             return False
-        return self.only_with is None or bool(parameters.get(self.only_with))
+        return not self.only_with or any(parameters.get(name) for name in self.only_with)
 
 
 _READ: Final = Effect(READS)
 _LOCAL: Final = Effect(LOCAL)
 _CHANGE: Final = Effect(CHANGES)
 _CHANGE_OR_TRY: Final = Effect(CHANGES, unless=("dry_run",))
+#: Without any of these they start a cluster of their own.
+_CHANGE_OF_NAMED: Final = Effect(CHANGES, only_with=("bootstrap", "context", "command_config"))
 #: With --dir they work in a log directory that no broker uses.
 _CHANGE_OR_OFFLINE: Final = Effect(CHANGES, unless=("directory",))
 
@@ -66,7 +68,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "quotas unset": _CHANGE_OR_TRY,
     "certs new": _LOCAL,
     "produce": _CHANGE,
-    "consume": Effect(CHANGES, only_with="group"),
+    "consume": Effect(CHANGES, only_with=("group",)),
     "replay": _CHANGE,
     "offsets get": _READ,
     "offsets committed": _LOCAL,
@@ -75,7 +77,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "groups lag": _READ,
     "groups describe": _READ,
     "groups offsets": _READ,
-    "groups reset-offsets": Effect(CHANGES, only_with="execute"),
+    "groups reset-offsets": Effect(CHANGES, only_with=("execute",)),
     "groups delete": _CHANGE_OR_TRY,
     "groups delete-offsets": _CHANGE_OR_TRY,
     "groups remove-members": _CHANGE_OR_TRY,
@@ -85,6 +87,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "transactions producers": _READ,
     "transactions find-hanging": _READ,
     "transactions abort": _CHANGE_OR_TRY,
+    "transactions forge-hanging": _LOCAL,
     "records delete": _CHANGE_OR_TRY,
     "retention plan": _READ,
     "retention run": _CHANGE_OR_OFFLINE,
@@ -107,7 +110,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign resume": _CHANGE,
     "reassign throttle": _CHANGE,
     "reassign pause": _CHANGE,
-    "reassign throttles": Effect(CHANGES, unless=("dry_run",), only_with="clear"),
+    "reassign throttles": Effect(CHANGES, unless=("dry_run",), only_with=("clear",)),
     "reassign cancel": _CHANGE_OR_TRY,
     "reassign rollback": _CHANGE_OR_TRY,
     "reassign status": _READ,
@@ -142,6 +145,8 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "znode set": _CHANGE,
     "znode delete": _CHANGE,
     "sim run": _LOCAL,
+    "demo produce-consume": _CHANGE_OF_NAMED,
+    "demo exactly-once": _CHANGE_OF_NAMED,
     "dump-log": _LOCAL,
     "logs dirs": _LOCAL,
     "logs verify": _LOCAL,

@@ -73,7 +73,10 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "offsets committed": _rows("offsets.committed.COLUMNS"),
     "groups list": _rows("groups.listing.LIST_COLUMNS"),
     "groups members": _rows("groups.listing.MEMBER_COLUMNS"),
-    "groups lag": _rows("groups.listing.LAG_COLUMNS"),
+    "groups lag": _rows(
+        "groups.listing.LAG_COLUMNS+groups.listing.LAG_TIME_COLUMN+groups.listing.VERDICT_COLUMNS",
+        note="lag_ms is there with --time, verdict and reason with --watch",
+    ),
     "groups describe": _rows("groups.listing.DESCRIBE_COLUMNS"),
     "groups offsets": _rows("groups.listing.OFFSET_COLUMNS"),
     "groups reset-offsets": _rows("groups.resetting.RESET_COLUMNS"),
@@ -86,6 +89,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "transactions producers": _rows("transactions.listing.PRODUCER_COLUMNS"),
     "transactions find-hanging": _rows("transactions.hanging.HANGING_COLUMNS"),
     "transactions abort": _rows("transactions.hanging.ABORT_COLUMNS"),
+    "transactions forge-hanging": _rows("transactions.forging.FORGED_COLUMNS"),
     "records delete": _rows("offsets.ends.DELETE_COLUMNS"),
     "retention plan": _rows(
         "retention.plan.PLAN_COLUMNS+retention.plan.CHART_COLUMN",
@@ -190,6 +194,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "znode set": _object(_STAT),
     "znode delete": _object("znode.changes.DELETE_COLUMNS"),
     "sim run": _object("sim.seeds.SUMMARY_COLUMNS"),
+    "demo produce-consume": _rows("demo.produce_consume.RECORD_COLUMNS"),
+    "demo exactly-once": _rows("demo.exactly_once.INSTANCE_COLUMNS"),
     "dump-log": _rows(
         "dump_log.columns.RECORDS",
         "dump_log.columns.BATCHES",

@@ -56,6 +56,8 @@ def of_cluster(address: str, data: str) -> list[Step]:
         Step(["produce", "clicks", "-k", ":", "-z", "zstd", "-b", address], records),
         Step(["topics", "describe", "clicks", "--offsets", "-b", address]),
         Step(["consume", "clicks", "-e", "-f", "%p %o %k %s\\n", "-b", address], lines=3),
+        Step(["demo", "produce-consume", "sync", "--records", "3", "-b", address]),
+        Step(["demo", "exactly-once", "4", "2", "2000", "-b", address, "-y"]),
         Step(["znode", "tree", "/brokers/topics", "--data", data]),
         Step(["dump-log", "--print-data-log", "--files", segment], lines=3),
     ]

@@ -37,6 +37,7 @@ _HIGHEST_VERSION_BY_NAME: Final = 12
 #: A fetch outside of any session asks for all its partitions. Source: KIP-227.
 _NO_SESSION: Final = 0
 _FULL_FETCH: Final = -1
+_NOWHERE: Final = -1
 INT64_MAX: Final = (1 << 63) - 1
 
 
@@ -235,7 +236,8 @@ class Fetcher:
             name = topic.topic if by_name else fetch.topic_names.get(topic.topic_id, "")
             for row in topic.partitions:
                 partition = TopicPartition(name, row.partition_index)
-                if partition in self._positions and partition in fetch.positions:
+                # What was asked for before a seek does not follow on its offset.
+                if fetch.positions.get(partition, _NOWHERE) == self._positions.get(partition):
                     fetched += self._take_partition(partition, row)
         return fetched
 

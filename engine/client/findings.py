@@ -17,6 +17,8 @@
 | move | notice | a reassignment is under way |
 | throttle | notice | replication is throttled, which a finished move should have undone |
 
+What holds up readers (transactions, groups) is found by `reader_findings`.
+
 What a reassignment brings is not missing: a partition is under-replicated where fewer are in sync
 than it has without that, as Kafka's own tool counts. A partition has one of offline, silent-leader,
 under-min-isr, under-replicated and at-min-isr: the worst.
@@ -56,6 +58,10 @@ KINDS: Final = (
     "not-preferred",
     "move",
     "throttle",
+    # What holds up readers: `reader_findings`.
+    "hanging-transaction",
+    "long-transaction",
+    "idle-group",
 )
 MIN_ISR: Final = "min.insync.replicas"
 _REFUSALS: Final = (CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)

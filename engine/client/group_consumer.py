@@ -19,7 +19,7 @@ Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Final
 
 from engine.client.blocking import KafkaClient
@@ -135,22 +135,59 @@ class GroupConsumer:
         self._committed |= changed
 
     def _join_again(self) -> None:
-        """Commit, join and begin where the group is (2)."""
+        """Commit, join and begin where the group is (2); partitions that are kept go on."""
         self._commit_before_joining()
-        self.on_assigned(())
+        kept = frozenset(self._fetcher.partitions) if self.session.is_cooperative else frozenset()
+        if not kept:
+            self.on_assigned(())
+        # What is lost meanwhile is assigned as if it had never been the member's.
         partitions = self.session.join()
+        kept &= self.session.kept_partitions
+        if kept:
+            self._go_on(partitions, kept)
+        else:
+            self._begin(partitions)
+
+    def _go_on(self, partitions: Sequence[TopicPartition], kept: Set[TopicPartition]) -> None:
+        """Fetch added partitions too, from what is committed on, and no more what is given up."""
+        for key in set(self._fetcher.partitions) - kept:
+            self._fetcher.stop(key)
+            self._processed.pop(key, None)
+            self._epochs.pop(key, None)
+            self._committed.pop(key, None)
+        for key, offset in self._starts([key for key in partitions if key not in kept]).items():
+            self._fetcher.seek(key, offset)
+        self.on_assigned(partitions)
+
+    def rewind(self) -> None:
+        """Go back to the committed offsets: what came since comes again.
+
+        Errors: those of asking for them.
+        """
+        self._begin(self.session.partitions)
+
+    def _begin(self, partitions: Sequence[TopicPartition]) -> None:
+        """Fetch from what is committed on."""
         self._processed.clear()
         self._epochs.clear()
-        committed = committed_offsets(self._client, self._group_id) if partitions else {}
+        self._committed.clear()
+        starts = self._starts(partitions)
+        self._fetcher = Fetcher(self._client, starts, self._fetch_options)
+        self.on_assigned(partitions)
+
+    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return where to begin; transactions that are about to commit are waited for."""
+        committed: dict[TopicPartition, int] = {}
+        if partitions:
+            committed = committed_offsets(self._client, self._group_id, partitions)
         starts = {key: committed[key] for key in partitions if key in committed}
-        self._committed = dict(starts)
+        self._committed |= starts
         left = [key for key in partitions if key not in committed]
         for key, start in (self._start_of(left) if left else {}).items():
             if isinstance(start, EngineError):
                 raise start
             starts[key] = start
-        self._fetcher = Fetcher(self._client, starts, self._fetch_options)
-        self.on_assigned(partitions)
+        return starts
 
     def _commit_before_joining(self) -> None:
         """Commit in the generation that ends: its coordinator still takes that."""

@@ -16,8 +16,14 @@ NOT_JOINED ── JoinGroup, SyncGroup ──> STABLE ── heartbeat due ─�
 5. LeaveGroup lets the others have the partitions at once; a static member stays until its session
    times out, so that it finds them as it comes back.
 
-All partitions are given up before joining again (the eager protocol). The leader joins again when a
-topic has grown, which it looks for every `metadata_max_age_ms`.
+| protocol | joining again |
+|---|---|
+| eager | all partitions are given up before |
+| cooperative, if all assignors have it | they are kept, and those given up that it does not get |
+
+A cooperative member names its partitions as owned. After it has given up some it joins once more,
+so that others get them. A member that the group has gone on without has lost its partitions in
+both. The leader joins again when a topic has grown, which it looks for every `metadata_max_age_ms`.
 
 | response | what the member does |
 |---|---|
@@ -27,7 +33,7 @@ topic has grown, which it looks for every `metadata_max_age_ms`.
 
 Not for use by several threads; `poll` has to be called more often than the session time-out.
 
-Source: AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345.
+Source: AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345, KIP-429.
 Differs: heartbeats are sent by `poll`, not beside it, so one time-out bounds both.
 """
 
@@ -36,7 +42,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from engine.assignors.registry import ASSIGNORS
+from engine.assignors.registry import ASSIGNORS, RebalanceProtocol
 from engine.assignors.subscription import PartitionRacks, Subscription
 from engine.assignors.user_data import PreviousAssignment
 from engine.client.blocking import KafkaClient
@@ -108,10 +114,22 @@ class GroupSession:
         #: What it was assigned last, kept for sticky assignors.
         self._previous: PreviousAssignment | None = None
         self._is_joined = False
+        #: Of the partitions those that it had without a break, also while it joined.
+        self.kept_partitions: frozenset[TopicPartition] = frozenset()
+        #: Whether partitions were given up that others get at the next rebalance.
+        self._owes_rebalance = False
         self._next_heartbeat_ms = 0
         #: As a leader: how many partitions topics had as they were assigned, and when to look.
         self._sizes: dict[str, int] | None = None
         self._next_look_ms = 0
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Return whether partitions are kept while the member joins again."""
+        return all(
+            RebalanceProtocol.COOPERATIVE in ASSIGNORS[name].rebalance_protocols
+            for name in self._settings.assignors
+        )
 
     @property
     def is_joined(self) -> bool:
@@ -130,7 +148,10 @@ class GroupSession:
 
         Waits for the other members. Errors: ApiError for what joining again does not help.
         """
-        self._give_up()
+        if self.is_cooperative:
+            self._is_joined, self._sizes, self._owes_rebalance = False, None, False
+        else:
+            self._give_up()
         for _ in range(_JOIN_ATTEMPTS_MAX):
             joined = self._join_group()
             if joined is not None and self._sync_group(joined):
@@ -142,7 +163,7 @@ class GroupSession:
         raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
 
     def _give_up(self) -> None:
-        self._is_joined = False
+        self._is_joined = self._owes_rebalance = False
         self.partitions = ()
         self._sizes = None
 
@@ -179,9 +200,10 @@ class GroupSession:
         return joined
 
     def _metadata(self, assignor: str) -> bytes:
-        """Return the subscription that goes with an assignor; owned are none (eager)."""
+        """Return the subscription that goes with an assignor; owned are none if it is eager."""
         return encode_subscription(
             self._subscription._replace(
+                owned_partitions=self.partitions if self.is_cooperative else (),
                 generation_id=self.generation_id,
                 user_data=ASSIGNORS[assignor].user_data(self._previous),
             )
@@ -217,6 +239,8 @@ class GroupSession:
         partitions = decode_assignment(bytes(response.message.assignment))
         if partitions is None:
             raise WireError("the leader of the group sent an assignment that cannot be read")
+        self._owes_rebalance = bool(set(self.partitions) - set(partitions))
+        self.kept_partitions = frozenset(self.partitions) & frozenset(partitions)
         self.partitions = partitions
         self._previous = PreviousAssignment(partitions, self.generation_id)
         return True
@@ -251,7 +275,7 @@ class GroupSession:
         If not, the caller commits and joins again. Errors: ApiError for what that does not help.
         """
         now_ms = self._client.clock.monotonic_ms()
-        if not self._is_joined:
+        if not self._is_joined or self._owes_rebalance:
             return False
         if now_ms >= self._next_heartbeat_ms:
             self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
@@ -328,12 +352,15 @@ class GroupSession:
         )
         code = _commit_code(response.message)
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
-            self._is_joined = False
-            if code == UNKNOWN_MEMBER_ID:
-                self.member_id = ""
+            self._is_accepted(code)
             raise NotAMember(self._settings.group_id)
         if code != NONE:
             raise api_error(code)
+
+    def heed_refusal(self, code: int) -> None:
+        """Join again at the next `poll` if this refusal of offsets in a transaction is for that."""
+        if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
+            self._is_accepted(code)
 
     # Leaving
 
@@ -370,6 +397,9 @@ class GroupSession:
             raise api_error(code)
         if code == UNKNOWN_MEMBER_ID:
             self.member_id = ""
+        if code != REBALANCE_IN_PROGRESS:
+            # Others may have them already.
+            self.partitions = ()
         self._is_joined = False
         return False
 

@@ -5,6 +5,7 @@ Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -12,16 +13,18 @@ from engine.client.connection import Call, Response
 from engine.client.consumer_protocol import decode_assignment
 from engine.client.errors import NoCommonVersion
 from engine.client.every_broker import ask_every_broker
+from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND, NONE, UNSUPPORTED_VERSION
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.schema import ENGINE_RELEASE
-from engine.wire.structs import message_class
+from engine.wire.structs import Message, message_class
 
 #: The protocol type of consumers: only their assignments are partitions.
 CONSUMER: Final = "consumer"
 _LAST_VERSION_OF_ONE_GROUP: Final = 7
+_FIRST_VERSION_OF_STABLE: Final = 7
 
 
 class GroupListing(NamedTuple):
@@ -81,11 +84,16 @@ def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, Engi
     """
     responses, failures = ask_every_broker(client, Call("ListGroups", messages.ListGroupsRequest()))
     groups = [
-        _listing(row, broker_id)
+        listing
         for broker_id, message in responses.items()
-        for row in message.groups
+        for listing in listings_of(message, broker_id)
     ]
     return groups, failures
+
+
+def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[GroupListing]:
+    """Return the groups of a broker's response; none where it is an error."""
+    return [_listing(row, broker_id) for row in message.groups]
 
 
 def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
@@ -187,29 +195,59 @@ def _partitions_of(
     )
 
 
-def committed_offsets(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
-    """Return the offsets that a group has committed, of all partitions; raises ApiError."""
-    return {key: found.offset for key, found in commits(client, group_id).items()}
+def committed_offsets(
+    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the offsets that a group has committed, as `commits`; raises ApiError."""
+    found = commits(client, group_id, partitions)
+    return {key: commit.offset for key, commit in found.items()}
 
 
-def commits(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
-    """Return what a group has committed, of all partitions; raises ApiError."""
+def commits(
+    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, CommitView]:
+    """Return what a group has committed: of some partitions to begin there, or of all to show it.
 
-    def request(version: int) -> messages.OffsetFetchRequest:
-        if version <= _LAST_VERSION_OF_ONE_GROUP:
-            return messages.OffsetFetchRequest(group_id=group_id, topics=None)
-        group = messages.OffsetFetchRequest.OffsetFetchRequestGroup
-        return messages.OffsetFetchRequest(groups=[group(group_id=group_id, topics=None)])
-
+    Of named partitions it waits for transactions that have offsets of them (KIP-447): what these
+    commit is not read again. Brokers before 2.5 do not know of that. Errors: ApiError.
+    """
     response: Response = client.ask_coordinator(
         group_id,
         "OffsetFetch",
-        request,
-        retriable_code=lambda message: _of_group(message).error_code,
+        commits_call(group_id, partitions).message,
+        retriable_code=_fetched_code,
     )
-    fetched = _of_group(response.message)
-    if fetched.error_code != NONE:
-        raise api_error(fetched.error_code)
+    found = commits_of(response.message)
+    if isinstance(found, EngineError):
+        raise found
+    return found
+
+
+def commits_call(group_id: str, partitions: Iterable[TopicPartition] | None = None) -> Call:
+    """Return the request of `commits` to the coordinator."""
+    topics = None if partitions is None else by_topic(partitions)
+
+    def request(version: int) -> messages.OffsetFetchRequest:
+        of = messages.OffsetFetchRequest
+        is_stable = topics is not None and version >= _FIRST_VERSION_OF_STABLE
+        if version <= _LAST_VERSION_OF_ONE_GROUP:
+            rows = _rows(of.OffsetFetchRequestTopic, topics)
+            return of(group_id=group_id, topics=rows, require_stable=is_stable)
+        group = of.OffsetFetchRequestGroup
+        rows = _rows(of.OffsetFetchRequestTopics, topics)
+        return of(groups=[group(group_id=group_id, topics=rows)], require_stable=is_stable)
+
+    return Call("OffsetFetch", request)
+
+
+def commits_of(
+    message: messages.OffsetFetchResponse,
+) -> dict[TopicPartition, CommitView] | EngineError:
+    """Return what a response says is committed, or its error."""
+    code = _fetched_code(message)
+    if code != NONE:
+        return api_error(code)
+    fetched = _of_group(message)
     return {
         TopicPartition(topic.name, row.partition_index): CommitView(
             row.committed_offset, row.committed_leader_epoch, row.metadata or ""
@@ -218,6 +256,24 @@ def commits(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitVi
         for row in topic.partitions
         if row.committed_offset >= 0
     }
+
+
+def _rows(
+    kind: Callable[..., Message], topics: Mapping[str, list[TopicPartition]] | None
+) -> list[Message] | None:
+    if topics is None:
+        return None
+    return [
+        kind(name=name, partition_indexes=[key.partition for key in keys])
+        for name, keys in topics.items()
+    ]
+
+
+def _fetched_code(message: messages.OffsetFetchResponse) -> int:
+    """Return the error of a group, or else the first one of its partitions."""
+    fetched = _of_group(message)
+    codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
+    return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)
 
 
 def _of_group(

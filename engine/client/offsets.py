@@ -51,32 +51,37 @@ def list_offsets(
     read_committed: bool = False,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
     """Return the offset of a time, or of one of the constants, in each partition."""
+
+    def make_call(partitions: list[TopicPartition], _view: ClusterView) -> Call:
+        wanted = {partition: timestamps[partition] for partition in partitions}
+        return offsets_call(wanted, read_committed=read_committed)
+
+    return client.ask_leaders(timestamps, make_call, lambda message, _version: offsets_of(message))
+
+
+def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Call:
+    """Return the request for offsets of partitions that one broker leads."""
     request = messages.ListOffsetsRequest
-
-    def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
-        rows = [
-            request.ListOffsetsTopic(
-                name=topic,
-                partitions=[
-                    request.ListOffsetsPartition(
-                        partition_index=p.partition, timestamp=timestamps[p]
-                    )
-                    for p in of_topic
-                ],
-            )
-            for topic, of_topic in by_topic(partitions).items()
-        ]
-        lowest = max(_LOWEST_VERSIONS.get(timestamps[p], 1) for p in partitions)
-        level = READ_COMMITTED if read_committed else 0
-        message = request(replica_id=-1, isolation_level=level, topics=rows)
-        return Call("ListOffsets", message, max(lowest, 2) if read_committed else lowest)
-
-    return client.ask_leaders(timestamps, make_call, _read)
+    rows = [
+        request.ListOffsetsTopic(
+            name=topic,
+            partitions=[
+                request.ListOffsetsPartition(partition_index=p.partition, timestamp=timestamps[p])
+                for p in of_topic
+            ],
+        )
+        for topic, of_topic in by_topic(timestamps).items()
+    ]
+    lowest = max(_LOWEST_VERSIONS.get(timestamps[p], 1) for p in timestamps)
+    level = READ_COMMITTED if read_committed else 0
+    message = request(replica_id=-1, isolation_level=level, topics=rows)
+    return Call("ListOffsets", message, max(lowest, 2) if read_committed else lowest)
 
 
-def _read(
-    response: messages.ListOffsetsResponse, version: int
+def offsets_of(
+    response: messages.ListOffsetsResponse,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
+    """Return the offset of each partition of a response, or its error."""
     return {
         TopicPartition(topic.name, row.partition_index): _offset(row)
         for topic in response.topics

@@ -142,6 +142,15 @@ class TransactionalProducer:
 
     # Transactions
 
+    def init(self) -> None:
+        """Fence earlier instances and end what they left; the first `begin` does it otherwise.
+
+        Errors: WrongPhase, ProducerFenced, ApiError.
+        """
+        if self.phase is not TransactionPhase.NOT_READY:
+            raise WrongPhase("initialise", self.phase)
+        self._renew(None)
+
     def begin(self) -> None:
         """Begin a transaction; the first one fences earlier instances and ends what they left.
 

@@ -150,33 +150,38 @@ def active_producers(
     """Return who writes to each partition, as its leader knows; an error in place of a list."""
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
-        return Call("DescribeProducers", _producers_request(wanted))
+        return producers_call(wanted)
 
-    return client.ask_leaders(partitions, make_call, _read_producers)
+    return client.ask_leaders(
+        partitions, make_call, lambda message, _version: producers_of(message)
+    )
 
 
 def active_producers_on(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return who writes to each partition, as a replica knows. Errors: those of the request."""
-    request = _producers_request(list(partitions))
+    request = producers_call(partitions).message
     response = client.ask("DescribeProducers", request, to=broker_id)
-    return _read_producers(response.message, response.version)
+    return producers_of(response.message)
 
 
-def _producers_request(wanted: list[TopicPartition]) -> messages.DescribeProducersRequest:
+def producers_call(wanted: Iterable[TopicPartition]) -> Call:
+    """Return the question who writes to partitions that one broker has."""
     topic = messages.DescribeProducersRequest.TopicRequest
-    return messages.DescribeProducersRequest(
+    request = messages.DescribeProducersRequest(
         topics=[
             topic(name=name, partition_indexes=[key.partition for key in keys])
             for name, keys in by_topic(wanted).items()
         ]
     )
+    return Call("DescribeProducers", request)
 
 
-def _read_producers(
-    response: messages.DescribeProducersResponse, _version: int
+def producers_of(
+    response: messages.DescribeProducersResponse,
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
+    """Return who writes to each partition of a response, or its error."""
     found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -205,6 +210,21 @@ def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
     return sorted(found, key=lambda producer: producer.transaction_start_offset)
 
 
+def ids_of_producers(
+    client: KafkaClient, producer_ids: Collection[int]
+) -> dict[int, tuple[str, str]]:
+    """Return the transactional id and its state of each producer that a coordinator knows.
+
+    Raises the error of a coordinator that cannot say.
+    """
+    if not producer_ids:
+        return {}
+    listed = list_transactions(client, producer_ids=producer_ids)
+    for error in listed.failures.values():
+        raise error
+    return {row.producer_id: (row.transactional_id, row.state) for row in listed.transactions}
+
+
 def find_hanging(
     client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
 ) -> list[HangingTransaction]:
@@ -222,10 +242,8 @@ def find_hanging(
     if not candidates:
         return []
     # 2
-    listed = list_transactions(client, producer_ids={p.producer_id for p in candidates})
-    for error in listed.failures.values():
-        raise error
-    ids = {row.producer_id: row.transactional_id for row in listed.transactions}
+    named = ids_of_producers(client, {p.producer_id for p in candidates})
+    ids = {producer_id: row[0] for producer_id, row in named.items()}
     known: dict[str, TransactionDescription | None] = {
         transactional_id: _described_if_known(client, transactional_id)
         for transactional_id in set(ids.values())

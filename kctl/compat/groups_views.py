@@ -5,24 +5,28 @@ Source: ConsumerGroupCommand.listGroups, describeGroups, collectGroupsOffsets of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
-from engine.client.groups import CommitView, GroupDescription, GroupListing, MemberView
-from engine.model import TopicPartition
+from engine.client.groups import GroupDescription, GroupListing, MemberView
 from kctl.compat.group_answers import (
     Waits,
-    committed_views,
     consumer_groups,
     descriptions,
-    end_offsets,
 )
-from kctl.compat.java_failures import ToolFailure
+from kctl.compat.group_rows import (
+    MISSING,
+    WIDTH_MIN,
+    OffsetRow,
+    coordinator_text,
+    has_rows,
+    offset_rows,
+    width_of,
+)
+from kctl.compat.groups_views_4 import print_groups_4
 from kctl.compat.java_options import GivenOptions, OptionsRefused
-from kctl.compat.java_order import in_java_order
 
-MISSING: Final = "-"
 _UNKNOWN: Final = "Unknown"
 _STATES: Final = (
     "PreparingRebalance",
@@ -33,7 +37,6 @@ _STATES: Final = (
     "Assigning",
     "Reconciling",
 )
-_REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 _TYPES: Final = ("Consumer", "Classic")
 _OFFSET_HEADER: Final = (
     "GROUP",
@@ -46,39 +49,8 @@ _OFFSET_HEADER: Final = (
     "HOST",
     "CLIENT-ID",
 )
-_WIDTH_MIN: Final = 15
 _INSTANCE_WIDTH_MIN: Final = 17
 _LISTED_WIDTH_EXTRA: Final = 10
-
-
-class OffsetRow(NamedTuple):
-    """A partition that a group reads or has read, as it is printed."""
-
-    group: str
-    topic: str
-    partition: int
-    current_offset: int | None
-    end_offset: int
-    consumer_id: str
-    host: str
-    client_id: str
-    #: Of the committed offset, None where it is not known.
-    leader_epoch: int | None = None
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the texts of the columns; without a committed offset there is no lag."""
-        lag = None if self.current_offset is None else self.end_offset - self.current_offset
-        return (
-            self.group,
-            self.topic,
-            str(self.partition),
-            MISSING if self.current_offset is None else str(self.current_offset),
-            str(self.end_offset),
-            MISSING if lag is None else str(lag),
-            self.consumer_id,
-            self.host,
-            self.client_id,
-        )
 
 
 # Listing
@@ -104,7 +76,7 @@ def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
         if (not types or _type_of(group) in types) and (not states or group.state in states)
     ]
     longest = max((len(group.group_id) for group in groups), default=0)
-    width = max(_WIDTH_MIN, longest) + _LISTED_WIDTH_EXTRA
+    width = max(WIDTH_MIN, longest) + _LISTED_WIDTH_EXTRA
     out.write(_listed("GROUP", width, [name for name, _ in columns]))
     for group in groups:
         out.write(_listed(group.group_id, width, [cell(group) for _, cell in columns]))
@@ -143,8 +115,6 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
         group_ids = given.texts("group")
     groups = descriptions(client, group_ids, Waits.ONCE, given.release)
     if given.is_four:
-        from kctl.compat.groups_views_4 import print_groups_4
-
         view = next((name for name in ("members", "state") if given.has(name)), "offsets")
         in_order = [group for _, group in sorted(groups.items())]
         print_groups_4(client, in_order, view, out, err, is_verbose=given.has("verbose"))
@@ -158,57 +128,6 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
         rows = {group_id: offset_rows(client, group) for group_id, group in groups.items()}
         for group_id, group in sorted(groups.items()):
             _print_offsets(group, rows[group_id], out, err)
-
-
-def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
-    """Print what a group's state means for the table; return whether there is one."""
-    if group.state == "Dead":
-        out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
-        return False
-    if group.state == "Empty":
-        out.flush()
-        err.write(f"\nConsumer group '{group.group_id}' has no active members.\n")
-    elif group.state in _REBALANCING:
-        err.write(f"\nWarning: Consumer group '{group.group_id}' is rebalancing.\n")
-    elif group.state != "Stable":
-        message = f"Expected a valid consumer group state, but found '{group.state}'."
-        raise ToolFailure("org.apache.kafka.common.KafkaException", message)
-    return row_count > 0
-
-
-def offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
-    """Return the partitions that a group reads or has committed; raises ToolFailure."""
-    offsets = committed_views(client, group.group_id)
-    rows: list[OffsetRow] = []
-    assigned: set[TopicPartition] = set()
-    readers = [member for member in group.members if member.partitions]
-    for member in sorted(readers, key=lambda reader: -len(reader.partitions or ())):
-        partitions = member.partitions or ()
-        assigned.update(partitions)
-        names = (member.member_id, member.client_host, member.client_id)
-        rows += _rows_of(client, group.group_id, partitions, offsets, names)
-    left = [partition for partition in offsets if partition not in assigned]
-    if left:
-        rows += _rows_of(client, group.group_id, left, offsets, (MISSING, MISSING, MISSING))
-    return rows
-
-
-def _rows_of(
-    client: KafkaClient,
-    group_id: str,
-    partitions: Sequence[TopicPartition],
-    offsets: Mapping[TopicPartition, CommitView],
-    reader: tuple[str, str, str],
-) -> list[OffsetRow]:
-    ends = end_offsets(client, partitions)
-    rows = []
-    for partition in in_java_order(ends):
-        commit = offsets.get(partition)
-        epoch = None if commit is None or commit.leader_epoch < 0 else commit.leader_epoch
-        offset = None if commit is None else commit.offset
-        place = (group_id, partition.topic, partition.partition)
-        rows.append(OffsetRow(*place, offset, ends[partition], *reader, epoch))
-    return rows
 
 
 def _print_offsets(
@@ -230,14 +149,14 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
     members: Sequence[MemberView] = group.members
     # The header is printed also where there are no rows.
     measured = members if has_rows(group, len(members), out, err) else ()
-    group_width = max(_WIDTH_MIN, len(group.group_id)) if measured else _WIDTH_MIN
+    group_width = max(WIDTH_MIN, len(group.group_id)) if measured else WIDTH_MIN
     widths = [
         group_width,
         width_of(member.member_id for member in measured),
         width_of((member.group_instance_id or "" for member in measured), _INSTANCE_WIDTH_MIN),
         width_of(member.client_host for member in measured),
         width_of(member.client_id for member in measured),
-        _WIDTH_MIN,
+        WIDTH_MIN,
     ]
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     table = [header, *(_member_cells(group.group_id, member) for member in members)]
@@ -282,19 +201,3 @@ def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err:
         first, second, third, fourth, fifth = cells
         out.write(f"\n{first:<{width}} {second:<25} {third:<20} {fourth:<15} {fifth}")
     out.write("\n")
-
-
-def coordinator_text(client: KafkaClient, group_id: str) -> str:
-    """Return the address and the id of a group's coordinator."""
-    coordinator = client.coordinator(group_id)
-    broker_ids = [
-        broker_id
-        for broker_id, broker in client.brokers_view().brokers.items()
-        if broker.address == coordinator
-    ]
-    return f"{coordinator.host}:{coordinator.port}  ({broker_ids[0] if broker_ids else '?'})"
-
-
-def width_of(texts: Iterable[str], minimum: int = _WIDTH_MIN) -> int:
-    """Return the width of a column: that of its longest text, but no less than `minimum`."""
-    return max([minimum, *map(len, texts)])

@@ -11,7 +11,7 @@ from typing import Final, TextIO
 from engine.client.blocking import KafkaClient
 from engine.client.groups import GroupDescription, MemberView
 from engine.model import TopicPartition
-from kctl.compat.groups_views import (
+from kctl.compat.group_rows import (
     MISSING,
     OffsetRow,
     coordinator_text,

@@ -27,6 +27,7 @@ OTHERS = {
     "consume": ("t", "-g", "g", "-n", "1"),
     "groups reset-offsets": ("g", "--topic", "t", "--to-latest", "--execute"),
     "replay": ("{data}/broker-1/t-0", "--to", "t", "--speed", "max"),
+    "demo produce-consume": ("--records", "1", "-b", "{cluster}"),
     "retention run": (),
     "compact run": (),
     "reassign resume": ("{journal}",),

@@ -67,6 +67,8 @@ COMMANDS = {
     "leaders elect": ("preferred", "t"),
     "leaders balance": ("--reorder",),
     "leaders demote": ("3",),
+    # Without an option that names a cluster it starts one.
+    "demo exactly-once": ("1", "1", "5", "--command-config", "{plan}"),
     "reassign execute": ("{plan}", "--journal", "{plan}.new"),
     "reassign rollback": ("{plan}.journal",),
     "reassign cancel": ("{plan}.journal",),

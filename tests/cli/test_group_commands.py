@@ -110,6 +110,19 @@ def test_no_committed_offset_is_no_lag_of_zero(shell: Shell) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("member", "alone")
+def test_a_lag_that_is_watched_has_a_verdict_and_an_age(shell: Shell) -> None:
+    words = ("lag", "live", "alone", "--time", "--watch", "0.3", "--every", "0.1", "-o", "json")
+    done = shell.run("groups", *words)
+    assert 4 == done.returncode, done.stderr
+    found = {(row["group"], row["partition"]): row for row in json.loads(done.stdout)}
+    assert ("STALL", "OK") == (found["live", 0]["verdict"], found["alone", 0]["verdict"])
+    assert "the offset stays at 1 with a lag of 2" in found["live", 0]["reason"]
+    assert found["live", 0]["lag_ms"] > 0
+    assert 0 == found["alone", 0]["lag_ms"]
+    assert (None, None) == (found["live", 1]["verdict"], found["live", 1]["lag_ms"])
+
+
 @pytest.mark.usefixtures("member")
 def test_a_group_that_nobody_knows_is_an_error_beside_the_others(shell: Shell) -> None:
     for words in ("members", "lag"):

@@ -168,6 +168,24 @@ def test_securing_a_cluster(home: Shell) -> None:
     assert not (home.home / "rehearsal").exists()
 
 
+def test_ending_a_hanging_transaction(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("hanging-transactions.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told.setdefault(line, []).append(done.stdout)
+    finally:
+        home.run("cluster", "destroy", "-y")
+    committed = told["kctl consume payments:0 -e --read-committed | wc -l"]
+    assert ["101", "201"] == [count.strip() for count in committed]
+    assert "CompleteCommit" in told["kctl transactions describe forged"][0]
+    assert 101 == (home.home / "read.txt").read_text().count("\n")
+    assert " 101 " in told["kctl groups lag billing"][0]
+    assert "hanging-transaction" in told["kctl check || test $? = 4"][0]
+    assert "hangs" in told["kctl explain partition payments:0 | tail -2"][0]
+
+
 @pytest.mark.spark
 def test_looking_into_incidents(home: Shell) -> None:
     (home.home / "tests").symlink_to(Path(__file__).parents[1])

@@ -47,6 +47,7 @@ TABLE = {
     "configs --help": "typer",
     "consume --help": "typer",
     "cluster --help": "typer",
+    "demo --help": "typer",
     "znode --help": "typer",
     "topics list": "engine.wire html json tabulate typer",
     "topics list -o json": "engine.wire json typer",

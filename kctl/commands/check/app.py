@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kctl.connect import ClusterOptions
+from kctl.numbers import INT64_MAX
 from kctl.options.cluster import (
     Output,
     on_cluster,
@@ -40,6 +41,24 @@ def check(
         bool,
         typer.Option("--moves", help="Moves count as problems: with --wait, until none is left."),
     ] = False,
+    idle_transaction: Annotated[
+        str,
+        typer.Option(
+            "--idle-transaction",
+            metavar="DURATION",
+            help="For how long the producer of an open transaction may write nothing.",
+        ),
+    ] = "15m",
+    group_lag: Annotated[
+        int,
+        typer.Option(
+            "--group-lag",
+            min=1,
+            max=INT64_MAX,
+            metavar="RECORDS",
+            help="From how many unread records on a group without members is told.",
+        ),
+    ] = 1,
     zookeeper: Annotated[
         str | None,
         typer.Option(
@@ -53,11 +72,12 @@ def check(
 ) -> int:
     """Look for what is wrong, the worst first; exit code 4 if there is more than notices.
 
-    Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir.
+    Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir,
+    hanging-transaction.
 
-    Warning: unasked, at-min-isr, under-replicated, impossible-min-isr.
+    Warning: unasked, at-min-isr, under-replicated, impossible-min-isr, long-transaction.
 
-    Notice: not-preferred, move, throttle.
+    Notice: not-preferred, move, throttle, idle-group.
 
     The verdict comes within --timeout: all brokers are asked at the same time, and one that answers
     nothing for half of it is unreachable; what could not be asked is a finding.
@@ -67,5 +87,8 @@ def check(
     """
     from kctl.commands.check.verdict import CheckRequest, check_cluster
 
-    request = CheckRequest(topics or None, ignored or [], strict, wait, moves, zookeeper, output)
+    thresholds = (idle_transaction, group_lag)
+    request = CheckRequest(
+        topics or None, ignored or [], strict, wait, moves, zookeeper, output, *thresholds
+    )
     return check_cluster(cluster, request)

@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.fact_gathering import gather_facts
-from engine.client.findings import CRITICAL, KINDS, NOTICE, SEVERITIES, HealthFinding, findings_of
+from engine.client.findings import (
+    CRITICAL,
+    KINDS,
+    NOTICE,
+    SEVERITIES,
+    ClusterFacts,
+    HealthFinding,
+    findings_of,
+)
+from engine.client.reader_findings import ReaderThresholds, reader_findings
+from engine.client.reader_gathering import gather_reader_facts
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error, say
+from kctl.durations import duration_ms
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
 from kctl.state_nodes import StateNodes
@@ -61,6 +72,14 @@ class CheckRequest(NamedTuple):
     moves: bool
     zookeeper: str | None
     output: str
+    idle_transaction: str
+    group_lag: int
+
+    def thresholds(self) -> ReaderThresholds:
+        """Return from when on something is a finding; raises UnreadableArgument."""
+        return ReaderThresholds(
+            duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
+        )
 
 
 class _Look(NamedTuple):
@@ -77,6 +96,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
     for kind in request.ignored:
         if kind not in KINDS:
             raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
+    request.thresholds()
     look = _await(options, request) if request.wait else _look(options, request)
     write_rows(FINDING_COLUMNS, [_row(one, look) for one in look.findings], request.output)
     if not look.findings:
@@ -140,12 +160,24 @@ def _look(options: ClusterOptions, request: CheckRequest) -> _Look:
             failure = topic_failure(facts.view, topic.name) if topic.error_code else None
             if failure is not None:
                 raise failure
-        found = findings_of(facts)
+        readers = _of_readers(client, facts, request, began_s + options.timeout_s)
+        found = [*findings_of(facts), *readers]
         end_s = began_s + options.timeout_s * (1 - _END_SHARE)
         since, of_store = _of_store(client, request, found, end_s)
         owners = _owners(facts.view.cluster_id) if facts.moves else {}
     found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
     return _Look([one for one in found if one.kind not in request.ignored], since, owners)
+
+
+def _of_readers(
+    client: KafkaClient, facts: ClusterFacts, request: CheckRequest, end_s: float
+) -> list[HealthFinding]:
+    """Return what holds up readers; half of the time that is left is for it."""
+    left_ms = max(round((end_s - time.monotonic()) * 1000), 0)
+    deadline_ms = client.clock.monotonic_ms() + left_ms // 2
+    thresholds = request.thresholds()
+    of_readers = gather_reader_facts(client, facts.view, facts.silent, thresholds, deadline_ms)
+    return list(reader_findings(of_readers, thresholds))
 
 
 def _of_store(

@@ -61,7 +61,7 @@ def consume(
         typer.Option(
             "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
         ),
-    ] = False,
+    ] = None,
     key: Key = None,
     key_regex: KeyRegex = None,
     value_regex: ValueRegex = None,

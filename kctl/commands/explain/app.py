@@ -41,6 +41,8 @@ def partition(
 ) -> int:
     """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
 
+    Transactions that are open there are shown, too: the first of them holds the last stable offset.
+
     The state's version, its controller's epoch and its time stand in the metadata store: that of an
     embedded cluster is asked without being told, any other with --zookeeper.
     """

@@ -8,9 +8,17 @@ from string import digits
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.broker_failure import Situation, if_died
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.client.errors import NoCommonVersion
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.client.reader_findings import IDLE_TRANSACTION_MS
 from engine.client.replica_ends import replica_offsets
+from engine.client.transactions import (
+    active_producers,
+    find_hanging,
+    ids_of_producers,
+    open_in,
+)
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
@@ -34,6 +42,14 @@ REPLICA_FIELDS = (
     Column("behind", "BEHIND", right=True, kind="integer?"),
     Column("if_died", "IF-IT-DIED-NOW"),
 )
+TRANSACTION_FIELDS = (
+    Column("producer_id", "PRODUCER", right=True, is_name=True),
+    Column("producer_epoch", "EPOCH", right=True),
+    Column("start_offset", "OPEN-SINCE", right=True),
+    Column("last_timestamp_ms", "LAST-WRITE", is_time=True),
+    Column("transactional_id", "TRANSACTIONAL-ID", kind="string?"),
+    Column("state", "STATE"),
+)
 PARTITION_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
     Column("partition", "PARTITION", right=True),
@@ -45,11 +61,15 @@ PARTITION_COLUMNS = (
     Column("unclean_allowed", "UNCLEAN", kind="boolean"),
     Column("start_offset", "START", right=True, kind="integer?"),
     Column("high_watermark", "HIGH-WATERMARK", right=True, kind="integer?"),
+    Column("last_stable_offset", "LAST-STABLE", right=True, kind="integer?"),
     Column("state_since", "SINCE", kind="string?"),
     Column("state_version", "VERSION", right=True, kind="integer?"),
     Column("controller_epoch", "CONTROLLER-EPOCH", right=True, kind="integer?"),
     Column("replicas", "REPLICAS", kind="object[]", fields=REPLICA_FIELDS),
+    Column("transactions", "TRANSACTIONS", kind="object[]", fields=TRANSACTION_FIELDS),
 )
+#: What is printed as tables of their own.
+_TABLES_WITHIN = ("replicas", "transactions")
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
@@ -127,8 +147,49 @@ def _row(
         "unclean_allowed": is_unclean_allowed,
         "start_offset": _offset(client, key, EARLIEST) if partition.has_leader else None,
         "high_watermark": _offset(client, key, LATEST) if partition.has_leader else None,
+        "last_stable_offset": (
+            _offset(client, key, LATEST, read_committed=True) if partition.has_leader else None
+        ),
         "replicas": replicas,
+        "transactions": _transactions(client, key) if partition.has_leader else [],
     }
+
+
+def _transactions(client: KafkaClient, key: TopicPartition) -> list[OutputRow]:
+    """Return the open transactions, the one that holds up readers first.
+
+    Their state is the coordinator's, or `hangs` where none has them open.
+    """
+    try:
+        found = active_producers(client, [key])[key]
+        if isinstance(found, EngineError):
+            raise found
+        ids = ids_of_producers(client, {one.producer_id for one in open_in(found)})
+        hanging = {
+            one.producer.producer_id
+            for one in find_hanging(client, found, idle_for_ms=IDLE_TRANSACTION_MS)
+        }
+    except NoCommonVersion:
+        # Brokers before 2.8 do not say it.
+        return []
+    except EngineError as error:
+        report_error(error, "transactions")
+        return []
+    return [
+        {
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "start_offset": one.transaction_start_offset,
+            "last_timestamp_ms": one.last_timestamp_ms,
+            "transactional_id": ids.get(one.producer_id, (None, None))[0],
+            "state": "hangs" if one.producer_id in hanging else _state_of(ids.get(one.producer_id)),
+        }
+        for one in open_in(found)
+    ]
+
+
+def _state_of(listed: tuple[str, str] | None) -> str:
+    return "unknown" if listed is None else listed[1]
 
 
 def _settings(client: KafkaClient, topic: str) -> tuple[int, bool]:
@@ -151,8 +212,10 @@ def _known(
     }
 
 
-def _offset(client: KafkaClient, key: TopicPartition, timestamp: int) -> int | None:
-    found = list_offsets(client, {key: timestamp})[key]
+def _offset(
+    client: KafkaClient, key: TopicPartition, timestamp: int, *, read_committed: bool = False
+) -> int | None:
+    found = list_offsets(client, {key: timestamp}, read_committed=read_committed)[key]
     if isinstance(found, EngineError):
         report_error(found, str(key))
         return None
@@ -173,7 +236,10 @@ def _write(row: OutputRow, output: str) -> None:
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)
         return
-    columns = [column for column in PARTITION_COLUMNS if column.key != "replicas"]
+    columns = [column for column in PARTITION_COLUMNS if column.key not in _TABLES_WITHIN]
     write_object(columns, row, output)
     sys.stdout.write("\n")
     write_rows(REPLICA_FIELDS, row["replicas"], output)
+    if row["transactions"]:
+        sys.stdout.write("\n")
+        write_rows(TRANSACTION_FIELDS, row["transactions"], output)

@@ -53,21 +53,41 @@ def members(
     return show_members(cluster, groups, output)
 
 
-@app.command("lag", epilog="Examples: kctl groups lag billing · kctl groups lag billing -o json")
+@app.command(
+    "lag", epilog="Examples: kctl groups lag billing --time · kctl groups lag billing --watch 30"
+)
 @on_cluster
 def lag(
     cluster: ClusterOptions,
     groups: _Groups,
+    time: Annotated[
+        bool,
+        typer.Option("--time", help="And how long ago the first unread record was written."),
+    ] = False,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            "--watch", min=0.1, metavar="SECONDS", help="Take samples for so long, and judge them."
+        ),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option("--every", min=0.1, metavar="SECONDS", help="How often with --watch."),
+    ] = 1.0,
     output: Output = "table",
 ) -> int:
     """Show what groups have committed in each partition, and how far that is from the end.
 
+    With --watch each partition has a verdict: OK; WARN, the lag grows while it reads; STALL, a
+    member has it and its offset stays; STOP, no member has it; REWIND, the offset went back. Exits
+    with 4 if one is not OK.
+
     A partition that a member has and nobody has committed for has no offset and no lag: that is
     not a lag of zero.
     """
-    from kctl.commands.groups.listing import show_lag
+    from kctl.commands.groups.listing import LagRequest, show_lag
 
-    return show_lag(cluster, groups, output)
+    return show_lag(cluster, LagRequest(groups, time, watch, every, output))
 
 
 @app.command("describe", epilog="Example: kctl groups describe billing")

@@ -8,7 +8,16 @@ import typer
 
 from kctl.connect import ClusterOptions
 from kctl.numbers import INT64_MAX
-from kctl.options.cluster import DryRun, Output, Yes, noun, on_cluster
+from kctl.options.cluster import (
+    TIMEOUT_S,
+    CommandConfig,
+    DryRun,
+    Output,
+    Timeout,
+    Yes,
+    noun,
+    on_cluster,
+)
 
 app = noun("Transactions: list, describe, producers; find hanging ones and abort them.")
 
@@ -144,3 +153,42 @@ def abort(
 
     request = AbortRequest(partition, start_offset, dry_run, yes, output)
     return abort(cluster, request)
+
+
+@app.command(
+    "forge-hanging",
+    epilog="Example: kctl transactions forge-hanging payments:0 --age 1h",
+)
+def forge_hanging(
+    partition: Annotated[
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="Where it is to hang.")
+    ],
+    transactional_id: Annotated[
+        str, typer.Option("--transactional-id", metavar="ID", help="Of its producer.")
+    ] = "forged",
+    records: Annotated[
+        int, typer.Option("--records", min=1, max=100_000, metavar="N", help="How many it has.")
+    ] = 1,
+    age: Annotated[
+        str,
+        typer.Option(
+            "--age", metavar="DURATION", help="How long ago its records say they were written."
+        ),
+    ] = "1h",
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DIR", help="The embedded cluster's data directory."),
+    ] = None,
+    command_config: CommandConfig = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Leave a transaction that hangs, for rehearsals; only on the embedded cluster.
+
+    A producer commits a transaction, and then writes once more as if it were open: so they came to
+    be before brokers asked the coordinator (KIP-890). Meanwhile that check is off.
+    """
+    from kctl.commands.transactions.forging import ForgeRequest, forge
+
+    request = ForgeRequest(partition, transactional_id, records, age, data, output)
+    return forge(command_config, timeout, request)

@@ -16,14 +16,14 @@ from engine.client.transactions import (
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
-from kctl.arguments import UnreadableArgument
 from kctl.command_results import end_with
-from kctl.commands.transactions.durations import duration_ms
+from kctl.commands.transactions.partition_word import one_partition
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
+from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
-from kctl.selection import parse_partitions, select_partitions
+from kctl.selection import select_partitions
 
 HANGING_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -144,7 +144,7 @@ def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
 def abort(options: ClusterOptions, request: AbortRequest) -> int:
     """Abort a transaction in one partition; returns the exit code."""
     check_format(request.output)
-    key = _one_partition(request.partition)
+    key = one_partition(request.partition)
     with connect(options) as client:
         producer = _open_at(client, key, request.start_offset)
         if not find_hanging(client, [producer], idle_for_ms=_NONE):
@@ -165,13 +165,6 @@ def abort(options: ClusterOptions, request: AbortRequest) -> int:
         "result": "would be aborted" if request.dry_run else "aborted",
     }
     return end_with(ABORT_COLUMNS, [row], request.output)
-
-
-def _one_partition(word: str) -> TopicPartition:
-    topic, numbers = parse_partitions(word)
-    if numbers is None or len(numbers) != 1:
-        raise UnreadableArgument("a partition", word, "TOPIC:PARTITION")
-    return TopicPartition(topic, *numbers)
 
 
 def _open_at(client: KafkaClient, key: TopicPartition, start_offset: int) -> ActiveProducer:

@@ -13,9 +13,9 @@ from engine.client.transactions import (
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.command_results import end_with
-from kctl.commands.transactions.durations import duration_ms
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error, say
+from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions

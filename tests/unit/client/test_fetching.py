@@ -148,6 +148,24 @@ def test_the_next_fetch_goes_on_behind_the_last_record() -> None:
     assert 2 == log.fetched[-1][1].topics[0].partitions[0].fetch_offset
 
 
+def test_what_was_asked_for_before_a_seek_does_not_come_after_it() -> None:
+    log = Log()
+    first, second = batch(0, b"a"), batch(1, b"b")
+    # The second fetch is under way as the consumer goes back to the first record.
+    contents = iter((first, second, first + second))
+    fetch = log.handlers["Fetch"]
+
+    def next_content(body: Any, version: int, address: tuple[str, int]) -> Any:
+        log.data[P0] = next(contents, b"")
+        return fetch(body, version, address)
+
+    log.handlers["Fetch"] = next_content
+    fetcher = Fetcher(log.client(), {P0: 0})
+    poll_all(fetcher, 1)
+    fetcher.seek(P0, 0)
+    assert [(0, b"a"), (1, b"b")] == values(poll_all(fetcher, 1)[0])
+
+
 def test_a_quiet_leader_does_not_hold_up_another() -> None:
     log = Log()
     fetcher = Fetcher(log.client(), {P0: 2, P1: 0})

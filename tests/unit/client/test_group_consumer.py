@@ -21,6 +21,8 @@ from engine.client.group_session import GroupSession, MemberSettings, NotAMember
 from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
+from engine.client.transaction_calls import GroupMembership
+from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import FENCED_INSTANCE_ID, INVALID_SESSION_TIMEOUT
 from engine.model import TopicPartition
@@ -42,6 +44,8 @@ class Stage:
             is_one_process=True,
             offsets_topic_num_partitions="1",
             group_initial_rebalance_delay_ms="0",
+            transaction_state_log_num_partitions="1",
+            transaction_state_log_min_isr="1",
         )
         self.cluster.create_topic("t", ((1, 2), (2, 1)))
         self.cluster.pass_time(1_000)
@@ -195,6 +199,29 @@ def test_a_static_member_stays_until_its_session_times_out(stage: Stage) -> None
     assert () == describe_group(stage.client, "g").members
 
 
+def test_a_consumer_goes_back_to_what_is_committed(stage: Stage) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.session.commit({T0: 3})
+    consumer.rewind()
+    assert [3, 4] == offsets_of(consumer)
+
+
+def test_a_member_that_joins_waits_for_offsets_of_an_open_transaction(stage: Stage) -> None:
+    producer = TransactionalProducer(stage.new_client(), "x")
+    producer.begin()
+    producer.send_offsets(GroupMembership("g"), {T0: 2})
+    streams = MemoryStreams(stage.cluster)
+
+    def commit_once() -> None:
+        if producer.phase is TransactionPhase.OPEN:
+            producer.commit()
+
+    streams.on_wait = commit_once
+    client = client_of(stage.cluster, streams)
+    assert [2, 3, 4] == offsets_of(stage.consumer(client=client))
+
+
 def test_a_member_that_was_removed_joins_again_as_a_new_one(stage: Stage) -> None:
     consumer = stage.consumer()
     offsets_of(consumer)
@@ -287,3 +314,77 @@ def test_the_leader_joins_again_when_a_topic_has_grown() -> None:
         stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
         consumer.poll(0)
     assert (T0, T1, TopicPartition("t", 2)) == consumer.session.partitions
+
+
+class Pair:
+    """Two cooperative members of one thread."""
+
+    def __init__(self, stage: Stage) -> None:
+        settings = SETTINGS._replace(assignors=("cooperative-sticky",))
+        self.streams = [MemoryStreams(stage.cluster) for _ in range(2)]
+        self.members = [
+            stage.consumer(settings, client_of(stage.cluster, streams)) for streams in self.streams
+        ]
+        self.offsets: dict[TopicPartition, list[int]] = {T0: [], T1: []}
+        self._is_nested = False
+
+    def poll(self, number: int) -> None:
+        for consumed in self.members[number].poll(200):
+            self.offsets[consumed.partition] += [row.offset for row, _ in consumed.records]
+
+    def together(self) -> None:
+        """Have the first poll while the second waits."""
+        self.streams[1].on_wait = lambda: self._poll_nested(0)
+
+    def _poll_nested(self, number: int) -> None:
+        # One that joins once more waits for the other, which has to go on first.
+        if not self._is_nested and not self.members[number].session._owes_rebalance:
+            self._is_nested = True
+            self.poll(number)
+            self._is_nested = False
+
+    def partitions(self) -> list[tuple[TopicPartition, ...]]:
+        return [member.session.partitions for member in self.members]
+
+
+def test_a_cooperative_member_keeps_what_it_does_not_give_up(stage: Stage) -> None:
+    pair = Pair(stage)
+    first = pair.members[0]
+    given: list[Sequence[TopicPartition]] = []
+    first.on_assigned = given.append
+    for _ in range(5):
+        pair.poll(0)
+    assert {T0: [0, 1, 2, 3, 4], T1: []} == pair.offsets
+    assert [(T0, T1), ()] == pair.partitions()
+    pair.together()
+    pair.poll(1)
+    # The second gets nothing until the first has given up one partition.
+    kept, nothing = pair.partitions()
+    assert (1, ()) == (len(kept), nothing)
+    assert [(), (T0, T1), kept] == given
+    assert not first.session.poll()
+    # The second leaves: the first joins once more, and was never without the one that it kept.
+    remove_members(stage.client, "g", [MemberToRemove(pair.members[1].session.member_id)])
+    pair.streams[0].on_wait = lambda: None
+    pair.poll(0)
+    assert [(), (T0, T1), kept, (T0, T1)] == given
+    assert kept == tuple(first.session.kept_partitions)
+
+
+def test_a_cooperative_member_that_was_removed_has_lost_its_partitions(stage: Stage) -> None:
+    settings = SETTINGS._replace(assignors=("cooperative-sticky",))
+    consumer = stage.consumer(settings)
+    offsets_of(consumer)
+    remove_members(stage.client, "g", [MemberToRemove(consumer.session.member_id)])
+    stage.cluster.pass_time(SETTINGS.heartbeat_interval_ms)
+    assert [0, 1, 2, 3, 4] == offsets_of(consumer)
+
+
+def test_members_are_cooperative_only_if_all_assignors_are(stage: Stage) -> None:
+    for assignors, expected in (
+        (("cooperative-sticky",), True),
+        (("cooperative-sticky", "range"), False),
+        (("range",), False),
+    ):
+        session = GroupSession(stage.client, SETTINGS._replace(assignors=assignors), ["t"])
+        assert expected == session.is_cooperative

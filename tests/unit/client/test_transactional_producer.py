@@ -20,7 +20,7 @@ from engine.client.transactional_producer import (
 )
 from engine.client.transactions import describe_transaction
 from engine.errors import ApiError, api_error
-from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, UNSTABLE_OFFSET_COMMIT
 from engine.model import TopicPartition
 from engine.records.control import control_type
 from engine.records.view import batches_in
@@ -143,6 +143,18 @@ def test_another_instance_fences_the_one_before_and_aborts_what_it_left(stage: S
     assert [b"a", "ABORT", b"c", "COMMIT"] == stage.log(T0)
 
 
+def test_an_instance_that_begins_nothing_ends_what_another_left(stage: Stage) -> None:
+    first, second = stage.producer(), stage.producer()
+    first.begin()
+    first.add(record(b"a"))
+    first.flush()
+    second.init()
+    stage.cluster.pass_time(1_000)
+    assert [b"a", "ABORT"] == stage.log(T0)
+    with pytest.raises(WrongPhase, match="cannot initialise"):
+        second.init()
+
+
 def test_offsets_count_once_their_transaction_is_committed(stage: Stage) -> None:
     producer = stage.producer()
     for end in (producer.abort, producer.commit):
@@ -154,6 +166,18 @@ def test_offsets_count_once_their_transaction_is_committed(stage: Stage) -> None
         stage.cluster.pass_time(1_000)
         expected = {} if end == producer.abort else {T0: 5, T1: 6}
         assert expected == committed_offsets(stage.client, "g")
+
+
+def test_offsets_of_named_partitions_wait_for_the_transaction_that_has_others(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.send_offsets(GroupMembership("g"), {T0: 5})
+    assert {} == committed_offsets(stage.client, "g")
+    with pytest.raises(ApiError) as raised:
+        committed_offsets(stage.client, "g", [T0])
+    assert UNSTABLE_OFFSET_COMMIT == raised.value.code
+    producer.commit()
+    assert {T0: 5} == committed_offsets(stage.client, "g", [T0])
 
 
 def test_a_refused_commit_of_offsets_is_aborted(stage: Stage) -> None:

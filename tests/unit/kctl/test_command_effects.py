@@ -29,7 +29,7 @@ def test_options_of_the_table_are_options_of_their_commands() -> None:
         if words.startswith("compat "):
             continue
         effect = EFFECTS[words]
-        named = {*effect.unless, *([effect.only_with] if effect.only_with else [])}
+        named = {*effect.unless, *effect.only_with}
         assert named <= parameter_names(command), words
 
 

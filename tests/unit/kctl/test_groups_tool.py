@@ -13,12 +13,12 @@ from engine.model import TopicPartition
 from kctl.compat.groups_changes import partitions_in
 from kctl.compat.groups_plan import plan_text, read_plan
 from kctl.compat.groups_tool import check_options, options
-from kctl.compat.releases import Release
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused, read_options
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.java_split import java_split
 from kctl.compat.java_times import duration_ms_of, time_ms_of
+from kctl.compat.releases import Release
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)

@@ -15,8 +15,8 @@ from kctl.compat.java_client import check_bootstrap
 from kctl.compat.java_options import read_options
 from kctl.compat.java_uuids import java_uuid
 from kctl.compat.offsets_tool import filter_of, options, time_of
-from kctl.compat.releases import Release
 from kctl.compat.records_tool import read_offsets
+from kctl.compat.releases import Release
 from kctl.compat.topics_changes import replica_assignment
 from kctl.compat.versions_tool import versions_text
 

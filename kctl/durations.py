@@ -1,4 +1,4 @@
-"""Durations in options of `kctl transactions`: 90s, 10m, 2h, 7d."""
+"""Durations in options: 90s, 10m, 2h, 7d."""
 
 from __future__ import annotations
 

@@ -1,0 +1,184 @@
+"""A transaction that hangs, made on purpose: for rehearsals on a cluster that nobody else uses.
+
+How they come to be where brokers do not ask the coordinator (before KIP-890):
+
+```
+coordinator:  begin ── partition added ── commit ── complete
+partition:                     batch ──────────── marker ── a late batch of the same producer
+```
+
+The late batch opens a transaction in the partition of which the coordinator knows nothing: no
+marker will come, and the last stable offset stays where the batch begins.
+
+While it is written, `transaction.partition.verification.enable` is off for the whole cluster.
+
+Source: KIP-664, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient, leader_of
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOp,
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    alter_configs,
+    describe_configs,
+)
+from engine.client.producing import OutgoingRecord, Producer
+from engine.client.transaction_calls import ProducerIdentity, TransactionCalls
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+_VERIFICATION: Final = "transaction.partition.verification.enable"
+_TIMEOUT_MS: Final = 60_000
+_ALL_BROKERS: Final = Resource(ConfigResourceType.BROKER, "")
+
+
+class VerificationStaysOn(EngineError):
+    """The leader of a partition goes on asking coordinators about transactions."""
+
+    hint = f"a static {_VERIFICATION} of this broker may be why: `kctl configs describe --broker`"
+
+    def __init__(self, partition: TopicPartition, broker_id: int) -> None:
+        super().__init__(
+            f"broker {broker_id}, which leads {partition}, still verifies transactions"
+        )
+        self.partition = partition
+        self.broker_id = broker_id
+
+
+class ForgedTransaction(NamedTuple):
+    """A transaction that hangs in one partition; `start_offset` is that of the late batch."""
+
+    partition: TopicPartition
+    transactional_id: str
+    identity: ProducerIdentity
+    start_offset: int
+    record_count: int
+
+
+class _OneCommit:
+    """A transaction for a producer that writes on after its end."""
+
+    def __init__(self, calls: TransactionCalls) -> None:
+        self._calls = calls
+        self.transactional_identity = calls.init()
+        self._is_begun = False
+
+    @property
+    def transactional_id(self) -> str:
+        return self._calls.transactional_id
+
+    def enlist(self, partition: TopicPartition) -> None:
+        """Have the partition take part, once: of the late batch no coordinator is told."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._calls.add_partitions(self.transactional_identity, [partition])
+
+    def commit(self) -> None:
+        self._calls.end(self.transactional_identity, is_commit=True)
+
+
+def forge_hanging(
+    client: KafkaClient,
+    partition: TopicPartition,
+    transactional_id: str,
+    *,
+    record_count: int,
+    age_ms: int,
+) -> ForgedTransaction:
+    """Leave a transaction that hangs, whose records say that they were written `age_ms` ago.
+
+    One record of the transaction before it is committed. Errors: ApiError, VerificationStaysOn,
+    those of records that are not stored.
+    """
+    timestamp_ms = client.clock.wall_ms() - age_ms
+    transaction = _OneCommit(TransactionCalls(client, transactional_id, _TIMEOUT_MS))
+    producer = Producer(client, transaction=transaction)
+
+    def write(text: str, count: int) -> int:
+        """Write records in one batch; returns its first offset."""
+        for number in range(count):
+            value = f"{text} {number}".encode()
+            producer.add(
+                OutgoingRecord(
+                    partition.topic,
+                    None,
+                    value,
+                    timestamp_ms=timestamp_ms,
+                    partition=partition.partition,
+                )
+            )
+        results = producer.flush()
+        for result in results:
+            if result.error is not None:
+                raise result.error
+        return results[0].base_offset
+
+    write("committed", 1)
+    transaction.commit()
+    with _without_verification(client, partition):
+        start_offset = write("late", record_count)
+    identity = transaction.transactional_identity
+    return ForgedTransaction(partition, transactional_id, identity, start_offset, record_count)
+
+
+@contextmanager
+def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
+    """Have leaders take records of transactions without asking, for the block."""
+    before = _cluster_wide(client)
+    _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
+    try:
+        _await_off(client, partition)
+        yield
+    finally:
+        if before is None:
+            _alter(client, ConfigChange(ConfigOp.DELETE, _VERIFICATION))
+        else:
+            _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, before))
+
+
+def _cluster_wide(client: KafkaClient) -> str | None:
+    """Return the value that is set for all brokers, None if there is none."""
+    for entry in _entries_of(client, _ALL_BROKERS):
+        if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
+            return entry.value
+    return None
+
+
+def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
+    """Return once the leader has heard of the change."""
+    deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
+    attempt = 0
+    while True:
+        leader = leader_of(client.view([partition.topic]), partition)
+        if isinstance(leader, EngineError):
+            raise leader
+        resource = Resource(ConfigResourceType.BROKER, str(leader))
+        if any(entry.value == "false" for entry in _entries_of(client, resource)):
+            return
+        if client.clock.monotonic_ms() >= deadline_ms:
+            raise VerificationStaysOn(partition, leader)
+        client.back_off(attempt)
+        attempt += 1
+
+
+def _entries_of(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
+    entries = describe_configs(client, [resource], names=[_VERIFICATION])[resource]
+    if isinstance(entries, EngineError):
+        raise entries
+    return entries
+
+
+def _alter(client: KafkaClient, change: ConfigChange) -> None:
+    error = alter_configs(client, {_ALL_BROKERS: [change]})[_ALL_BROKERS]
+    if error is not None:
+        raise error

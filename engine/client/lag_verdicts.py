@@ -1,0 +1,76 @@
+"""Whether a group keeps up with a partition, by samples of its offset and its lag. Pure.
+
+| verdict | when |
+|---|---|
+| REWIND | the committed offset went back |
+| OK | the lag was 0 in a sample, or it fell once |
+| STOP | the offset did not move, and no member has the partition |
+| STALL | the offset did not move, and a member has the partition |
+| WARN | the offset moved on, and the lag never fell and is larger than at first |
+
+Rules count from above. Fewer than two samples with an offset are OK: nothing is known.
+
+Source: the rules by which Burrow evaluates the lag of consumers.
+Differs: the time of a commit cannot be asked for, so STOP is told by the members, not by commits
+that fail to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class LagVerdict(Enum):
+    """How a group keeps up with a partition."""
+
+    OK = "OK"
+    WARN = "WARN"
+    STOP = "STOP"
+    STALL = "STALL"
+    REWIND = "REWIND"
+
+
+class LagSample(NamedTuple):
+    """What a group had committed at a time, and where the partition ended."""
+
+    committed_offset: int
+    end_offset: int
+
+    @property
+    def lag(self) -> int:
+        """Return how many records were not read."""
+        return max(self.end_offset - self.committed_offset, 0)
+
+
+class JudgedLag(NamedTuple):
+    """A verdict, and the reason in words."""
+
+    verdict: LagVerdict
+    reason: str
+
+
+def judge_lag(samples: Sequence[LagSample], *, has_member: bool) -> JudgedLag:
+    """Return the verdict on a partition by its samples in order of time."""
+    if len(samples) < 2:
+        return JudgedLag(LagVerdict.OK, "fewer than two samples")
+    first, last = samples[0], samples[-1]
+    for before, after in pairwise(samples):
+        if after.committed_offset < before.committed_offset:
+            moved = f"{before.committed_offset} to {after.committed_offset}"
+            return JudgedLag(LagVerdict.REWIND, f"the offset went back from {moved}")
+    if any(sample.lag == 0 for sample in samples):
+        return JudgedLag(LagVerdict.OK, "it had read everything")
+    if any(after.lag < before.lag for before, after in pairwise(samples)):
+        return JudgedLag(LagVerdict.OK, f"the lag fell in between; it is {last.lag}")
+    if first.committed_offset == last.committed_offset:
+        stays = f"the offset stays at {last.committed_offset} with a lag of {last.lag}"
+        if has_member:
+            return JudgedLag(LagVerdict.STALL, f"{stays}, though a member has the partition")
+        return JudgedLag(LagVerdict.STOP, f"{stays}, and no member has the partition")
+    if last.lag > first.lag:
+        grew = f"the lag grew from {first.lag} to {last.lag}"
+        return JudgedLag(LagVerdict.WARN, f"{grew} while the offset moved on")
+    return JudgedLag(LagVerdict.OK, f"the lag stays at {last.lag} while the offset moves on")

@@ -1,0 +1,150 @@
+"""Asks a cluster for what may hold up readers, by a deadline even if brokers hang.
+
+1. The leaders, which producers they know (DescribeProducers, from 2.8 on), and all brokers, which
+   groups they coordinate; all at the same time, but for brokers that are silent.
+2. If a transaction is open and idle: the coordinators, whether they have it open.
+3. The coordinators of groups without members, what these have committed; then the leaders, where
+   the partitions end.
+
+What is not answered, or may not be asked, is left out: readers' findings are beside those of
+brokers, which say that a broker is silent.
+
+Source: KIP-664, KIP-518.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from engine.client.blocking import KafkaClient, leader_of
+from engine.client.connection import Call, Response
+from engine.client.groups import commits_call, commits_of, listings_of
+from engine.client.metadata import ClusterView
+from engine.client.offsets import LATEST, offsets_call, offsets_of
+from engine.client.reader_findings import ReaderFacts, ReaderThresholds, idle_transactions
+from engine.client.settings import Address
+from engine.client.transactions import (
+    ActiveProducer,
+    find_hanging,
+    producers_call,
+    producers_of,
+)
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.wire import messages
+
+_EMPTY: Final = "Empty"
+
+
+def gather_reader_facts(
+    client: KafkaClient,
+    view: ClusterView,
+    silent: Collection[int],
+    thresholds: ReaderThresholds,
+    deadline_ms: int,
+) -> ReaderFacts:
+    """Ask about the topics of a view, by the monotonic clock until `deadline_ms`."""
+    asking = _Asking(client, view, frozenset(silent), deadline_ms)
+    producers = asking.producers()
+    now_ms = client.clock.wall_ms()
+    idle_ms = thresholds.idle_transaction_ms
+    every = [one for of_partition in producers.values() for one in of_partition]
+    idle = idle_transactions(every, now_ms, idle_ms)
+    hanging: frozenset[tuple[TopicPartition, int]] | None = None
+    # A coordinator that does not answer would make all that it has open look as if it hung.
+    if idle and not silent:
+        try:
+            found = find_hanging(client, idle, idle_for_ms=idle_ms)
+            hanging = frozenset((h.producer.partition, h.producer.producer_id) for h in found)
+        except EngineError:
+            hanging = None
+    return ReaderFacts(producers, hanging, asking.lags(), now_ms)
+
+
+class _Asking:
+    """Questions to all brokers of one view."""
+
+    def __init__(
+        self, client: KafkaClient, view: ClusterView, silent: frozenset[int], deadline_ms: int
+    ) -> None:
+        self._client = client
+        self._view = view
+        self._deadline_ms = deadline_ms
+        self._addresses = {
+            id_: broker.address for id_, broker in view.brokers.items() if id_ not in silent
+        }
+
+    def producers(self) -> dict[TopicPartition, list[ActiveProducer]]:
+        """Return the producers of each partition whose leader says them."""
+        calls = {
+            leader: (self._addresses[leader], producers_call(led))
+            for leader, led in self._by_leader(self._partitions()).items()
+        }
+        found: dict[TopicPartition, list[ActiveProducer]] = {}
+        for response in self._exchange(calls).values():
+            for key, producers in producers_of(response.message).items():
+                if not isinstance(producers, EngineError):
+                    found[key] = producers
+        return found
+
+    def lags(self) -> dict[str, dict[TopicPartition, int]]:
+        """Return what each group without members has not read, of the topics of the view."""
+        call = Call("ListGroups", messages.ListGroupsRequest())
+        listed = self._exchange({id_: (to, call) for id_, to in self._addresses.items()})
+        empty = [
+            (group.group_id, self._addresses[broker_id])
+            for broker_id, response in listed.items()
+            for group in listings_of(response.message, broker_id)
+            if group.state == _EMPTY
+        ]
+        calls = {n: (to, commits_call(group_id)) for n, (group_id, to) in enumerate(empty)}
+        committed: dict[str, dict[TopicPartition, int]] = {}
+        for number, response in self._exchange(calls).items():
+            found = commits_of(response.message)
+            if not isinstance(found, EngineError):
+                committed[empty[number][0]] = {key: c.offset for key, c in found.items()}
+        ends = self._ends({key for offsets in committed.values() for key in offsets})
+        return {
+            group_id: {
+                key: max(ends[key] - offset, 0) for key, offset in offsets.items() if key in ends
+            }
+            for group_id, offsets in committed.items()
+        }
+
+    def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = set(self._partitions()) & set(partitions)
+        calls = {
+            leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))
+            for leader, led in self._by_leader(sorted(asked)).items()
+        }
+        ends: dict[TopicPartition, int] = {}
+        for response in self._exchange(calls).values():
+            for key, end in offsets_of(response.message).items():
+                if not isinstance(end, EngineError):
+                    ends[key] = end.offset
+        return ends
+
+    def _partitions(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(name, partition.partition)
+            for name, topic in sorted(self._view.topics.items())
+            for partition in topic.partitions
+        ]
+
+    def _by_leader(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[int, list[TopicPartition]]:
+        grouped: dict[int, list[TopicPartition]] = {}
+        for key in partitions:
+            leader = leader_of(self._view, key)
+            if isinstance(leader, int) and leader in self._addresses:
+                grouped.setdefault(leader, []).append(key)
+        return grouped
+
+    def _exchange(self, calls: dict[int, tuple[Address, Call]]) -> dict[int, Response]:
+        """Return the responses; a request without one is left out."""
+        if not calls or self._client.clock.monotonic_ms() >= self._deadline_ms:
+            return {}
+        results = self._client.exchange(calls, self._deadline_ms)
+        return {key: one for key, one in results.items() if isinstance(one, Response)}

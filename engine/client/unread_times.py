@@ -1,0 +1,36 @@
+"""When the first record was written that a group has not read: its lag in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import Fetcher, FetchOptions
+from engine.model import TopicPartition
+
+_WAIT_MS: Final = 200
+#: A broker sends a whole batch at least.
+_ONE_BATCH: Final = FetchOptions(max_wait_ms=100, partition_max_bytes=1)
+
+
+def unread_times_ms(
+    client: KafkaClient, offsets: Mapping[TopicPartition, int], wait_ms: int
+) -> dict[TopicPartition, int]:
+    """Return the time of the first record at or after each offset, of those that come in time.
+
+    A partition without such a record, without a time in it, or with an error is left out.
+    """
+    found: dict[TopicPartition, int] = {}
+    fetcher = Fetcher(client, offsets, _ONE_BATCH)
+    deadline_ms = client.clock.monotonic_ms() + wait_ms
+    while fetcher.partitions and client.clock.monotonic_ms() < deadline_ms:
+        for consumed in fetcher.poll(_WAIT_MS):
+            for run in consumed.runs[:1]:
+                fetcher.stop(consumed.partition)
+                if run.timestamps_ms[0] >= 0:
+                    found[consumed.partition] = run.timestamps_ms[0]
+            # There may be nothing but markers.
+            if consumed.next_offset >= consumed.end_offset:
+                fetcher.stop(consumed.partition)
+    return found

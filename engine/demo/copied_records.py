@@ -1,0 +1,118 @@
+"""The records of the exactly-once demo: which the input has, and what is wrong with the output.
+
+Record n of the input has the key n, and is in partition n modulo the count: so the next record of a
+partition is known without a list of all. The output has the same keys in the same partitions, and
+values that say so.
+
+| the output of a partition has | it is |
+|---|---|
+| the next number | as expected |
+| a later number | those between are missing |
+| a number that is missing so far | there, but out of order |
+| any other earlier number | doubled |
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+#: The header of an output record that names the instance which made it.
+INSTANCE_HEADER: Final = "instance"
+_PREFIX: Final = b"copy of "
+
+
+class UnexpectedRecord(EngineError):
+    """A record is none of the demo's: somebody else writes to its topics."""
+
+    hint = "--prefix NAME takes topics of another name"
+
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        super().__init__(f"{partition} has a record at offset {offset} that is not of this demo")
+        self.partition = partition
+        self.offset = offset
+
+
+class OutputFaults(NamedTuple):
+    """How many records are not in the output as they should be."""
+
+    missing: int = 0
+    doubled: int = 0
+    out_of_order: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether each record is there once, in order."""
+        return not any(self)
+
+
+def partition_of_number(number: int, partition_count: int) -> int:
+    """Return the partition of a record."""
+    return number % partition_count
+
+
+def input_value(number: int) -> bytes:
+    """Return the value of a record of the input."""
+    return b"record %d" % number
+
+
+def transformed(value: bytes) -> bytes:
+    """Return what the value of an output record is made of its input's."""
+    return _PREFIX + value
+
+
+class PartitionCheck:
+    """Compares the output of one partition with its input; constant memory where nothing lacks."""
+
+    def __init__(self, partition: TopicPartition, partition_count: int, record_count: int) -> None:
+        self._partition = partition
+        self._step = partition_count
+        self._end = record_count
+        self._next = partition.partition
+        #: Ranges of numbers that are missing so far: first (inclusive), end (exclusive), ascending.
+        self._gaps: list[tuple[int, int]] = []
+        self._doubled = 0
+        self._out_of_order = 0
+
+    def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """Compare the next record. Errors: UnexpectedRecord."""
+        number = self._number_of(key)
+        if number is None or value != transformed(input_value(number)):
+            raise UnexpectedRecord(self._partition, offset)
+        if number == self._next:
+            self._next += self._step
+        elif number > self._next:
+            self._gaps.append((self._next, number))
+            self._next = number + self._step
+        elif self._fill_gap(number):
+            self._out_of_order += 1
+        else:
+            self._doubled += 1
+
+    def faults(self) -> OutputFaults:
+        """Return what is wrong, once all records were taken."""
+        last = max(self._next, self._partition.partition)
+        gaps = [*self._gaps, (last, self._end)]
+        missing = sum(len(range(first, end, self._step)) for first, end in gaps)
+        return OutputFaults(missing, self._doubled, self._out_of_order)
+
+    def _number_of(self, key: bytes | None) -> int | None:
+        if key is None or not key.isdigit():
+            return None
+        number = int(key)
+        is_here = number % self._step == self._partition.partition and number < self._end
+        return number if is_here else None
+
+    def _fill_gap(self, number: int) -> bool:
+        place = bisect_right(self._gaps, (number, self._end)) - 1
+        if place < 0:
+            return False
+        first, end = self._gaps[place]
+        if not first <= number < end:
+            return False
+        left = ((first, number), (number + self._step, end))
+        self._gaps[place : place + 1] = [gap for gap in left if gap[0] < gap[1]]
+        return True

@@ -1,0 +1,215 @@
+"""One instance of the exactly-once demo: consume, transform, produce, in transactions.
+
+One transaction:
+
+1. Begin; add the transformed records, each to the partition that its input has.
+2. Send the offsets behind them with the member's id and generation: a member that the group has
+   gone on without is refused, and so is its transaction.
+3. Commit.
+
+| what failed | then |
+|---|---|
+| anything of the transaction | it is aborted; the consumer goes back to the committed offsets |
+| the group has another generation | the same, and the member joins again |
+| the producer is fenced | the same with a new producer, which ends what the old one left |
+| commit or abort is not answered | it is asked again |
+
+Source: KIP-447; ExactlyOnceMessageProcessor of Kafka's examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.fetching import ConsumedRecords, FetchOptions
+from engine.client.group_consumer import GroupConsumer
+from engine.client.group_session import MemberSettings
+from engine.client.producing import OutgoingRecord
+from engine.client.transaction_calls import GroupMembership
+from engine.client.transactional_producer import (
+    ProducerFenced,
+    TransactionalProducer,
+    TransactionFailed,
+    TransactionPhase,
+)
+from engine.demo.copied_records import INSTANCE_HEADER, transformed
+from engine.errors import ApiError
+from engine.model import TopicPartition
+from engine.records.record import Header
+from engine.records.record_run import RecordRun
+
+#: As many as a poll of Java's consumer gives.
+RECORDS_PER_TRANSACTION: Final = 500
+#: The least that a broker allows: a member that dies is missed for no longer.
+SESSION_TIMEOUT_MS: Final = 6_000
+_HEARTBEAT_MS: Final = 500
+_REBALANCE_MS: Final = 30_000
+TRANSACTION_TIMEOUT_MS: Final = 10_000
+_FETCH_WAIT_MS: Final = 100
+#: Small, so that the records of one poll are processed long before the next heartbeat is due.
+_FETCH_BYTES: Final = 1 << 16
+_END_ATTEMPTS_MAX: Final = 5
+
+
+class CopyNames(NamedTuple):
+    """Where an instance reads and writes, and the names by which it does."""
+
+    input_topic: str
+    output_topic: str
+    group_id: str
+    transactional_id: str
+    instance: int
+
+
+class CopyCounts(NamedTuple):
+    """What an instance has done so far, and which partitions it has."""
+
+    records: int = 0
+    committed: int = 0
+    aborted: int = 0
+    partitions: tuple[int, ...] = ()
+
+
+class Part(NamedTuple):
+    """Some records of one partition that one transaction has, and the offset behind them."""
+
+    partition: TopicPartition
+    run: RecordRun
+    next_offset: int
+
+
+class CopyingInstance:
+    """A member of the group with a transactional producer."""
+
+    def __init__(self, connect: Callable[[], KafkaClient], names: CopyNames) -> None:
+        """`connect` makes a client each for the consumer and the producer."""
+        self._names = names
+        self._headers: tuple[Header, ...] = ((INSTANCE_HEADER, b"%d" % names.instance),)
+        self._producer_client = connect()
+        self._producer = self._new_producer()
+        # What a process of this instance left open holds up readers until it is ended.
+        self._producer.init()
+        self._consumer = GroupConsumer(
+            connect(),
+            MemberSettings(
+                names.group_id,
+                session_timeout_ms=SESSION_TIMEOUT_MS,
+                heartbeat_interval_ms=_HEARTBEAT_MS,
+                max_poll_interval_ms=_REBALANCE_MS,
+            ),
+            [names.input_topic],
+            start_of=lambda partitions: dict.fromkeys(partitions, 0),
+            fetch=FetchOptions(
+                read_committed=True,
+                max_wait_ms=_FETCH_WAIT_MS,
+                partition_max_bytes=_FETCH_BYTES,
+            ),
+            commits=False,
+        )
+        self._counts = CopyCounts()
+
+    @property
+    def counts(self) -> CopyCounts:
+        """Return what was done so far."""
+        partitions = tuple(key.partition for key in self._consumer.session.partitions)
+        return self._counts._replace(partitions=partitions)
+
+    def step(self, wait_ms: int) -> None:
+        """Copy the records that have come, after about so long.
+
+        Errors: those of the group, of reading, and of brokers that stay away.
+        """
+        for parts in transactions_of(self._consumer.poll(wait_ms)):
+            if not self._copy(parts):
+                return
+
+    def close(self) -> None:
+        """Leave the group. Errors: those of the request."""
+        self._consumer.close()
+
+    def _new_producer(self) -> TransactionalProducer:
+        return TransactionalProducer(
+            self._producer_client,
+            self._names.transactional_id,
+            timeout_ms=TRANSACTION_TIMEOUT_MS,
+        )
+
+    def _copy(self, parts: list[Part]) -> bool:
+        """Copy some records in a transaction; returns whether it is committed."""
+        try:
+            self._producer.begin()
+            for part in parts:
+                self._add(part)
+            offsets = {part.partition: part.next_offset for part in parts}
+            self._producer.send_offsets(self._membership(), offsets)
+            self._end(self._producer.commit)
+        except (ProducerFenced, TransactionFailed) as error:
+            self._go_back(error)
+            return False
+        records = sum(part.run.record_count for part in parts)
+        self._counts = self._counts._replace(
+            records=self._counts.records + records, committed=self._counts.committed + 1
+        )
+        return True
+
+    def _membership(self) -> GroupMembership:
+        session = self._consumer.session
+        return GroupMembership(self._names.group_id, session.generation_id, session.member_id)
+
+    def _add(self, part: Part) -> None:
+        number = part.partition.partition
+        for key, value in zip(part.run.keys, part.run.values, strict=True):
+            copy = transformed(value or b"")
+            self._producer.add(
+                OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
+            )
+
+    def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
+        """Abort, and begin again at what is committed."""
+        if self._producer.phase is TransactionPhase.TO_ABORT:
+            try:
+                self._end(self._producer.abort)
+            except ProducerFenced:
+                self._producer = self._new_producer()
+        else:
+            self._producer = self._new_producer()
+        self._counts = self._counts._replace(aborted=self._counts.aborted + 1)
+        if isinstance(error.cause, ApiError):
+            self._consumer.session.heed_refusal(error.cause.code)
+        self._consumer.rewind()
+
+    def _end(self, request: Callable[[], object]) -> None:
+        """Commit or abort, again if that is not answered."""
+        for attempt in range(_END_ATTEMPTS_MAX):
+            try:
+                request()
+                return
+            except (TimedOut, Unreachable):
+                if attempt == _END_ATTEMPTS_MAX - 1:
+                    raise
+
+
+def transactions_of(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
+    """Yield what came in transactions of so many records at most; raises the error of reading."""
+    parts: list[Part] = []
+    room = RECORDS_PER_TRANSACTION
+    for records in consumed:
+        for run in records.runs:
+            start = 0
+            while start < run.record_count:
+                end = min(start + room, run.record_count)
+                piece = run.slice(start, end)
+                parts.append(Part(records.partition, piece, piece.offsets[-1] + 1))
+                room -= end - start
+                start = end
+                if not room:
+                    yield parts
+                    parts, room = [], RECORDS_PER_TRANSACTION
+    if parts:
+        yield parts
+    for records in consumed:
+        if records.error is not None:
+            raise records.error

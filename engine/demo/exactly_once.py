@@ -1,0 +1,260 @@
+"""The exactly-once demo: its topics, its input, and whether its output is right.
+
+```
+input ── INSTANCES processes of one group: consume, transform, produce, in transactions ──> output
+```
+
+1. Every broker must take the offsets of a member in a transaction (TxnOffsetCommit 3, Kafka 2.5).
+2. Both topics are deleted, and created again; the group is deleted.
+3. The input is filled.
+4. Instances copy it (`instance`), until the group has committed all of it.
+5. The output is read with read_committed, and compared record by record (`copied_records`).
+
+Source: the exactly-once demo in Kafka's examples; KIP-447.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from engine.client.batch_sender import BatchResult
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import api_versions
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.client.group_admin import delete_groups
+from engine.client.groups import committed_offsets
+from engine.client.offsets import LATEST, list_offsets
+from engine.client.producing import OutgoingRecord, Producer
+from engine.client.topic_admin import NewTopic, create_topics, delete_topics
+from engine.demo.copied_records import (
+    INSTANCE_HEADER,
+    OutputFaults,
+    PartitionCheck,
+    input_value,
+    partition_of_number,
+)
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import GROUP_ID_NOT_FOUND, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from engine.wire.headers import api
+
+_MEMBER_VERSION: Final = 3
+_DELETED_MS: Final = 30_000
+_WAIT_MS: Final = 500
+
+
+class BrokerTooOld(EngineError):
+    """A broker does not take the offsets of a group's member in a transaction."""
+
+    hint = "exactly-once processing by a group needs brokers of Kafka 2.5 or newer (KIP-447)"
+
+    def __init__(self, broker_id: int, version: int | None) -> None:
+        served = "does not serve it" if version is None else f"serves up to version {version}"
+        super().__init__(
+            f"broker {broker_id}: TxnOffsetCommit version too low: it {served}, "
+            f"{_MEMBER_VERSION} is needed"
+        )
+        self.broker_id = broker_id
+        self.version = version
+
+
+class NotDeleted(EngineError):
+    """A topic is still there a while after it was deleted."""
+
+    hint = "delete.topic.enable of the brokers may be false; --prefix NAME takes other topics"
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic {topic} is still there {_DELETED_MS // 1000} s after its deletion")
+        self.topic = topic
+
+
+class CopyPlan(NamedTuple):
+    """Names and sizes of one run."""
+
+    prefix: str
+    partition_count: int
+    instance_count: int
+    record_count: int
+
+    @property
+    def input_topic(self) -> str:
+        """Return the topic that is read."""
+        return f"{self.prefix}-input"
+
+    @property
+    def output_topic(self) -> str:
+        """Return the topic that is written."""
+        return f"{self.prefix}-output"
+
+    @property
+    def group_id(self) -> str:
+        """Return the group of the instances."""
+        return f"{self.prefix}-group"
+
+    def transactional_id(self, instance: int) -> str:
+        """Return the transactional id of an instance, which its successors have too."""
+        return f"{self.prefix}-{instance}"
+
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """Return the partitions of one of the topics."""
+        return [TopicPartition(topic, number) for number in range(self.partition_count)]
+
+
+class CheckedOutput(NamedTuple):
+    """The output as it was read: how many records of each instance, and what is wrong."""
+
+    by_instance: Counter[int]
+    faults: OutputFaults
+
+
+# 1. to 3. Before
+
+
+def check_brokers(client: KafkaClient) -> None:
+    """Ask every broker whether it is new enough (1). Errors: BrokerTooOld, of the requests."""
+    key = api("TxnOffsetCommit").key
+    for broker_id in sorted(client.brokers_view().brokers):
+        served = api_versions(client, broker_id).versions.get(key)
+        if served is None or served.highest < _MEMBER_VERSION:
+            raise BrokerTooOld(broker_id, None if served is None else served.highest)
+
+
+def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
+    """Create both topics from nothing, and forget the group (2). Errors: ApiError, NotDeleted."""
+    names = [plan.input_topic, plan.output_topic]
+    for error in delete_topics(client, names).values():
+        if error is not None and error.code != UNKNOWN_TOPIC_OR_PARTITION:
+            raise error
+    for result in delete_groups(client, [plan.group_id]).values():
+        if isinstance(result, ApiError) and result.code == GROUP_ID_NOT_FOUND:
+            continue
+        if isinstance(result, EngineError):
+            raise result
+    for name in names:
+        _create(client, NewTopic(name, partition_count=plan.partition_count))
+    client.view_of_existing(names)
+
+
+def _create(client: KafkaClient, topic: NewTopic) -> None:
+    """Create a topic, once the one of its name that was deleted is gone."""
+    deadline_ms = client.clock.monotonic_ms() + _DELETED_MS
+    attempt = 0
+    while True:
+        made = create_topics(client, [topic])[topic.name]
+        if not isinstance(made, ApiError):
+            return
+        if made.code != TOPIC_ALREADY_EXISTS:
+            raise made
+        if client.clock.monotonic_ms() >= deadline_ms:
+            raise NotDeleted(topic.name)
+        client.back_off(attempt)
+        attempt += 1
+
+
+def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]) -> None:
+    """Write the input (3). Errors: those of records that are not stored."""
+    producer = Producer(client)
+    stored_count = 0
+    for number in range(plan.record_count):
+        partition = partition_of_number(number, plan.partition_count)
+        key = b"%d" % number
+        producer.add(
+            OutgoingRecord(plan.input_topic, key, input_value(number), partition=partition)
+        )
+        if number % 1000 == 0:
+            stored_count += _stored(producer.poll())
+            on_count(stored_count)
+    _stored(producer.flush())
+
+
+def _stored(results: list[BatchResult]) -> int:
+    for result in results:
+        if result.error is not None:
+            raise result.error
+    return sum(result.batch.record_count for result in results)
+
+
+# 4. Meanwhile
+
+
+def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
+    """Return how many records of the input the group has committed. Errors: of the request."""
+    committed = committed_offsets(client, plan.group_id)
+    return sum(offset for key, offset in committed.items() if key.topic == plan.input_topic)
+
+
+# 5. Afterwards
+
+
+def check_output(
+    client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]
+) -> CheckedOutput:
+    """Read the output and compare it (5). Errors: those of reading, UnexpectedRecord."""
+    partitions = plan.partitions(plan.output_topic)
+    checks = {
+        key: PartitionCheck(key, plan.partition_count, plan.record_count) for key in partitions
+    }
+    found: Counter[int] = Counter()
+    ends = _stable_ends(client, partitions)
+    starts = {key: 0 for key in partitions if ends[key] > 0}
+    fetcher = Fetcher(client, starts, FetchOptions(read_committed=True))
+    while fetcher.partitions:
+        for consumed in fetcher.poll(_WAIT_MS):
+            if consumed.error is not None:
+                raise consumed.error
+            _compare(checks[consumed.partition], consumed, found)
+            if consumed.next_offset >= ends[consumed.partition]:
+                fetcher.stop(consumed.partition)
+        on_count(found.total())
+    faults = [check.faults() for check in checks.values()]
+    return CheckedOutput(found, OutputFaults(*map(sum, zip(*faults, strict=True))))
+
+
+def _stable_ends(
+    client: KafkaClient, partitions: list[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the high watermarks once no transaction is open below them.
+
+    The coordinator still writes markers for a moment after a commit is acknowledged.
+    """
+    deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
+    attempt = 0
+    while True:
+        latest = dict.fromkeys(partitions, LATEST)
+        found = list_offsets(client, latest)
+        stable = list_offsets(client, latest, read_committed=True)
+        ends: dict[TopicPartition, int] = {}
+        for key in partitions:
+            end, stable_end = found[key], stable[key]
+            if isinstance(end, EngineError):
+                raise end
+            if isinstance(stable_end, EngineError):
+                raise stable_end
+            if stable_end.offset == end.offset:
+                ends[key] = end.offset
+        open_ones = [key for key in partitions if key not in ends]
+        if not open_ones:
+            return ends
+        if client.clock.monotonic_ms() >= deadline_ms:
+            raise StillOpen(open_ones[0])
+        client.back_off(attempt)
+        attempt += 1
+
+
+class StillOpen(EngineError):
+    """A transaction of the output is not ended long after all instances were."""
+
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"a transaction is still open in {partition}")
+        self.hint = f"`kctl transactions producers {partition.topic}:{partition.partition} --open`"
+        self.partition = partition
+
+
+def _compare(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
+    for run in consumed.runs:
+        rows = zip(run.offsets, run.keys, run.values, run.headers, strict=True)
+        for offset, key, value, headers in rows:
+            check.take(offset, key, value)
+            found[int(dict(headers).get(INSTANCE_HEADER) or b"-1")] += 1

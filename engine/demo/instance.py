@@ -1,0 +1,53 @@
+"""The process of one instance: `python -m engine.demo.instance`, started by `instances`.
+
+It is told by one line of JSON where the cluster is and what it is to do, sends its counts as lines
+of JSON, and ends when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from engine.client.blocking import KafkaClient
+from engine.client.settings import client_settings, parse_addresses
+from engine.demo.copying import CopyingInstance, CopyNames
+from engine.errors import EngineError
+from engine.host.child_process import ParentProcess
+from engine.host.real import RealClock, RealEntropy
+from engine.host.real_streams import RealStreams
+
+_WAIT_MS = 200
+
+
+def main() -> int:
+    """Copy until the parent wants an end; returns the exit code."""
+    parent = ParentProcess()
+    request: dict[str, Any] = json.loads(parent.message())
+
+    def connect() -> KafkaClient:
+        return KafkaClient(
+            parse_addresses(request["bootstrap_servers"]),
+            streams=RealStreams(),
+            clock=RealClock(),
+            entropy=RealEntropy(),
+            settings=client_settings(request["properties"]),
+            timeout_ms=request["timeout_ms"],
+        )
+
+    try:
+        names = CopyNames(**request["names"])
+        instance = CopyingInstance(connect, names)
+        while not parent.wants_an_end:
+            instance.step(_WAIT_MS)
+            parent.send(json.dumps(instance.counts._asdict()).encode())
+        instance.close()
+    except EngineError as error:
+        parent.send(json.dumps({"error": str(error), "hint": error.hint}).encode())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

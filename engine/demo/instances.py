@@ -1,0 +1,309 @@
+"""The processes of the exactly-once demo: started, watched, killed on the way, and ended.
+
+With kills, processes and brokers end by SIGKILL as the copy passes shares of its records, spread
+evenly; instances and brokers take turns. Each is back after `_BACK_MS`, and no second broker is
+killed before the first is back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.demo.copying import CopyCounts, CopyNames
+from engine.demo.exactly_once import CopyPlan, committed_count
+from engine.errors import EngineError
+from engine.host.child_process import ChildProcess
+from engine.host.ports import Entropy
+from engine.host.processes import python_command
+
+_MODULE: Final = "engine.demo.instance"
+_POLL_MS: Final = 50
+_COUNT_EVERY_MS: Final = 250
+_END_S: Final = 20.0
+_BACK_MS: Final = 2_000
+_INSTANCE_KILLS: Final = 4
+_BROKER_KILLS: Final = 3
+
+
+class InstanceFailed(EngineError):
+    """An instance ended that was not killed."""
+
+    def __init__(self, instance: int, reason: str, hint: str | None) -> None:
+        super().__init__(f"instance {instance}: {reason}")
+        self.instance = instance
+        self.reason = reason
+        self.hint = hint
+
+
+class NoProgress(EngineError):
+    """The group commits nothing more, and is not done."""
+
+    hint = (
+        "`kctl groups describe` and `kctl transactions list` show what it waits for; or --timeout"
+    )
+
+    def __init__(self, done: int, total: int, wait_s: float) -> None:
+        super().__init__(f"{done} of {total} records are committed, and none for {wait_s:g} s")
+        self.done = done
+        self.total = total
+
+
+class InstanceProcess(Protocol):
+    """A child process, as far as it concerns this module."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return how it ended, None while it runs."""
+        ...
+
+    def lines(self) -> list[bytes]:
+        """Return the lines that have come."""
+        ...
+
+    def ask_to_end(self) -> None:
+        """Ask it to end."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it."""
+        ...
+
+    def close(self, wait_s: float) -> None:
+        """End it, by force after a while."""
+        ...
+
+
+class Brokers(Protocol):
+    """Brokers that may be killed."""
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """Return their ids."""
+        ...
+
+    def kill(self, broker_id: int) -> None:
+        """Kill one."""
+        ...
+
+    def restart(self, broker_id: int) -> None:
+        """Start it again."""
+        ...
+
+
+class InstanceTotals(NamedTuple):
+    """What all processes of one instance have done; those that were killed as far as they told."""
+
+    instance: int
+    partitions: tuple[int, ...]
+    committed: int
+    aborted: int
+    kills: int
+
+
+class ClusterAccess(NamedTuple):
+    """How a process reaches the cluster."""
+
+    bootstrap_servers: str
+    properties: Mapping[str, str]
+    timeout_ms: int
+
+
+class Strikes(NamedTuple):
+    """How many kills there are to be, and who makes the choices."""
+
+    entropy: Entropy
+    brokers: Brokers | None
+    on_strike: Callable[[str], None]
+
+
+def start_process(plan: CopyPlan, instance: int, access: ClusterAccess) -> ChildProcess:
+    """Start the process of an instance."""
+    names = CopyNames(
+        plan.input_topic,
+        plan.output_topic,
+        plan.group_id,
+        plan.transactional_id(instance),
+        instance,
+    )
+    request = {
+        **access._asdict(),
+        "properties": dict(access.properties),
+        "names": names._asdict(),
+    }
+    return ChildProcess(python_command(_MODULE), json.dumps(request).encode())
+
+
+class _Instance:
+    """One instance with its present process, None while it is dead."""
+
+    def __init__(self, number: int, process: InstanceProcess) -> None:
+        self.number = number
+        self.process: InstanceProcess | None = process
+        self.kills = 0
+        self.back_ms = 0
+        self._before = CopyCounts()
+        self._now = CopyCounts()
+
+    def read(self) -> None:
+        """Take the process's lines. Errors: InstanceFailed."""
+        process = self.process
+        if process is None:
+            return
+        exit_code = process.exit_code
+        for line in process.lines():
+            told: dict[str, Any] = json.loads(line)
+            if "error" in told:
+                raise InstanceFailed(self.number, told["error"], told["hint"])
+            self._now = CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
+        if exit_code is not None:
+            raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
+
+    def kill(self, back_ms: int) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process = None
+        self.kills += 1
+        self.back_ms = back_ms
+        before, now = self._before, self._now
+        self._before = CopyCounts(
+            before.records + now.records,
+            before.committed + now.committed,
+            before.aborted + now.aborted,
+        )
+        self._now = CopyCounts()
+
+    def totals(self) -> InstanceTotals:
+        before, now = self._before, self._now
+        return InstanceTotals(
+            self.number,
+            now.partitions,
+            before.committed + now.committed,
+            before.aborted + now.aborted,
+            self.kills,
+        )
+
+
+class CopyRun:
+    """One copy by several processes; `close` ends them all."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        plan: CopyPlan,
+        start: Callable[[int], InstanceProcess],
+        *,
+        strikes: Strikes | None = None,
+        stalled_ms: int,
+    ) -> None:
+        """`start` starts the process of an instance; it is given up after `stalled_ms`."""
+        self._client = client
+        self._plan = plan
+        self._start = start
+        self._strikes = strikes
+        self._stalled_ms = stalled_ms
+        self._instances: list[_Instance] = []
+        self._left = (
+            [] if strikes is None else strike_points(plan, has_brokers=strikes.brokers is not None)
+        )
+        self._dead_broker: int | None = None
+        self._broker_back_ms = 0
+
+    def run(self, on_progress: Callable[[int, Sequence[InstanceTotals]], None]) -> None:
+        """Copy until the group has committed all.
+
+        Errors: InstanceFailed, NoProgress, those of asking for the group's offsets.
+        """
+        for number in range(self._plan.instance_count):
+            self._instances.append(_Instance(number, self._start(number)))
+        clock, total = self._client.clock, self._plan.record_count
+        done, count_ms = 0, clock.monotonic_ms()
+        moved_ms = count_ms
+        while done < total:
+            now_ms = clock.monotonic_ms()
+            for instance in self._instances:
+                instance.read()
+            if now_ms >= count_ms:
+                found = committed_count(self._client, self._plan)
+                count_ms = now_ms + _COUNT_EVERY_MS
+                moved_ms = clock.monotonic_ms() if found != done else moved_ms
+                done = found
+                on_progress(done, self.totals())
+            if now_ms - moved_ms > self._stalled_ms:
+                raise NoProgress(done, total, self._stalled_ms / 1000)
+            self._strike(done)
+            self._client.links.pause(_POLL_MS)
+        self._bring_back_broker()
+
+    def totals(self) -> list[InstanceTotals]:
+        """Return what each instance has done."""
+        return [instance.totals() for instance in self._instances]
+
+    def close(self) -> None:
+        """End the processes; all are asked before one is waited for."""
+        processes = [one.process for one in self._instances if one.process is not None]
+        for process in processes:
+            process.ask_to_end()
+        for process in processes:
+            process.close(_END_S)
+
+    # Kills
+
+    def _strike(self, done: int) -> None:
+        if self._strikes is None:
+            return
+        now_ms = self._client.clock.monotonic_ms()
+        for instance in self._instances:
+            if instance.process is None and now_ms >= instance.back_ms:
+                instance.process = self._start(instance.number)
+        if self._dead_broker is not None and now_ms >= self._broker_back_ms:
+            self._bring_back_broker()
+        while self._left and done >= self._left[0].at_count:
+            if self._left[0].is_broker:
+                if self._dead_broker is not None:
+                    return
+                self._kill_broker(self._strikes, now_ms)
+            else:
+                self._kill_instance(self._strikes, now_ms)
+            del self._left[0]
+
+    def _kill_instance(self, strikes: Strikes, now_ms: int) -> None:
+        alive = [instance for instance in self._instances if instance.process is not None]
+        if alive:
+            victim = alive[strikes.entropy.random_below(len(alive))]
+            victim.kill(now_ms + _BACK_MS)
+            strikes.on_strike(f"instance {victim.number} is killed")
+
+    def _kill_broker(self, strikes: Strikes, now_ms: int) -> None:
+        assert strikes.brokers is not None
+        ids = strikes.brokers.broker_ids
+        self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
+        strikes.brokers.kill(self._dead_broker)
+        self._broker_back_ms = now_ms + _BACK_MS
+        strikes.on_strike(f"broker {self._dead_broker} is killed")
+
+    def _bring_back_broker(self) -> None:
+        if self._dead_broker is not None and self._strikes is not None:
+            assert self._strikes.brokers is not None
+            self._strikes.brokers.restart(self._dead_broker)
+            self._strikes.on_strike(f"broker {self._dead_broker} is back")
+            self._dead_broker = None
+
+
+class StrikePoint(NamedTuple):
+    """What is killed once so many records are committed."""
+
+    at_count: int
+    is_broker: bool
+
+
+def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[StrikePoint]:
+    """Return the kills of a run in their order."""
+    kinds = [False] * _INSTANCE_KILLS
+    if has_brokers:
+        for number in range(_BROKER_KILLS):
+            kinds.insert(2 * number + 1, True)
+    share = plan.record_count / (len(kinds) + 1)
+    return [StrikePoint(int(share * (n + 1)), kind) for n, kind in enumerate(kinds)]

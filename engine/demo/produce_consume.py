@@ -1,0 +1,173 @@
+"""A producer and a consumer of one topic, side by side.
+
+| way | a record is sent | its result |
+|---|---|---|
+| sync | when the one before is acknowledged | is waited for |
+| async | without waiting, many at a time | comes to a callback |
+
+Both run in one loop: the producer sends, the consumer polls. The consumer is a member of a group of
+its own, which begins at the end of the topic.
+
+Source: the producer and consumer demo in Kafka's examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from engine.client.batch_sender import BatchResult
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import ConsumedRecords, FetchOptions
+from engine.client.group_consumer import GroupConsumer
+from engine.client.group_session import MemberSettings
+from engine.client.offsets import LATEST, list_offsets
+from engine.client.producing import OutgoingRecord, Producer
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+#: How many records leave before the results of the first are waited for.
+_ASYNC_RECORDS_MAX: Final = 1_000
+_ASYNC_CHUNK: Final = 100
+_WAIT_MS: Final = 50
+_FETCH_WAIT_MS: Final = 100
+
+
+class SendWay(Enum):
+    """Whether each record is waited for."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+class SeenRecord(NamedTuple):
+    """A record that was acknowledged, or received; `took_ms` is None for received ones."""
+
+    is_sent: bool
+    key: bytes | None
+    value: bytes | None
+    partition: TopicPartition
+    offset: int
+    took_ms: int | None
+
+
+class _Sent(NamedTuple):
+    key: bytes
+    value: bytes
+    sent_ms: int
+
+
+class ProduceConsume:
+    """One run: `run` sends and receives until the count is reached, or for ever."""
+
+    def __init__(
+        self,
+        clients: tuple[KafkaClient, KafkaClient],
+        topic: str,
+        group_id: str,
+        way: SendWay,
+        on_record: Callable[[SeenRecord], None],
+    ) -> None:
+        """The clients are the producer's and the consumer's."""
+        self._client, consumer_client = clients
+        self._topic = topic
+        self._way = way
+        self._on_record = on_record
+        self._producer = Producer(self._client)
+        self._consumer = GroupConsumer(
+            consumer_client,
+            MemberSettings(group_id),
+            [topic],
+            start_of=lambda partitions: _ends(consumer_client, partitions),
+            fetch=FetchOptions(max_wait_ms=_FETCH_WAIT_MS),
+        )
+        self._under_way: dict[int, _Sent] = {}
+        self._next_number = 0
+        #: When the first record was sent, by the monotonic clock; None before.
+        self.began_ms: int | None = None
+        self.sent_count = 0
+        self.received_count = 0
+
+    def run(self, record_count: int | None, on_turn: Callable[[], None]) -> None:
+        """Send so many records and receive them all; None goes on until `on_turn` raises.
+
+        It is called between two steps. Errors: those of the requests, and of records that are not
+        stored.
+        """
+        # It has to be there before the first record, for it begins at the end.
+        while not self._consumer.session.is_joined:
+            on_turn()
+            self._consumer.poll(0)
+        self.began_ms = self._client.clock.monotonic_ms()
+        while record_count is None or self.sent_count < record_count:
+            on_turn()
+            left = None if record_count is None else record_count - self._next_number
+            self._send(left)
+            self._receive(0)
+        while record_count is None or self.received_count < record_count:
+            on_turn()
+            self._receive(_WAIT_MS)
+
+    def close(self) -> None:
+        """Have the consumer commit and leave its group. Errors: those of the requests."""
+        self._consumer.close()
+
+    def _send(self, left: int | None) -> None:
+        """Send one record and wait for it, or some without waiting."""
+        if self._way is SendWay.SYNC:
+            self._add()
+            self._take(self._producer.flush())
+            return
+        room = min(_ASYNC_CHUNK, _ASYNC_RECORDS_MAX - len(self._under_way))
+        for _ in range(room if left is None else min(room, left)):
+            self._add()
+        is_full = not room or left == 0
+        self._take(self._producer.poll(_WAIT_MS if is_full else 0))
+
+    def _add(self) -> None:
+        number = self._next_number
+        self._next_number += 1
+        key, value = str(number).encode(), f"message {number}".encode()
+        self._under_way[number] = _Sent(key, value, self._client.clock.monotonic_ms())
+        self._producer.add(OutgoingRecord(self._topic, key, value), number)
+
+    def _take(self, results: Sequence[BatchResult]) -> None:
+        """Report the records of batches that are stored; raises the error of one that is not."""
+        now_ms = self._client.clock.monotonic_ms()
+        for result in results:
+            if result.error is not None:
+                raise result.error
+            for delta, number in enumerate(result.batch.places):
+                sent = self._under_way.pop(number)
+                self.sent_count += 1
+                offset = result.base_offset + delta if result.base_offset >= 0 else -1
+                self._on_record(
+                    SeenRecord(
+                        True,
+                        sent.key,
+                        sent.value,
+                        result.batch.partition,
+                        offset,
+                        now_ms - sent.sent_ms,
+                    )
+                )
+
+    def _receive(self, wait_ms: int) -> None:
+        for consumed in self._consumer.poll(wait_ms):
+            if consumed.error is not None:
+                raise consumed.error
+            self._report(consumed)
+
+    def _report(self, consumed: ConsumedRecords) -> None:
+        for run in consumed.runs:
+            for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
+                self.received_count += 1
+                self._on_record(SeenRecord(False, key, value, consumed.partition, offset, None))
+
+
+def _ends(
+    client: KafkaClient, partitions: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, int | EngineError]:
+    found = list_offsets(client, dict.fromkeys(partitions, LATEST))
+    return {key: end if isinstance(end, EngineError) else end.offset for key, end in found.items()}

@@ -1,0 +1,66 @@
+"""An embedded cluster in a folder of its own, for as long as a block of code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from engine.cluster import daemon
+from engine.cluster.broker_processes import kill_broker
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.requests import Action, ask
+from engine.host.deferred_signals import signals_blocked
+from engine.host.held_file import RealHeldFiles
+from engine.host.ports import Clock
+
+_TIMEOUT_S = 300.0
+
+
+class TemporaryCluster:
+    """A cluster that starts with a `with` block and is removed at its end."""
+
+    def __init__(
+        self, clock: Clock, pause: Callable[[int], None], folder: str, plan: ClusterPlan
+    ) -> None:
+        self._clock = clock
+        self._pause = pause
+        self._files = RealHeldFiles()
+        self._data = DataDirectory(self._files, folder)
+        self._plan = plan
+        self.bootstrap_servers = ""
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """Return the ids of its brokers."""
+        return self._plan.broker_ids()
+
+    def __enter__(self) -> TemporaryCluster:
+        """Start it. Errors: those of `daemon.start`."""
+        with self._turn():
+            daemon.start(self._data, self._files, self._plan, _TIMEOUT_S)
+        try:
+            self.bootstrap_servers = daemon.status_of(self._data).bootstrap_servers or ""
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop and remove it, however often that is interrupted: nobody would do it later."""
+        with signals_blocked():
+            daemon.stop(self._data, self._clock, _TIMEOUT_S, self._pause)
+            with self._turn():
+                daemon.destroy(self._data, self._files)
+
+    def kill(self, broker_id: int) -> None:
+        """Kill the process of a broker; its plan must have processes."""
+        kill_broker(self._data, self._plan, broker_id, self._pause)
+
+    def restart(self, broker_id: int) -> None:
+        """Start a broker again that was killed."""
+        with self._turn():
+            ask(self._data, Action.RESTART, broker_id, self._clock, _TIMEOUT_S, self._pause)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return daemon.turn(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

@@ -1,0 +1,133 @@
+"""A process that is given one message as it starts, sends lines, and ends with its parent.
+
+```
+parent ── one line ──> standard input of the child ── closed: it is to end
+parent <── lines ───── its standard output
+```
+
+Ctrl-C at a terminal does not reach it: it has a session of its own, and ends when its standard
+input is closed, which it also is when the parent dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from select import select
+from typing import Final
+
+from engine.errors import StorageError
+from engine.host.deferred_signals import signals_blocked
+
+_READ_BYTES: Final = 1 << 16
+
+
+class ChildProcess:
+    """A process of this one; `close` ends it."""
+
+    def __init__(self, arguments: Sequence[str], message: bytes) -> None:
+        """Start it with one line on its standard input. Raises StorageError."""
+        try:
+            with signals_blocked():
+                self._process = subprocess.Popen(
+                    list(arguments),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise StorageError(f"cannot start {arguments[0]}: {error.strerror}") from error
+        self._unread = b""
+        self._send(message)
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return how it ended, a negative signal where one ended it; None while it runs."""
+        return self._process.poll()
+
+    def lines(self) -> list[bytes]:
+        """Return the lines that have come since the last call, without waiting."""
+        output = self._process.stdout
+        assert output is not None
+        while not output.closed and select([output], [], [], 0)[0]:
+            chunk = os.read(output.fileno(), _READ_BYTES)
+            if not chunk:
+                output.close()
+            self._unread += chunk
+        *whole, self._unread = self._unread.split(b"\n")
+        return whole
+
+    def ask_to_end(self) -> None:
+        """Close its standard input: it ends when it has put its work in order."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except OSError:
+            # It has ended, and had not read everything.
+            return
+
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone; lines that were not read are dropped."""
+        self._process.kill()
+        self._process.wait()
+        self._close_pipes()
+
+    def close(self, wait_s: float) -> None:
+        """End it: by its own, or by force after a while."""
+        self.ask_to_end()
+        try:
+            self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        self.ask_to_end()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(message + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            # It has ended at once; its exit code says so.
+            return
+
+
+class ParentProcess:
+    """What a child has of its parent: its message, and whether it is to end."""
+
+    def __init__(self) -> None:
+        # The parent blocked signals for the moment of the start.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+    def message(self) -> bytes:
+        """Return the line that the process was started with."""
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = os.read(0, 1)
+            if not byte:
+                break
+            line += byte
+        return line.rstrip(b"\n")
+
+    @property
+    def wants_an_end(self) -> bool:
+        """Return whether the parent has asked for the end, or is gone."""
+        return bool(select([0], [], [], 0)[0])
+
+    def send(self, line: bytes) -> None:
+        """Send a line; where nobody reads any more it is dropped."""
+        try:
+            os.write(1, line + b"\n")
+        except BrokenPipeError:
+            return

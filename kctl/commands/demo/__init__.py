@@ -1,0 +1,1 @@
+"""`kctl demo`: its options in `app`, and what it does."""

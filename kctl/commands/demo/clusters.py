@@ -1,0 +1,81 @@
+"""The cluster of a demo: the one that is named, or a temporary one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.settings import ClientSettings, parse_addresses
+from engine.cluster.plan import ClusterPlan
+from engine.demo.temporary_cluster import TemporaryCluster
+from kctl.connect import ClusterOptions, connect, real_host
+from kctl.console import say
+from kctl.temporary import temporary_folder
+
+
+class DemoCluster(NamedTuple):
+    """Where a demo runs; `temporary` is None for a cluster that was there before.
+
+    `properties` are what its clients are set to.
+    """
+
+    bootstrap_servers: str
+    properties: dict[str, str]
+    connect: Callable[[], KafkaClient]
+    temporary: TemporaryCluster | None
+
+
+def is_named(options: ClusterOptions) -> bool:
+    """Return whether the options name a cluster."""
+    return any((options.bootstrap_server, options.context, options.command_config))
+
+
+@contextmanager
+def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoCluster]:
+    """Give the cluster that is named, or start one for the block. Errors: those of both."""
+    if is_named(options):
+        yield _named_cluster(options)
+        return
+    host = real_host()
+
+    def client() -> KafkaClient:
+        return KafkaClient(
+            parse_addresses(cluster.bootstrap_servers),
+            streams=real_host().streams,
+            clock=host.clock,
+            entropy=host.entropy,
+            settings=ClientSettings(),
+            timeout_ms=round(options.timeout_s * 1000),
+        )
+
+    with temporary_folder("kctl-demo-") as folder:
+        say(f"starting a cluster of {plan.broker_count} in {folder}")
+        with TemporaryCluster(host.clock, _pause, f"{folder}/cluster", plan) as cluster:
+            yield DemoCluster(cluster.bootstrap_servers, {}, client, cluster)
+
+
+def _named_cluster(options: ClusterOptions) -> DemoCluster:
+    from engine.config.java_properties import parse_properties
+    from engine.host.real import RealFiles
+    from kctl.context import choose
+
+    choice = choose(
+        os.environ,
+        RealFiles(),
+        bootstrap_server=options.bootstrap_server,
+        context=options.context,
+        command_config=options.command_config,
+    )
+    properties: dict[str, str] = {}
+    path = choice.command_config
+    if path is not None:
+        properties = dict(parse_properties(RealFiles().read_bytes(path), path))
+    return DemoCluster(choice.bootstrap_servers, properties, lambda: connect(options), None)
+
+
+def _pause(duration_ms: int) -> None:
+    time.sleep(duration_ms / 1000)

@@ -1,0 +1,170 @@
+"""What `kctl demo exactly-once` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.cluster.plan import ClusterPlan
+from engine.demo.exactly_once import (
+    CheckedOutput,
+    CopyPlan,
+    check_brokers,
+    check_output,
+    fill_input,
+    make_topics,
+)
+from engine.demo.instances import (
+    ClusterAccess,
+    CopyRun,
+    InstanceTotals,
+    Strikes,
+    start_process,
+)
+from kctl import exits
+from kctl.arguments import counted
+from kctl.commands.demo.clusters import DemoCluster, demo_cluster, is_named
+from kctl.connect import ClusterOptions, cluster_named
+from kctl.console import confirm, say
+from kctl.render import Column, check_format, write_rows
+from kctl.render.lasting_line import LastingLine, share_and_left
+from kctl.render.rows import OutputRow
+
+INSTANCE_COLUMNS = (
+    Column("instance", "INSTANCE", right=True, is_name=True),
+    Column("partitions", "PARTITIONS", kind="integer[]"),
+    Column("records", "RECORDS", right=True),
+    Column("committed", "COMMITTED", right=True),
+    Column("aborted", "ABORTED", right=True),
+    Column("kills", "KILLS", right=True),
+)
+_KILL_BROKERS = 3
+
+
+class ExactlyOnceRequest(NamedTuple):
+    """The options of `kctl demo exactly-once`."""
+
+    partitions: int
+    instances: int
+    records: int
+    kill: bool
+    prefix: str
+    yes: bool
+    output: str
+
+
+def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> int:
+    """Copy a topic exactly once and check it; returns the exit code."""
+    check_format(request.output)
+    copy = CopyPlan(request.prefix, request.partitions, request.instances, request.records)
+    with demo_cluster(options, _cluster_plan(request)) as cluster, cluster.connect() as client:
+        check_brokers(client)
+        if is_named(options):
+            topics = f"{copy.input_topic} and {copy.output_topic}"
+            what = f"Delete and create topics {topics} of {cluster_named(client)}"
+            confirm(what, yes=request.yes, can_be_tried=False)
+        make_topics(client, copy)
+        _fill(client, copy)
+        began_ms = client.clock.monotonic_ms()
+        totals = _copy(client, copy, cluster, request, options)
+        took_s = (client.clock.monotonic_ms() - began_ms) / 1000
+        checked = _check(client, copy)
+    write_rows(INSTANCE_COLUMNS, [_row(each, checked) for each in totals], request.output)
+    return _tell(checked, copy, took_s)
+
+
+def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
+    settings = {"group.initial.rebalance.delay.ms": "500"}
+    if not request.kill:
+        return ClusterPlan(port=0, settings=settings)
+    # As few as there are, so that no record depends on a broker alone.
+    settings |= {"default.replication.factor": "3", "min.insync.replicas": "2"}
+    return ClusterPlan(broker_count=_KILL_BROKERS, port=0, settings=settings, is_in_processes=True)
+
+
+def _fill(client: KafkaClient, copy: CopyPlan) -> None:
+    line = LastingLine(client.clock)
+    try:
+        fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
+    finally:
+        line.clear()
+    say(f"{copy.input_topic} has {counted(copy.record_count, 'record')}")
+
+
+def _copy(
+    client: KafkaClient,
+    copy: CopyPlan,
+    cluster: DemoCluster,
+    request: ExactlyOnceRequest,
+    options: ClusterOptions,
+) -> list[InstanceTotals]:
+    access = ClusterAccess(
+        cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
+    )
+    line = LastingLine(client.clock)
+
+    def on_strike(what: str) -> None:
+        line.clear()
+        say(what)
+
+    def on_progress(done: int, totals: Sequence[InstanceTotals]) -> None:
+        shares = ", ".join(f"{each.instance}: {each.committed}" for each in totals)
+        _show(line, f"copied, transactions {shares}", done, copy.record_count)
+
+    strikes = None
+    if request.kill:
+        strikes = Strikes(client.entropy, cluster.temporary, on_strike)
+    run = CopyRun(
+        client,
+        copy,
+        lambda instance: start_process(copy, instance, access),
+        strikes=strikes,
+        stalled_ms=2 * access.timeout_ms,
+    )
+    try:
+        run.run(on_progress)
+        return run.totals()
+    finally:
+        line.clear()
+        run.close()
+
+
+def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
+    line = LastingLine(client.clock)
+    try:
+        return check_output(
+            client, copy, lambda count: _show(line, "checked", count, copy.record_count)
+        )
+    finally:
+        line.clear()
+
+
+def _show(line: LastingLine, verb: str, count: int, total: int) -> None:
+    line.show(
+        lambda lasting_s: ", ".join(
+            [f"{count:,} records {verb}", *share_and_left(count, total, lasting_s)]
+        )
+    )
+
+
+def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
+    return {
+        **totals._asdict(),
+        "partitions": list(totals.partitions),
+        "records": checked.by_instance[totals.instance],
+    }
+
+
+def _tell(checked: CheckedOutput, copy: CopyPlan, took_s: float) -> int:
+    faults = checked.faults
+    count = counted(copy.record_count, "record")
+    if faults.is_clean:
+        rate = copy.record_count / max(took_s, 0.001)
+        say(f"{count} copied, each once and in order, in {took_s:.1f} s: {rate:,.0f} records/s")
+        return exits.OK
+    say(
+        f"error: of {count} {faults.missing} are missing, {faults.doubled} doubled and "
+        f"{faults.out_of_order} out of order in {copy.output_topic}"
+    )
+    return exits.PROBLEMS_FOUND

@@ -1,0 +1,126 @@
+"""What `kctl demo produce-consume` does."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.group_admin import delete_groups
+from engine.client.topic_admin import NewTopic, create_topics
+from engine.cluster.plan import ClusterPlan
+from engine.demo.produce_consume import ProduceConsume, SeenRecord, SendWay
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock
+from engine.kafka_errors import TOPIC_ALREADY_EXISTS
+from kctl import exits
+from kctl.arguments import UnreadableArgument, counted
+from kctl.commands.demo.clusters import demo_cluster
+from kctl.connect import ClusterOptions
+from kctl.console import say
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.record_rows import text_of
+from kctl.render import Column, RowWriter, check_format
+
+RECORD_COLUMNS = (
+    Column("event", "EVENT"),
+    Column("key", "KEY", is_name=True, kind="string?"),
+    Column("value", "VALUE", kind="string?"),
+    Column("partition", "PARTITION", right=True),
+    Column("offset", "OFFSET", right=True, kind="integer?"),
+    Column("took_ms", "TOOK-MS", right=True, kind="integer?"),
+)
+_PARTITIONS = 3
+_EVERY_MS = 200
+
+
+class ProduceConsumeRequest(NamedTuple):
+    """The options of `kctl demo produce-consume`."""
+
+    way: str
+    records: int | None
+    topic: str
+    output: str
+
+
+def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest) -> int:
+    """Produce and consume until the count is reached or Ctrl-C; returns the exit code."""
+    check_format(request.output)
+    ways = [way.value for way in SendWay]
+    if request.way not in ways:
+        raise UnreadableArgument("a way to send", request.way, " or ".join(ways))
+    plan = ClusterPlan(port=0, settings={"group.initial.rebalance.delay.ms": "0"})
+    with (
+        demo_cluster(options, plan) as cluster,
+        cluster.connect() as producing,
+        cluster.connect() as consuming,
+    ):
+        _make_topic(producing, request.topic)
+        with deferred_interrupts() as interrupts:
+            return _run((producing, consuming), request, interrupts)
+
+
+def _make_topic(client: KafkaClient, topic: str) -> None:
+    """Create the topic unless it is there. Errors: ApiError."""
+    made = create_topics(client, [NewTopic(topic, partition_count=_PARTITIONS)])[topic]
+    if isinstance(made, ApiError) and made.code != TOPIC_ALREADY_EXISTS:
+        raise made
+    client.view_of_existing([topic])
+
+
+def _run(
+    clients: tuple[KafkaClient, KafkaClient],
+    request: ProduceConsumeRequest,
+    interrupts: HeldInterrupts,
+) -> int:
+    def let_interrupt() -> None:
+        with interrupts.allowed():
+            pass
+
+    clock = clients[0].clock
+    printer = _Printer(request.output, clock)
+    group_id = f"{request.topic}-{clients[0].entropy.random_bytes(4).hex()}"
+    demo = ProduceConsume(clients, request.topic, group_id, SendWay(request.way), printer.print)
+    try:
+        demo.run(request.records, let_interrupt)
+    finally:
+        began_ms = demo.began_ms or clock.monotonic_ms()
+        took_s = max(clock.monotonic_ms() - began_ms, 1) / 1000
+        printer.close()
+        say(
+            f"{counted(demo.sent_count, 'record')} produced and {demo.received_count} consumed in "
+            f"{took_s:.1f} s: {demo.sent_count / took_s:,.0f} records/s"
+        )
+        # The group was made for this run; a cluster that is gone keeps it until it expires.
+        with suppress(EngineError):
+            demo.close()
+            delete_groups(clients[0], [group_id])
+    return exits.OK
+
+
+class _Printer:
+    """Prints records as they come, a few times a second at least."""
+
+    def __init__(self, output: str, clock: Clock) -> None:
+        self._writer = RowWriter(RECORD_COLUMNS, output, is_stream=True)
+        self._clock = clock
+        self._next_flush_ms = 0
+
+    def print(self, record: SeenRecord) -> None:
+        self._writer.write(
+            {
+                "event": "produced" if record.is_sent else "consumed",
+                "key": text_of(record.key)[0],
+                "value": text_of(record.value)[0],
+                "partition": record.partition.partition,
+                "offset": None if record.offset < 0 else record.offset,
+                "took_ms": record.took_ms,
+            }
+        )
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._next_flush_ms:
+            self._next_flush_ms = now_ms + _EVERY_MS
+            self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
