@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.anonymise import Anonymised, anonymise, left_columns
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.columns import RECORDS, arrow_schema, chosen
+from engine.analysis.columns import arrow_schema, chosen
 from engine.analysis.export_files import ExportFile
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.row_condition import RowCondition, RowFilter
 from engine.analysis.splits import Split, decode_splits
+from engine.analysis.value_decoding import ValueDecoding, views_of
+from engine.analysis.view_column import ViewColumn
 from engine.host.real import RealFiles
 from engine.host.source_files import SourceFiles
 
@@ -34,6 +36,14 @@ class ExportShape(NamedTuple):
     condition: RowCondition | None = None
     anonymised: tuple[Anonymised, ...] = ()
     file_format: str = "parquet"
+    decoding: ValueDecoding | None = None
+    #: What hashes are keyed with; never in the manifest.
+    hash_key: bytes | None = None
+
+    @property
+    def records(self) -> tuple[ViewColumn, ...]:
+        """Return the columns that records have."""
+        return views_of(self.decoding)["records"]
 
 
 class ExportJob(NamedTuple):
@@ -74,17 +84,19 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
     """Write the records of some splits to `<staging>/<name>.<format>`; no file without records."""
     shape = job.shape
     condition = shape.condition
-    columns = left_columns(chosen(RECORDS, list(job.columns)), shape.anonymised)
+    columns = left_columns(chosen(shape.records, list(job.columns)), shape.anonymised)
     schema = arrow_schema(columns)
-    read = chosen(RECORDS, [*schema.names, *(condition.columns if condition else ())])
-    records = SplitRecords(SourceFiles(), read, include_control=job.include_control)
+    read = chosen(shape.records, [*schema.names, *(condition.columns if condition else ())])
+    records = SplitRecords(
+        SourceFiles(), read, include_control=job.include_control, decoding=shape.decoding
+    )
     file = ExportFile(RealFiles(), f"{job.staging_dir}/{name}", schema, shape.file_format)
-    row_filter = RowFilter(condition) if condition else None
+    row_filter = RowFilter(condition, shape.records) if condition else None
     try:
         for split in splits:
             for batch in records.batches_of(split):
                 kept = row_filter.kept(batch) if row_filter else batch
-                file.add(anonymise(kept.select(schema.names), shape.anonymised))
+                file.add(anonymise(kept.select(schema.names), shape.anonymised, shape.hash_key))
         count = file.close()
     except BaseException:
         file.discard()

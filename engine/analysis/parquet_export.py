@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import posixpath
@@ -25,7 +27,8 @@ from engine.analysis.appending import (
     exported_ends,
     not_exported,
 )
-from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
+from engine.analysis.column_types import type_name
+from engine.analysis.columns import PROBLEMS, arrow_schema, chosen
 from engine.analysis.export_files import ENDINGS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
+#: Too few to try keys by, enough to see that another one is used.
+_KEY_CHECK_DIGITS = 8
 #: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
 _HARMLESS = frozenset(("torn_tail", "replica"))
 
@@ -95,7 +100,7 @@ class ExportPlan(NamedTuple):
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns of the files."""
-        return left_columns(chosen(RECORDS, list(self.columns)), self.shape.anonymised)
+        return left_columns(chosen(self.shape.records, list(self.columns)), self.shape.anonymised)
 
     @property
     def form(self) -> dict[str, Any]:
@@ -103,11 +108,21 @@ class ExportPlan(NamedTuple):
         return {
             "format": self.shape.file_format,
             "columns": [column.name for column in self.written_columns],
+            "types": [type_name(column.type) for column in self.written_columns],
             "where": self.shape.condition.text if self.shape.condition else None,
-            "anonymised": dict(self.shape.anonymised),
+            "anonymised": {entry.name: entry.way for entry in self.shape.anonymised},
+            "hashes": _hash_name(self.shape.hash_key),
             "include_control": self.include_control,
             "isolation": self.isolation,
         }
+
+
+def _hash_name(key: bytes | None) -> str:
+    """Return how texts are hashed; of a key, what tells it from others and nothing else."""
+    if key is None:
+        return "sha-256"
+    check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
+    return f"hmac-sha-256 {check}"
 
 
 def appending(files: Files, plan: ExportPlan) -> ExportPlan:

@@ -12,6 +12,7 @@ from kctl import exits
 from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP, wanted_values
 
 app = one_command()
 
@@ -61,6 +62,9 @@ def spark_sql(
             metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
         ),
     ] = "read_uncommitted",
+    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
+    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
+    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
     ] = 1000,
@@ -81,10 +85,11 @@ def spark_sql(
     check_format(output)
     check_isolation(isolation)
     check_engine(engine, master)
+    decoded = wanted_values(values, schema_registry, schemas)
     query, logdirs = _query_and_dirs(words, file)
     check_statement(query)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control)
+    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.say) as queries:
         bar.say("running the query")
         result = queries.ask(query, max_rows)

@@ -169,8 +169,8 @@ def test_only_the_columns_that_a_query_uses_are_read(
     read: dict[str, list[str]] = {}
 
     class Noted(local_views.LocalView):
-        def __init__(self, view: str, columns: Any, splits: Any, *, control: bool) -> None:
-            super().__init__(view, columns, splits, control=control)
+        def __init__(self, view: str, columns: Any, splits: Any, **more: Any) -> None:
+            super().__init__(view, columns, splits, **more)
             read[view] = [column.name for column in columns]
 
     monkeypatch.setattr(local_views, "LocalView", Noted)
