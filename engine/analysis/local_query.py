@@ -98,6 +98,16 @@ def run_local_query(
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
 
+def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
+    """Return all rows of a query as an Arrow table; errors as `run_local_query`."""
+    require_local_engine()
+    check_statement(query)
+    translated = translate(query.strip().rstrip(";"))
+    with closing(connect()) as connection:
+        table = _run(connection, translated, splits, control=control, decoding=None)
+    return table.rename_columns(translated.columns)
+
+
 def connect() -> DuckDBPyConnection:
     """Return a new engine with the functions of Spark that it lacks."""
     import duckdb
@@ -128,7 +138,9 @@ def _run(
         return _as_spark_types(connection.sql(query.sql).to_arrow_table())
     except duckdb.Error as error:
         for failure in (view.failure for view in views if view.failure is not None):
-            raise QueryFailed(str(failure)) from failure
+            if isinstance(failure, Exception):
+                raise QueryFailed(str(failure)) from failure
+            raise failure from None
         raise QueryFailed(failure_of(error)) from error
 
 

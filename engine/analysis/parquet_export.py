@@ -50,7 +50,7 @@ _SUCCESS = "_SUCCESS"
 #: Too few to try keys by, enough to see that another one is used.
 _KEY_CHECK_DIGITS = 8
 #: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
-_HARMLESS = frozenset(("torn_tail", "replica"))
+HARMLESS_CODES = frozenset(("torn_tail", "replica"))
 
 
 class DamagedData(EngineError):
@@ -238,7 +238,7 @@ def _complete(
 
 def _refuse(problems: list[Problem]) -> None:
     """Raise DamagedData for anything but the end of a last write that did not end."""
-    serious = [problem for problem in problems if problem.code not in _HARMLESS]
+    serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
         first = serious[0]
         where = f"{first.segment} at position {first.position}"
