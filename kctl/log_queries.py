@@ -121,6 +121,16 @@ def warn_of(problems: list[Problem]) -> None:
         )
 
 
+def write_result(result: QueryResult, output: str) -> None:
+    """Write the rows of a query in a format of `-o`."""
+    from kctl.render import Column, RowWriter
+
+    writer = RowWriter([Column(name, name) for name in result.columns], output)
+    for row in result.rows:
+        writer.write({name: shown_value(value) for name, value in row.items()})
+    writer.close()
+
+
 def shown_value(value: Any) -> Any:
     """Return a value that every output format can show: times as ISO 8601, bytes as text."""
     if isinstance(value, bytes | bytearray):

@@ -49,7 +49,7 @@ class LocalView:
         self._decoding = decoding
         self._schema = arrow_schema(columns, zone=None)
         #: What ended a stream of this view, None unless one failed.
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a new stream, by Arrow's protocol of capsules."""
@@ -67,7 +67,8 @@ class LocalView:
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
-        except Exception as error:
+        except BaseException as error:
+            # DuckDB makes an error of its own of everything, Ctrl-C too.
             self.failure = error
             raise
 

@@ -9,7 +9,7 @@ import typer
 
 from engine.errors import EngineError
 from kctl import exits
-from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
+from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP, wanted_values
@@ -79,7 +79,7 @@ def spark_sql(
     """
     from engine.analysis.isolation import check_isolation
     from engine.analysis.statements import check_statement
-    from kctl.render import Column, RowWriter, check_format
+    from kctl.render import check_format
     from kctl.render.progress import ProgressBar
 
     check_format(output)
@@ -93,10 +93,7 @@ def spark_sql(
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.say) as queries:
         bar.say("running the query")
         result = queries.ask(query, max_rows)
-    writer = RowWriter([Column(name, name) for name in result.columns], output)
-    for row in result.rows:
-        writer.write({name: shown_value(value) for name, value in row.items()})
-    writer.close()
+    write_result(result, output)
     warn_of(queries.problems)
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")

@@ -193,3 +193,13 @@ def test_a_log_that_is_gone_fails_with_its_path() -> None:
             control=False,
             max_rows=0,
         )
+
+
+def test_ctrl_c_ends_a_query_as_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(local_views.ViewReader, "batches_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _ask("select count(*) from records")
