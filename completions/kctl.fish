@@ -1301,6 +1301,7 @@ complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l schemas -x -d 
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l topics -x -d 'Regular expression for whole topic names'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l partitions -x -d 'Partition numbers, such as 0,2,5-9'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l columns -x -d 'Comma-separated columns; all of the view by default'
+complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l partition-by -x -d 'Folders of topic, partition, date (the timestamps, in UTC), as Hive names them'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l append -d 'Add to an earlier export in OUT what it has not'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l master -x -d 'Spark master'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l include-control -d 'Export transaction markers too'

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import __version__
-from engine.analysis.anonymise import left_columns
 from engine.analysis.appending import (
     Earlier,
     carry_over,
@@ -28,7 +27,7 @@ from engine.analysis.appending import (
     not_exported,
 )
 from engine.analysis.column_types import type_name
-from engine.analysis.columns import PROBLEMS, arrow_schema, chosen
+from engine.analysis.columns import PROBLEMS, arrow_schema
 from engine.analysis.export_files import ENDINGS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
@@ -100,7 +99,7 @@ class ExportPlan(NamedTuple):
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns of the files."""
-        return left_columns(chosen(self.shape.records, list(self.columns)), self.shape.anonymised)
+        return self.shape.written(self.columns)
 
     @property
     def form(self) -> dict[str, Any]:
@@ -111,6 +110,7 @@ class ExportPlan(NamedTuple):
             "types": [type_name(column.type) for column in self.written_columns],
             "where": self.shape.condition.text if self.shape.condition else None,
             "anonymised": {entry.name: entry.way for entry in self.shape.anonymised},
+            "partition_by": list(self.shape.partition_by),
             "hashes": _hash_name(self.shape.hash_key),
             "include_control": self.include_control,
             "isolation": self.isolation,
@@ -204,14 +204,11 @@ def _complete(
     bad = sum(report.bad_batch_count for report in reports)
     if plan.strict:
         _refuse([*plan.problems, *problems])
-    listed = {report.file for report in reports if report.file}
-    for name in files.list_dir(staging):
-        if name not in listed:
-            files.remove(f"{staging}/{name}")
+    written = [entry for report in reports for entry in report.files]
+    _keep(files, staging, {entry.name for entry in written})
     entries = [
-        {"name": r.file, "records": r.record_count, "bytes": r.file_bytes}
-        for r in reports
-        if r.file
+        {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
+        for entry in written
     ]
     problems = [*plan.problems, *problems]
     if plan.earlier is not None:
@@ -224,7 +221,7 @@ def _complete(
         out=plan.out,
         file_count=max(len(entries), 1),
         record_count=sum(report.record_count for report in reports),
-        file_bytes=sum(report.file_bytes for report in reports),
+        file_bytes=sum(entry.file_bytes for entry in written),
         read_bytes=sum(report.read_bytes for report in reports),
         bad_batch_count=bad,
         problem_count=len(problems),
@@ -234,6 +231,19 @@ def _complete(
     partitions = exported_ends(spans, plan.splits, plan.earlier)
     files.replace_file(f"{staging}/{MANIFEST}", _manifest(plan, entries, partitions, summary))
     return summary
+
+
+def _keep(files: Files, folder: str, listed: set[str], within: str = "") -> None:
+    """Remove the files that no finished task reported; the names of the others are durable then."""
+    for name in files.list_dir(folder):
+        path, relative = f"{folder}/{name}", f"{within}{name}"
+        if files.is_dir(path):
+            _keep(files, path, listed, f"{relative}/")
+            if not files.list_dir(path):
+                files.remove(path)
+        elif relative not in listed:
+            files.remove(path)
+    files.sync_dir(folder)
 
 
 def _refuse(problems: list[Problem]) -> None:

@@ -74,6 +74,13 @@ def spark_export(
         str | None,
         typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
     ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Folders of topic, partition, date (the timestamp's, in UTC), as Hive names them.",
+        ),
+    ] = None,
     append: Annotated[
         bool,
         typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
@@ -128,6 +135,7 @@ def spark_export(
         include_control=include_control,
         strict=strict,
         append=append,
+        partition_by=column_names(partition_by),
     )
     wishes.check()
     require_spark()

@@ -29,6 +29,7 @@ class Wishes(NamedTuple):
     include_control: bool
     strict: bool
     append: bool
+    partition_by: list[str] | None = None
 
     def check(self) -> None:
         """Raise what is wrong with the wishes, as far as it can be known before logs are read."""
@@ -38,23 +39,27 @@ class Wishes(NamedTuple):
     def shape(self, decoding: ValueDecoding | None) -> ExportShape:
         """Return the shape of the files.
 
-        Errors: QueryFailed, StatementRefused, WrongAnonymising, UnknownColumn.
+        Errors: QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
         from engine.analysis.anonymise import anonymised_columns
         from engine.analysis.columns import chosen
         from engine.analysis.export_task import ExportShape
+        from engine.analysis.partitioned_files import partitioning
         from engine.analysis.row_condition import row_condition
         from engine.analysis.value_decoding import views_of
 
         views = views_of(decoding)
-        chosen(views["records"], self.columns)
-        return ExportShape(
+        anonymised = anonymised_columns(self.anonymised, views["records"])
+        shape = ExportShape(
             None if self.where is None else row_condition(self.where, views),
-            anonymised_columns(self.anonymised, views["records"]),
+            anonymised,
             self.file_format,
             decoding,
             self.hash_key,
+            partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
         )
+        shape.written(tuple(c.name for c in chosen(views["records"], self.columns)))
+        return shape
 
 
 def _no_logs(query: str) -> QueryResult:
