@@ -479,6 +479,14 @@ FILE_OPEN_WEIGHT_BYTES = 30 << 10
 # The description of one task's splits travels to it as text; this keeps it below a megabyte.
 SPLIT_SEGMENTS_MAX = 2000
 
+# Files that a task of an export writes at once, one a folder: each holds up to a row group, and
+# most tasks have the days of a few partitions.
+EXPORT_FILES_OPEN_MAX = 32
+
+# How much of a log's end is read to see how far it is whole, again and again while it is followed:
+# a fetch of Kafka's default size, some ms.
+FOLLOWED_TAIL_BYTES = 1 << 20
+
 # Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
 # away and keeps a task's memory flat.
 ARROW_BATCH_BYTES = 8 << 20

@@ -59,6 +59,7 @@ NOUNS: dict[str, Noun] = {
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
     "spark-sql": Noun("spark_sql", "Ask SQL of log directories", _OFFLINE),
+    "spark-shell": Noun("spark_shell", "Ask SQL statement by statement, on a terminal", _OFFLINE),
     "spark-report": Noun(
         "spark_report", "Report on sizes, keys, gaps of log directories", _OFFLINE
     ),

@@ -154,6 +154,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "logs diff": _LOCAL,
     "spark-export": _LOCAL,
     "spark-sql": _LOCAL,
+    "spark-shell": _LOCAL,
     "spark-report": _LOCAL,
     "context list": _LOCAL,
     "context set": _LOCAL,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from engine.analysis.problem import Problem
     from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
+    from engine.analysis.value_decoding import ValueDecoding
+    from engine.analysis.view_column import ViewColumn
+    from kctl.value_options import WantedValues
 
 
 class LogQueries(NamedTuple):
@@ -21,6 +24,8 @@ class LogQueries(NamedTuple):
     ask: Callable[[str, int], QueryResult]
     #: In what replicas differ, and transactions that damage left undecided, with read_committed.
     problems: list[Problem]
+    #: The columns of each view.
+    views: Mapping[str, tuple[ViewColumn, ...]]
 
 
 class Wanted(NamedTuple):
@@ -31,6 +36,7 @@ class Wanted(NamedTuple):
     plan: ReadingPlan
     is_committed: bool
     control: bool
+    values: WantedValues | None = None
 
 
 @contextmanager
@@ -55,10 +61,12 @@ def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
         read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int) -> QueryResult:
-        return run_local_query(query, splits, control=wanted.control, max_rows=max_rows)
+    def ask(query: str, max_rows: int, decoding: ValueDecoding | None = None) -> QueryResult:
+        return run_local_query(
+            query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
+        )
 
-    return LogQueries(ask, [*wanted.plan.problems, *read.problems])
+    return _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], say)
 
 
 @contextmanager
@@ -76,11 +84,31 @@ def _on_spark(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries
         read = committed_on_spark(session, wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int) -> QueryResult:
-        return run_query(session, query, splits, control=wanted.control, max_rows=max_rows)
+    def ask(query: str, max_rows: int, decoding: ValueDecoding | None = None) -> QueryResult:
+        return run_query(
+            session, query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
+        )
 
-    yield LogQueries(ask, [*wanted.plan.problems, *read.problems])
+    yield _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], say)
     session.stop()
+
+
+def _decoding(
+    wanted: Wanted,
+    ask: Callable[..., QueryResult],
+    problems: list[Problem],
+    say: Callable[[str], None],
+) -> LogQueries:
+    """Return queries that see what keys and values say, if that is wanted."""
+    from functools import partial
+
+    from engine.analysis.value_decoding import views_of
+    from kctl.value_options import decoding_of
+
+    if wanted.values is not None:
+        say("looking for schemas")
+    decoding = decoding_of(wanted.values, lambda query: ask(query, 0))
+    return LogQueries(partial(ask, decoding=decoding), problems, views_of(decoding))
 
 
 def warn_of(problems: list[Problem]) -> None:
@@ -91,6 +119,16 @@ def warn_of(problems: list[Problem]) -> None:
             if problem.position or problem.code == "undecided"
             else f"warning: {problem.segment}: {problem.message}\n"
         )
+
+
+def write_result(result: QueryResult, output: str) -> None:
+    """Write the rows of a query in a format of `-o`."""
+    from kctl.render import Column, RowWriter
+
+    writer = RowWriter([Column(name, name) for name in result.columns], output)
+    for row in result.rows:
+        writer.write({name: shown_value(value) for name, value in row.items()})
+    writer.close()
 
 
 def shown_value(value: Any) -> Any:

@@ -212,6 +212,9 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "logs diff": _rows("logs.rows.DIFF_COLUMNS"),
     "spark-export": _rows("spark_export.summary.SUMMARY_COLUMNS"),
     "spark-sql": _rows(note="the keys of rows are the columns of the query"),
+    "spark-shell": _rows(
+        note="the keys of rows are the columns of a query; a document a statement"
+    ),
     "spark-report": _rows(
         "spark_report.app.LIST_COLUMNS",
         note="rows of the list; those of a report have its columns as keys, and `all` is an object"

@@ -110,13 +110,12 @@ def partition_numbers(text: str | None) -> frozenset[int] | None:
     """Return the numbers of a list such as `0,2,5-9`; None stays None."""
     if text is None:
         return None
-    numbers: set[int] = set()
-    for part in text.split(","):
-        ends = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if ends is None or int(ends[2] or ends[1]) - int(ends[1]) not in range(1_000_000):
-            raise WrongSelection("--partitions", text, "expected numbers such as 0,2,5-9")
-        numbers.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
-    return frozenset(numbers)
+    from engine.analysis.partition_numbers import numbers_in
+
+    try:
+        return numbers_in(text)
+    except ValueError as error:
+        raise WrongSelection("--partitions", text, str(error)) from error
 
 
 def column_names(text: str | None) -> list[str] | None:

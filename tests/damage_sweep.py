@@ -12,6 +12,7 @@ no error but the engine's own comes out of verify, plan or export
 a row that is given is the undamaged one, or its batch is named as damaged
 an offset that is not given any more is in a range that export and verify name as missing, or
 behind the last good batch of a log whose end they report
+an export that is strict refuses unless it has all rows as they were
 ```
 
 In a compacted log verify need not name offsets, but it reports a problem. With read_committed no
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 from engine.analysis.columns import RECORDS
 from engine.analysis.gaps import with_gaps
 from engine.analysis.isolation import committed_only, partitions_of
+from engine.analysis.parquet_export import HARMLESS_CODES
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import NothingSelected, Selection, Split, plan_splits
@@ -295,6 +297,9 @@ def _check(view: _View, truth: _View) -> Outcome:
             place = (row["segment"], row["batchPosition"])
             if row != expected.get(key) and place not in named:
                 faults.append(f"a wrong {kind} is given as good: {key}")
+    is_refused = any(problem.code not in HARMLESS_CODES for problem in view.problems)
+    if not is_refused and (view.rows != truth.rows or view.repeated):
+        faults.append("a strict export publishes other rows")
     if view.repeated and not view.problems:
         faults.append("a row is given twice")
     missing = {key[1] for key in truth.rows.keys() - view.rows.keys()}

@@ -2,32 +2,42 @@
 
 | how | text, key, value; value of each header | numbers and others |
 |---|---|---|
-| hash | SHA-256 in hex: the same for the same, so that joins and counts hold | refused |
+| hash | SHA-256 in hex, or HMAC-SHA-256 with a key: the same for the same | refused |
 | mask | `***` | refused |
-| drop | the column is left out | the same |
+| drop | the column is left out; a field of `decoded_value` is null | the same |
 
-Null stays null. Where values are hashed or masked, `value_hash`, which could be tried out, is null.
-A hash hides nothing that can be guessed: everybody can hash all telephone numbers.
+`decoded_value.user.name` is a field, of each element where there is a list on the way. The value
+itself says as much, so it has to be anonymised with its fields. Null stays null, and the columns
+that tell of an anonymised one are null: `value_hash`, `decoded_value`, `decoding_problem`.
+A hash without a key hides nothing that can be guessed: everybody can hash all telephone numbers.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.analysis.columns import RECORDS, chosen
-from engine.analysis.view_column import ViewColumn
+from engine.analysis.view_column import ColumnType, ViewColumn
 from engine.errors import EngineError
+from engine.schemas.shape import Shape, ShapeKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _WAYS = ("hash", "drop", "mask")
 _TEXTS = ("binary", "string", "headers")
+_TEXT_SHAPES = (ShapeKind.TEXT, ShapeKind.JSON)
 _MASK = b"***"
-#: A column that says something of another one.
-_TELLS = {"value_hash": "value"}
+#: Columns that say something of other ones.
+_TELLS = {
+    "value_hash": ("value",),
+    "decoded_key": ("key",),
+    "decoded_value": ("value",),
+    "decoding_problem": ("key", "value", "decoded_key", "decoded_value"),
+}
 
 
 class WrongAnonymising(EngineError):
@@ -41,63 +51,107 @@ class WrongAnonymising(EngineError):
 
 
 class Anonymised(NamedTuple):
-    """A column of the view `records`, and how it is anonymised."""
+    """A column of the view `records`, or a field in it, and how it is anonymised."""
 
     column: str
     way: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the column's name, with those of the fields behind it."""
+        return ".".join((self.column, *self.fields))
 
 
-def anonymised_columns(texts: Sequence[str]) -> tuple[Anonymised, ...]:
+def anonymised_columns(
+    texts: Sequence[str], columns: tuple[ViewColumn, ...] = RECORDS
+) -> tuple[Anonymised, ...]:
     """Return what texts such as `key=hash` say; raises WrongAnonymising, UnknownColumn."""
     found: dict[str, Anonymised] = {}
     for text in texts:
-        name, _, way = text.partition("=")
+        path, _, way = text.partition("=")
         if way not in _WAYS:
             raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(_WAYS)}")
-        (column,) = chosen(RECORDS, [name.strip()])
-        if way != "drop" and column.type not in _TEXTS:
-            raise WrongAnonymising(text, f"{column.name} is no text: only drop fits")
-        if column.name in found:
-            raise WrongAnonymising(text, f"{column.name} is there twice")
-        found[column.name] = Anonymised(column.name, way)
+        name, *fields = path.strip().split(".")
+        (column,) = chosen(columns, [name])
+        entry = Anonymised(column.name, way, tuple(fields))
+        kind = _field_type(text, column.type, fields)
+        is_text = kind in _TEXTS or (isinstance(kind, Shape) and kind.kind in _TEXT_SHAPES)
+        if way != "drop" and not is_text:
+            raise WrongAnonymising(text, f"{entry.name} is no text: only drop fits")
+        if entry.name in found:
+            raise WrongAnonymising(text, f"{entry.name} is there twice")
+        found[entry.name] = entry
+    for entry in found.values():
+        if entry.column == "decoded_value" and "value" not in found:
+            raise WrongAnonymising(entry.name, "the value says it too: anonymise value as well")
+        if entry.column == "decoded_key" and "key" not in found:
+            raise WrongAnonymising(entry.name, "the key says it too: anonymise key as well")
     return tuple(found.values())
+
+
+def _field_type(text: str, kind: ColumnType, fields: list[str]) -> ColumnType:
+    """Return the type of a field; raises WrongAnonymising where there is none."""
+    for name in fields:
+        while isinstance(kind, Shape) and kind.kind is ShapeKind.LIST and kind.item is not None:
+            kind = kind.item
+        within = dict(kind.fields) if isinstance(kind, Shape) else {}
+        if name not in within:
+            known = ", ".join(within) or "none"
+            raise WrongAnonymising(text, f"no field {name!r}; there are: {known}")
+        kind = within[name]
+    return kind
 
 
 def left_columns(
     columns: tuple[ViewColumn, ...], anonymised: Sequence[Anonymised]
 ) -> tuple[ViewColumn, ...]:
     """Return the columns that are not dropped."""
-    dropped = {entry.column for entry in anonymised if entry.way == "drop"}
-    if not dropped:
-        return columns
-    dropped |= {name for name, source in _TELLS.items() if source in dropped}
+    dropped = {entry.column for entry in anonymised if entry.way == "drop" and not entry.fields}
+    named = {entry.column for entry in anonymised}
+    dropped |= {n for n, of in _TELLS.items() if n not in named and dropped & set(of)}
     return tuple(column for column in columns if column.name not in dropped)
 
 
-def anonymise(batch: pa.RecordBatch, anonymised: Sequence[Anonymised]) -> pa.RecordBatch:
-    """Return an Arrow batch whose columns are hashed and masked."""
+def anonymise(
+    batch: pa.RecordBatch, anonymised: Sequence[Anonymised], key: bytes | None = None
+) -> pa.RecordBatch:
+    """Return an Arrow batch whose columns are hashed, with a key if there is one, and masked."""
     import pyarrow as pa
 
-    ways = {entry.column: entry.way for entry in anonymised if entry.way != "drop"}
-    if not ways:
+    if not anonymised:
         return batch
+    named = {entry.column for entry in anonymised}
     arrays = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
-        if field.name in ways:
-            changed = [_changed(value, ways[field.name]) for value in array.to_pylist()]
-            arrays.append(pa.array(changed, field.type))
-        elif _TELLS.get(field.name) in ways:
+        entries = [entry for entry in anonymised if entry.column == field.name]
+        if entries:
+            values = array.to_pylist()
+            for entry in entries:
+                values = [_changed(value, entry.fields, entry.way, key) for value in values]
+            arrays.append(pa.array(values, field.type))
+        elif named & set(_TELLS.get(field.name, ())):
             arrays.append(pa.nulls(len(array), field.type))
         else:
             arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _changed(value: Any, way: str) -> Any:
+def _changed(value: Any, fields: Sequence[str], way: str, key: bytes | None) -> Any:
     if value is None:
         return None
+    if fields and isinstance(value, list):
+        return [_changed(item, fields, way, key) for item in value]
+    if fields:
+        name, rest = fields[0], fields[1:]
+        return {**value, name: _changed(value[name], rest, way, key)}
+    if way == "drop":
+        return None
     if isinstance(value, list):
-        return [{**header, "value": _changed(header["value"], way)} for header in value]
+        return [{**header, "value": _changed(header["value"], (), way, key)} for header in value]
     if isinstance(value, str):
-        return _changed(value.encode(), way).decode()
-    return _MASK if way == "mask" else hashlib.sha256(value).hexdigest().encode()
+        return _changed(value.encode(), (), way, key).decode()
+    if way == "mask":
+        return _MASK
+    digest = hashlib.sha256(value) if key is None else hmac.new(key, value, hashlib.sha256)
+    return digest.hexdigest().encode()

@@ -14,6 +14,7 @@ a problem `short`. Damage of the earlier export stays as it was listed.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -122,9 +123,19 @@ def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[d
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)
     listed: list[dict[str, Any]] = earlier.manifest["files"]
+    folders = sorted({posixpath.dirname(entry["name"]) for entry in listed} - {""})
+    for folder in folders:
+        files.make_dir(f"{staging}/{folder}")
     for entry in listed:
         copy_file(files, f"{out}/{entry['name']}", f"{staging}/{entry['name']}")
+    for folder in sorted({above for f in folders for above in _with_parents(f)}, reverse=True):
+        files.sync_dir(f"{staging}/{folder}")
     return listed
+
+
+def _with_parents(folder: str) -> Iterable[str]:
+    parts = folder.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def earlier_problems(files: Files, path: str) -> list[Problem]:

@@ -1,7 +1,7 @@
 """The columns of all views: the one table of their schema.
 
 `records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
-runs on files. A type is a word that `arrow_schema` and `spark_schema` translate.
+runs on files. A type is a word that `column_types.py` translates.
 
 Every int64 can be a record's time. Columns of the type timestamp have those of the years 1 to 9999
 and null for all others; beside each there is one in ms that has every time exactly.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.analysis.column_types import arrow_type, spark_type
 from engine.analysis.decoded_columns import GROUPS, METADATA, OFFSETS, TRANSACTIONS
 from engine.analysis.side_columns import CHECKPOINTS, EPOCHS, INDEXES, PRODUCERS
 from engine.analysis.view_column import ViewColumn
@@ -169,29 +170,14 @@ def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> p
     """Return the columns as a pyarrow schema; times are UTC, and without `zone` do not say so."""
     import pyarrow as pa
 
-    header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
-    types = {
-        "binary": pa.binary(),
-        "string": pa.string(),
-        "int": pa.int32(),
-        "long": pa.int64(),
-        "boolean": pa.bool_(),
-        "timestamp": pa.timestamp("us", tz=zone),
-        "headers": pa.list_(pa.field("element", header)),
-    }
-    return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in columns])
-
-
-def spark_type(column: ViewColumn) -> str:
-    """Return Spark's name of a column's type."""
-    types = {"long": "bigint", "headers": "array<struct<key:string,value:binary>>"}
-    return types.get(column.type, column.type)
+    return pa.schema([pa.field(c.name, arrow_type(c.type, zone), c.nullable) for c in columns])
 
 
 def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
     """Return the columns as Spark's schema text, with what each is as its comment."""
     return ", ".join(
-        f"`{c.name}` {spark_type(c)}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(c.doc)}"
+        f"`{c.name}` {spark_type(c.type)}{'' if c.nullable else ' NOT NULL'}"
+        f" COMMENT {_quoted(c.doc)}"
         for c in columns
     )
 

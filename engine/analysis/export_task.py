@@ -9,18 +9,24 @@ Source: D17.
 from __future__ import annotations
 
 import json
-import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.anonymise import Anonymised, anonymise, left_columns
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.columns import RECORDS, arrow_schema, chosen
-from engine.analysis.export_files import ExportFile
+from engine.analysis.columns import arrow_schema, chosen
+from engine.analysis.partitioned_files import (
+    FileEntry,
+    PartitionedFiles,
+    columns_in_files,
+    columns_of_folders,
+)
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.row_condition import RowCondition, RowFilter
 from engine.analysis.splits import Split, decode_splits
+from engine.analysis.value_decoding import ValueDecoding, views_of
+from engine.analysis.view_column import ViewColumn
 from engine.host.real import RealFiles
 from engine.host.source_files import SourceFiles
 
@@ -34,6 +40,21 @@ class ExportShape(NamedTuple):
     condition: RowCondition | None = None
     anonymised: tuple[Anonymised, ...] = ()
     file_format: str = "parquet"
+    decoding: ValueDecoding | None = None
+    #: What hashes are keyed with; never in the manifest.
+    hash_key: bytes | None = None
+    #: What the folders of files are of, from the outermost on.
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> tuple[ViewColumn, ...]:
+        """Return the columns that records have."""
+        return views_of(self.decoding)["records"]
+
+    def written(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
+        """Return the columns of the files, of those that are to be exported."""
+        columns = left_columns(chosen(self.records, list(names)), self.anonymised)
+        return columns_in_files(columns, self.partition_by)
 
 
 class ExportJob(NamedTuple):
@@ -50,9 +71,7 @@ class ExportJob(NamedTuple):
 class TaskReport(NamedTuple):
     """What one task did; travels back as JSON."""
 
-    file: str | None
-    record_count: int
-    file_bytes: int
+    files: list[FileEntry]
     read_bytes: int
     bad_batch_count: int
     problems: list[Problem]
@@ -65,37 +84,51 @@ class TaskReport(NamedTuple):
     @staticmethod
     def from_json(text: str) -> TaskReport:
         """Return the report behind a text."""
-        *fields, problems, spans = json.loads(text)
+        files, *fields, problems, spans = json.loads(text)
+        written = [FileEntry._make(entry) for entry in files]
         found = [Problem._make(problem) for problem in problems]
-        return TaskReport._make([*fields, found, [OffsetSpan._make(span) for span in spans]])
+        return TaskReport._make(
+            [written, *fields, found, [OffsetSpan._make(span) for span in spans]]
+        )
+
+    @property
+    def record_count(self) -> int:
+        """Return how many records were written."""
+        return sum(entry.record_count for entry in self.files)
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
-    """Write the records of some splits to `<staging>/<name>.<format>`; no file without records."""
+    """Write the records of some splits to `<staging>/<name>.<format>`; no file without records.
+
+    With `partition_by` there is one in each of the folders that they need.
+    """
     shape = job.shape
     condition = shape.condition
-    columns = left_columns(chosen(RECORDS, list(job.columns)), shape.anonymised)
-    schema = arrow_schema(columns)
-    read = chosen(RECORDS, [*schema.names, *(condition.columns if condition else ())])
-    records = SplitRecords(SourceFiles(), read, include_control=job.include_control)
-    file = ExportFile(RealFiles(), f"{job.staging_dir}/{name}", schema, shape.file_format)
-    row_filter = RowFilter(condition) if condition else None
+    schema = arrow_schema(shape.written(job.columns))
+    needed = [*columns_of_folders(shape.partition_by), *(condition.columns if condition else ())]
+    read = chosen(shape.records, [*schema.names, *needed])
+    records = SplitRecords(
+        SourceFiles(), read, include_control=job.include_control, decoding=shape.decoding
+    )
+    files = PartitionedFiles(
+        RealFiles(), job.staging_dir, name, schema, shape.file_format, shape.partition_by
+    )
+    row_filter = RowFilter(condition, shape.records) if condition else None
     try:
         for split in splits:
             for batch in records.batches_of(split):
                 kept = row_filter.kept(batch) if row_filter else batch
-                file.add(anonymise(kept.select(schema.names), shape.anonymised))
-        count = file.close()
+                written = anonymise(kept.select(schema.names), shape.anonymised, shape.hash_key)
+                files.add(kept, written)
+        entries = files.close()
     except BaseException:
-        file.discard()
+        files.discard()
         raise
     finally:
         if row_filter is not None:
             row_filter.close()
     return TaskReport(
-        file=posixpath.basename(file.path) if count else None,
-        record_count=count,
-        file_bytes=RealFiles().size_bytes(file.path) if count else 0,
+        files=entries,
         read_bytes=sum(split.end - split.start for split in splits),
         bad_batch_count=records.bad_batch_count,
         problems=records.problems,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.view_column import ViewColumn
 
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
 
     from engine.json_text import JsonObject
 
-#: DuckDB's type of each word for a column's type.
-DUCKDB_TYPES = {
-    "binary": "BLOB", "string": "VARCHAR", "int": "INTEGER", "long": "BIGINT",
-    "boolean": "BOOLEAN", "timestamp": "TIMESTAMP",
-    "headers": 'STRUCT("key" VARCHAR, "value" BLOB)[]',
-}  # fmt: skip
+#: The columns of all views.
+Views: TypeAlias = Mapping[str, tuple[ViewColumn, ...]]
 
 
 class ViewScan(NamedTuple):
@@ -36,17 +33,17 @@ class ViewScan(NamedTuple):
     conditions: tuple[str, ...]
 
 
-def make_stand_ins(connection: DuckDBPyConnection) -> None:
+def make_stand_ins(connection: DuckDBPyConnection, views: Views = VIEWS) -> None:
     """Make a table without rows for each view."""
     # By these DuckDB would see that there are no rows, and read nothing.
     connection.execute("set disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
-    for view, columns in VIEWS.items():
+    for view, columns in views.items():
         fields = ", ".join(_field(column) for column in columns)
         connection.execute(f'create table "{view}" ({fields})')
 
 
 def _field(column: ViewColumn) -> str:
-    return f'"{column.name}" {DUCKDB_TYPES[column.type]}{"" if column.nullable else " NOT NULL"}'
+    return f'"{column.name}" {duckdb_type(column.type)}{"" if column.nullable else " NOT NULL"}'
 
 
 def remove_stand_ins(connection: DuckDBPyConnection) -> None:
@@ -56,7 +53,9 @@ def remove_stand_ins(connection: DuckDBPyConnection) -> None:
     connection.execute("reset disabled_optimizers")
 
 
-def scans_of(connection: DuckDBPyConnection, sql: str) -> Mapping[str, ViewScan]:
+def scans_of(
+    connection: DuckDBPyConnection, sql: str, views: Views = VIEWS
+) -> Mapping[str, ViewScan]:
     """Return what a query reads of each view, while the stand-ins are there.
 
     DuckDB's errors for a query that it refuses are raised.
@@ -64,7 +63,7 @@ def scans_of(connection: DuckDBPyConnection, sql: str) -> Mapping[str, ViewScan]
     scans: dict[str, list[ViewScan]] = {}
     for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
         for node in json.loads(text):
-            for view, scan in _scans(node):
+            for view, scan in _scans(node, views):
                 scans.setdefault(view, []).append(scan)
     return {view: _all_of(found) for view, found in scans.items()}
 
@@ -75,28 +74,28 @@ def _all_of(scans: list[ViewScan]) -> ViewScan:
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
 
 
-def _scans(node: JsonObject) -> Iterator[tuple[str, ViewScan]]:
+def _scans(node: JsonObject, views: Views) -> Iterator[tuple[str, ViewScan]]:
     """Yield the scans of a plan's node and of those below it."""
     said = node["extra_info"]
     # A name that is a keyword of DuckDB is quoted.
     view = said.get("Table", "").rpartition(".")[2].strip('"') if isinstance(said, dict) else ""
-    if view in VIEWS:
+    if view in views:
         conditions = tuple(_texts(said.get("Filters", "")))
-        columns = {*_names(said.get("Projections", "")), *_named_in(view, conditions)}
+        columns = {*_names(said.get("Projections", "")), *_named_in(views[view], conditions)}
         yield view, ViewScan(frozenset(columns), conditions)
     for child in node["children"]:
-        yield from _scans(child)
+        yield from _scans(child, views)
 
 
-def _named_in(view: str, conditions: tuple[str, ...]) -> Iterator[str]:
+def _named_in(columns: tuple[ViewColumn, ...], conditions: tuple[str, ...]) -> Iterator[str]:
     """Yield the columns that conditions name: a scan may use them without handing them on."""
     words = set(re.findall(r"\w+", " ".join(conditions)))
-    yield from (column.name for column in VIEWS[view] if column.name in words)
+    yield from (column.name for column in columns if column.name in words)
 
 
 def _names(value: str | list[str]) -> Iterator[str]:
-    """Yield the names of columns that a plan gives, without quotes."""
-    yield from (text.strip('"') for text in _texts(value))
+    """Yield the names of columns that a plan gives, without quotes; of a field, its column's."""
+    yield from (text.strip('"').partition(".")[0].strip('"') for text in _texts(value))
 
 
 def _texts(value: str | list[str]) -> list[str]:

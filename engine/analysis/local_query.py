@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from engine.analysis.local_plan import ViewScan, make_stand_ins, remove_stand_ins, scans_of
+from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
 from engine.analysis.local_sql import LocalQuery, translate
 from engine.analysis.local_views import LocalView, add_functions, add_view
 from engine.analysis.splits import Split
@@ -25,6 +25,7 @@ from engine.analysis.statements import (
     check_statement,
 )
 from engine.analysis.table_values import plain_rows
+from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views
 from engine.errors import EngineError
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
@@ -67,28 +68,44 @@ def require_local_engine() -> None:
 
 
 def run_local_query(
-    query: str, splits: list[Split], *, control: bool, max_rows: int
+    query: str,
+    splits: list[Split],
+    *,
+    control: bool,
+    max_rows: int,
+    decoding: ValueDecoding | None = None,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
     Errors: LocalEngineMissing, StatementRefused, QueryFailed.
     """
     require_local_engine()
+    views = views_of(decoding)
     word = check_statement(query)
     query = query.strip().rstrip(";")
-    if word in ABOUT_VIEWS and (answer := about_views(query)) is not None:
+    if word in ABOUT_VIEWS and (answer := about_views(query, views)) is not None:
         return answer
     explained = word == "explain"
     if explained:
         query = query[len("explain") :]
-    translated = translate(query, max_rows)
+    translated = translate(query, max_rows, views)
     with closing(connect()) as connection:
         if explained:
-            return _explain(connection, translated)
-        table = _run(connection, translated, splits, control=control)
+            return _explain(connection, translated, views)
+        table = _run(connection, translated, splits, control=control, decoding=decoding)
     table = table.rename_columns(translated.columns)
     kept = table.slice(0, max_rows) if max_rows else table
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
+
+
+def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
+    """Return all rows of a query as an Arrow table; errors as `run_local_query`."""
+    require_local_engine()
+    check_statement(query)
+    translated = translate(query.strip().rstrip(";"))
+    with closing(connect()) as connection:
+        table = _run(connection, translated, splits, control=control, decoding=None)
+    return table.rename_columns(translated.columns)
 
 
 def connect() -> DuckDBPyConnection:
@@ -101,26 +118,35 @@ def connect() -> DuckDBPyConnection:
 
 
 def _run(
-    connection: DuckDBPyConnection, query: LocalQuery, splits: list[Split], *, control: bool
+    connection: DuckDBPyConnection,
+    query: LocalQuery,
+    splits: list[Split],
+    *,
+    control: bool,
+    decoding: ValueDecoding | None,
 ) -> pa.Table:
     """Return the result of a query as a table whose times are UTC."""
     import duckdb
 
     views: list[LocalView] = []
     try:
-        for view, scan in _plan(connection, query.sql).items():
-            views.append(add_view(connection, view, scan, splits, control=control))
+        for view, scan in _plan(connection, query.sql, views_of(decoding)).items():
+            views.append(
+                add_view(connection, view, scan, splits, control=control, decoding=decoding)
+            )
         connection.execute("set lock_configuration = true")
         return _as_spark_types(connection.sql(query.sql).to_arrow_table())
     except duckdb.Error as error:
         for failure in (view.failure for view in views if view.failure is not None):
-            raise QueryFailed(str(failure)) from failure
+            if isinstance(failure, Exception):
+                raise QueryFailed(str(failure)) from failure
+            raise failure from None
         raise QueryFailed(failure_of(error)) from error
 
 
-def _plan(connection: DuckDBPyConnection, sql: str) -> dict[str, ViewScan]:
-    make_stand_ins(connection)
-    scans = dict(scans_of(connection, sql))
+def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> dict[str, ViewScan]:
+    make_stand_ins(connection, views)
+    scans = dict(scans_of(connection, sql, views))
     remove_stand_ins(connection)
     return scans
 
@@ -141,10 +167,10 @@ def _as_spark_types(table: pa.Table) -> pa.Table:
         raise QueryFailed(f"a number of the result does not fit into a bigint: {error}") from error
 
 
-def _explain(connection: DuckDBPyConnection, query: LocalQuery) -> QueryResult:
+def _explain(connection: DuckDBPyConnection, query: LocalQuery, views: Views) -> QueryResult:
     import duckdb
 
-    make_stand_ins(connection)
+    make_stand_ins(connection, views)
     try:
         rows = connection.execute(f"explain {query.sql}").fetchall()
     except duckdb.Error as error:

@@ -24,7 +24,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.analysis.columns import VIEWS, spark_type
+from engine.analysis.column_types import spark_type
+from engine.analysis.columns import VIEWS
+from engine.analysis.local_plan import Views
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column
 from engine.analysis.table_values import time_text
 from engine.host.real import RealClock
@@ -48,7 +50,7 @@ class LocalQuery(NamedTuple):
     columns: list[str]
 
 
-def translate(query: str, max_rows: int = 0) -> LocalQuery:
+def translate(query: str, max_rows: int = 0, views: Views = VIEWS) -> LocalQuery:
     """Return one query of Spark's SQL in DuckDB's, for at most `max_rows` rows unless that is 0.
 
     Raises StatementRefused for a statement that is no query, QueryFailed for a wrong one.
@@ -58,11 +60,11 @@ def translate(query: str, max_rows: int = 0) -> LocalQuery:
     tree = _parsed(query)
     written = _written_names(tree)
     try:
-        tree = _resolved(tree)
+        tree = _resolved(tree, views)
     except OptimizeError as error:
-        raise QueryFailed(_resolving_failure(str(error))) from error
+        raise QueryFailed(_resolving_failure(str(error), views)) from error
     _check_tables(tree)
-    columns = _result_names(written, tree)
+    columns = _result_names(written, tree, views)
     _replace_differences(tree)
     if max_rows:
         tree = _limited(tree, max_rows)
@@ -119,22 +121,22 @@ def _parsing_failure(error: Exception) -> str:
     return f"Syntax error at or near '{near}': {reason}{place}"
 
 
-def _resolving_failure(text: str) -> str:
+def _resolving_failure(text: str, views: Views) -> str:
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
         return text.split("\n", 1)[0]
-    return unknown_column((name[1] or name[2]).strip("`\"'."))
+    return unknown_column((name[1] or name[2]).strip("`\"'."), views)
 
 
-def _resolved(tree: exp.Query) -> exp.Query:
+def _resolved(tree: exp.Query, views: Views) -> exp.Query:
     """Return the tree with full names, without stars, and with types."""
     from sqlglot.optimizer.annotate_types import annotate_types
     from sqlglot.optimizer.qualify import qualify
     from sqlglot.schema import MappingSchema
 
     columns = {
-        view: {column.name: spark_type(column) for column in of_view}
-        for view, of_view in VIEWS.items()
+        view: {column.name: spark_type(column.type) for column in of_view}
+        for view, of_view in views.items()
     }
     schema = MappingSchema(columns, dialect="spark")
     tree = qualify(tree, schema=schema, dialect="spark", quote_identifiers=True)
@@ -183,12 +185,12 @@ def _spark_text(projection: exp.Expression) -> str:
     return str(text).replace("`", "")
 
 
-def _result_names(written: list[str | None], tree: exp.Query) -> list[str]:
+def _result_names(written: list[str | None], tree: exp.Query, views: Views) -> list[str]:
     """Return the name of each result column: as written, or the view's for one of a star."""
     expanded = tree.named_selects
     if None not in written:
         return [name or "" for name in written]
-    names = {c.name.lower(): c.name for columns in VIEWS.values() for c in columns}
+    names = {c.name.lower(): c.name for columns in views.values() for c in columns}
     names |= {name.lower(): name for name in written if name is not None}
     # Rows of constants have no names; Spark gives them some.
     names |= {f"_col_{number}": f"col{number + 1}" for number in range(len(expanded))}

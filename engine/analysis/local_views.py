@@ -10,12 +10,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.analysis.columns import CHEAPEST, VIEWS, arrow_schema
-from engine.analysis.local_plan import DUCKDB_TYPES, ViewScan
+from engine.analysis.column_types import duckdb_type
+from engine.analysis.columns import CHEAPEST, arrow_schema
+from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
 from engine.analysis.pruning import bounds_of, within
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Split
+from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
 from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 from engine.host.source_files import SourceFiles
@@ -32,15 +34,22 @@ class LocalView:
     """One view of some splits; every Arrow stream of it reads them from the beginning."""
 
     def __init__(
-        self, view: str, columns: tuple[ViewColumn, ...], splits: list[Split], *, control: bool
+        self,
+        view: str,
+        columns: tuple[ViewColumn, ...],
+        splits: list[Split],
+        *,
+        control: bool,
+        decoding: ValueDecoding | None = None,
     ) -> None:
         self._view = view
         self._columns = columns
         self._splits = splits
         self._control = control
+        self._decoding = decoding
         self._schema = arrow_schema(columns, zone=None)
         #: What ended a stream of this view, None unless one failed.
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a new stream, by Arrow's protocol of capsules."""
@@ -52,28 +61,38 @@ class LocalView:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         files = SourceFiles()
         try:
-            reader = ViewReader(files, self._view, self._columns, control=self._control)
+            reader = ViewReader(
+                files, self._view, self._columns, control=self._control, decoding=self._decoding
+            )
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
-        except Exception as error:
+        except BaseException as error:
+            # DuckDB makes an error of its own of everything, Ctrl-C too.
             self.failure = error
             raise
 
 
 def add_view(
-    connection: DuckDBPyConnection, view: str, scan: ViewScan, splits: list[Split], *, control: bool
+    connection: DuckDBPyConnection,
+    view: str,
+    scan: ViewScan,
+    splits: list[Split],
+    *,
+    control: bool,
+    decoding: ValueDecoding | None = None,
 ) -> LocalView:
     """Have DuckDB read a view's used columns under its name; the others are constants."""
     names = scan.columns or {CHEAPEST[view]}
-    used = tuple(column for column in VIEWS[view] if column.name in names)
+    columns = views_of(decoding)[view]
+    used = tuple(column for column in columns if column.name in names)
     pieces = pieces_of(view, splits)
     if view in OF_THE_LOG:
         pieces = within(pieces, bounds_of(scan.conditions))
-    stream = LocalView(view, used, pieces, control=control)
+    stream = LocalView(view, used, pieces, control=control, decoding=decoding)
     source = f"kctl_{view}"
     connection.register(source, stream)
-    selected = ", ".join(_selected(column, used) for column in VIEWS[view])
+    selected = ", ".join(_selected(column, used) for column in columns)
     connection.execute(f'create temp view "{view}" as select {selected} from "{source}"')
     return stream
 
@@ -82,8 +101,8 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
     """Return the SQL of a view's column: itself, or a constant that no operator refers to."""
     if column in used:
         return f'"{column.name}"'
-    value = "null" if column.nullable else _CONSTANTS[column.type]
-    return f'cast({value} as {DUCKDB_TYPES[column.type]}) as "{column.name}"'
+    value = "null" if column.nullable else _CONSTANTS[str(column.type)]
+    return f'cast({value} as {duckdb_type(column.type)}) as "{column.name}"'
 
 
 def add_functions(connection: DuckDBPyConnection) -> None:

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import posixpath
@@ -16,7 +18,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import __version__
-from engine.analysis.anonymise import left_columns
 from engine.analysis.appending import (
     Earlier,
     carry_over,
@@ -25,7 +26,8 @@ from engine.analysis.appending import (
     exported_ends,
     not_exported,
 )
-from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
+from engine.analysis.column_types import type_name
+from engine.analysis.columns import PROBLEMS, arrow_schema
 from engine.analysis.export_files import ENDINGS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
@@ -44,8 +46,10 @@ if TYPE_CHECKING:
 
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
+#: Too few to try keys by, enough to see that another one is used.
+_KEY_CHECK_DIGITS = 8
 #: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
-_HARMLESS = frozenset(("torn_tail", "replica"))
+HARMLESS_CODES = frozenset(("torn_tail", "replica"))
 
 
 class DamagedData(EngineError):
@@ -95,7 +99,7 @@ class ExportPlan(NamedTuple):
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns of the files."""
-        return left_columns(chosen(RECORDS, list(self.columns)), self.shape.anonymised)
+        return self.shape.written(self.columns)
 
     @property
     def form(self) -> dict[str, Any]:
@@ -103,11 +107,22 @@ class ExportPlan(NamedTuple):
         return {
             "format": self.shape.file_format,
             "columns": [column.name for column in self.written_columns],
+            "types": [type_name(column.type) for column in self.written_columns],
             "where": self.shape.condition.text if self.shape.condition else None,
-            "anonymised": dict(self.shape.anonymised),
+            "anonymised": {entry.name: entry.way for entry in self.shape.anonymised},
+            "partition_by": list(self.shape.partition_by),
+            "hashes": _hash_name(self.shape.hash_key),
             "include_control": self.include_control,
             "isolation": self.isolation,
         }
+
+
+def _hash_name(key: bytes | None) -> str:
+    """Return how texts are hashed; of a key, what tells it from others and nothing else."""
+    if key is None:
+        return "sha-256"
+    check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
+    return f"hmac-sha-256 {check}"
 
 
 def appending(files: Files, plan: ExportPlan) -> ExportPlan:
@@ -189,14 +204,11 @@ def _complete(
     bad = sum(report.bad_batch_count for report in reports)
     if plan.strict:
         _refuse([*plan.problems, *problems])
-    listed = {report.file for report in reports if report.file}
-    for name in files.list_dir(staging):
-        if name not in listed:
-            files.remove(f"{staging}/{name}")
+    written = [entry for report in reports for entry in report.files]
+    _keep(files, staging, {entry.name for entry in written})
     entries = [
-        {"name": r.file, "records": r.record_count, "bytes": r.file_bytes}
-        for r in reports
-        if r.file
+        {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
+        for entry in written
     ]
     problems = [*plan.problems, *problems]
     if plan.earlier is not None:
@@ -209,7 +221,7 @@ def _complete(
         out=plan.out,
         file_count=max(len(entries), 1),
         record_count=sum(report.record_count for report in reports),
-        file_bytes=sum(report.file_bytes for report in reports),
+        file_bytes=sum(entry.file_bytes for entry in written),
         read_bytes=sum(report.read_bytes for report in reports),
         bad_batch_count=bad,
         problem_count=len(problems),
@@ -221,9 +233,22 @@ def _complete(
     return summary
 
 
+def _keep(files: Files, folder: str, listed: set[str], within: str = "") -> None:
+    """Remove the files that no finished task reported; the names of the others are durable then."""
+    for name in files.list_dir(folder):
+        path, relative = f"{folder}/{name}", f"{within}{name}"
+        if files.is_dir(path):
+            _keep(files, path, listed, f"{relative}/")
+            if not files.list_dir(path):
+                files.remove(path)
+        elif relative not in listed:
+            files.remove(path)
+    files.sync_dir(folder)
+
+
 def _refuse(problems: list[Problem]) -> None:
     """Raise DamagedData for anything but the end of a last write that did not end."""
-    serious = [problem for problem in problems if problem.code not in _HARMLESS]
+    serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
         first = serious[0]
         where = f"{first.segment} at position {first.position}"

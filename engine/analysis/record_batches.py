@@ -18,6 +18,7 @@ from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, p
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, replica_rows, segment_row
 from engine.analysis.table_values import Row
+from engine.analysis.value_decoding import ValueDecoder, ValueDecoding
 from engine.analysis.view_column import ViewColumn
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
@@ -36,11 +37,17 @@ class SplitRecords:
     """The records of splits as Arrow batches; `problems` grows while they are read."""
 
     def __init__(
-        self, files: Files, columns: tuple[ViewColumn, ...], *, include_control: bool
+        self,
+        files: Files,
+        columns: tuple[ViewColumn, ...],
+        *,
+        include_control: bool,
+        decoding: ValueDecoding | None = None,
     ) -> None:
         self._files = files
-        self._columns = columns
-        self._schema = arrow_schema(columns)
+        self._decoder = ValueDecoder(decoding, columns) if decoding is not None else None
+        self._columns = columns if self._decoder is None else self._decoder.read
+        self._schema = arrow_schema(self._columns)
         self._include_control = include_control
         self.problems: list[Problem] = []
         self.spans: list[OffsetSpan] = []
@@ -48,6 +55,10 @@ class SplitRecords:
 
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the records of one split."""
+        for batch in self._read(split):
+            yield batch if self._decoder is None else self._decoder.decoded(batch)
+
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
@@ -77,9 +88,16 @@ class ViewReader:
     """Reads the rows of one view; what several splits share is read once."""
 
     def __init__(
-        self, files: Files, view: str, columns: tuple[ViewColumn, ...], *, control: bool
+        self,
+        files: Files,
+        view: str,
+        columns: tuple[ViewColumn, ...],
+        *,
+        control: bool,
+        decoding: ValueDecoding | None = None,
     ) -> None:
         self._files = files
+        self._decoding = decoding
         self._view = view
         self._columns = columns
         self._control = control
@@ -88,7 +106,12 @@ class ViewReader:
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield one split's rows as Arrow batches of the columns."""
         if self._view == "records":
-            records = SplitRecords(self._files, self._columns, include_control=self._control)
+            records = SplitRecords(
+                self._files,
+                self._columns,
+                include_control=self._control,
+                decoding=self._decoding,
+            )
             yield from records.batches_of(split)
             return
         import pyarrow as pa

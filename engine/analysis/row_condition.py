@@ -10,13 +10,14 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.analysis.columns import RECORDS, arrow_schema, chosen
-from engine.analysis.local_plan import make_stand_ins, scans_of
+from engine.analysis.columns import VIEWS, arrow_schema, chosen
+from engine.analysis.local_plan import Views, make_stand_ins, scans_of
 from engine.analysis.local_query import connect, failure_of, require_local_engine
 from engine.analysis.local_sql import translate
 from engine.analysis.pruning import bounds_of, within
 from engine.analysis.splits import Split
 from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
+from engine.analysis.view_column import ViewColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,15 +32,15 @@ class RowCondition(NamedTuple):
     columns: tuple[str, ...]
 
 
-def row_condition(text: str) -> RowCondition:
+def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
     """Return a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
     require_local_engine()
     query = f"select cast(({text}) as boolean) as kept from records"
     check_statement(query)
     _check_form(text)
-    sql = translate(query).sql
+    sql = translate(query, views=views).sql
     with closing(connect()) as connection:
-        scan = _scan(connection, sql)
+        scan = _scan(connection, sql, views)
     return RowCondition(text, sql, tuple(sorted(scan)))
 
 
@@ -56,18 +57,18 @@ def _check_form(text: str) -> None:
         raise StatementRefused("--where looks at one record: no subquery, aggregate or window")
 
 
-def _scan(connection: DuckDBPyConnection, sql: str) -> frozenset[str]:
+def _scan(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[str]:
     import duckdb
 
-    make_stand_ins(connection)
+    make_stand_ins(connection, views)
     try:
-        found = scans_of(connection, sql).get("records")
+        found = scans_of(connection, sql, views).get("records")
     except duckdb.Error as error:
         raise QueryFailed(failure_of(error)) from error
     return found.columns if found else frozenset()
 
 
-def narrowed(splits: list[Split], condition: RowCondition) -> list[Split]:
+def narrowed(splits: list[Split], condition: RowCondition, views: Views = VIEWS) -> list[Split]:
     """Return the splits of topics and partitions that can have such records.
 
     Segments stay: what is missing between them is looked for.
@@ -75,10 +76,10 @@ def narrowed(splits: list[Split], condition: RowCondition) -> list[Split]:
     import duckdb
 
     with closing(connect()) as connection:
-        make_stand_ins(connection)
-        query = translate(f"select topic from records where ({condition.text})").sql
+        make_stand_ins(connection, views)
+        query = translate(f"select topic from records where ({condition.text})", views=views).sql
         try:
-            scan = scans_of(connection, query).get("records")
+            scan = scans_of(connection, query, views).get("records")
         except duckdb.Error as error:
             raise QueryFailed(failure_of(error)) from error
     if scan is None:
@@ -90,8 +91,9 @@ def narrowed(splits: list[Split], condition: RowCondition) -> list[Split]:
 class RowFilter:
     """Applies a condition to Arrow batches, in one process."""
 
-    def __init__(self, condition: RowCondition) -> None:
+    def __init__(self, condition: RowCondition, columns: tuple[ViewColumn, ...]) -> None:
         self._condition = condition
+        self._columns = columns
         self._connection = connect()
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -101,7 +103,7 @@ class RowFilter:
 
         names = self._condition.columns or (batch.schema.names[0],)
         looked_at = batch.select(list(names))
-        zoneless = arrow_schema(chosen(RECORDS, list(names)), zone=None)
+        zoneless = arrow_schema(chosen(self._columns, list(names)), zone=None)
         table = pa.Table.from_batches([looked_at]).select(zoneless.names).cast(zoneless)
         try:
             self._connection.register("records", table)

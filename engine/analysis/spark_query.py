@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.analysis.columns import VIEWS
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_views import columns_used, register_views
 from engine.analysis.splits import Split
@@ -20,13 +19,20 @@ from engine.analysis.statements import (
     check_statement,
 )
 from engine.analysis.table_values import plain_rows
+from engine.analysis.value_decoding import ValueDecoding, views_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def run_query(
-    session: SparkSession, query: str, splits: list[Split], *, control: bool, max_rows: int
+    session: SparkSession,
+    query: str,
+    splits: list[Split],
+    *,
+    control: bool,
+    max_rows: int,
+    decoding: ValueDecoding | None = None,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
@@ -37,8 +43,9 @@ def run_query(
     try:
         if not is_about_views:
             _check_parsed(session, query)
-        used = VIEWS if is_about_views else columns_used(session, query)
-        register_views(session, used, splits, control=control)
+        views = views_of(decoding)
+        used = views if is_about_views else columns_used(session, query, views)
+        register_views(session, used, splits, control=control, decoding=decoding)
         frame = session.sql(query)
         if max_rows:
             frame = frame.limit(max_rows + 1)

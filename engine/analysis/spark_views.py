@@ -13,9 +13,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema, spark_type
+from engine.analysis.column_types import spark_type
+from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
+from engine.analysis.local_plan import Views
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
+from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
 from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
@@ -39,23 +42,23 @@ class ViewNotPrepared(EngineError):
     """A stand-in for a view was read: the query was not the one that was looked at."""
 
 
-def columns_used(session: SparkSession, query: str) -> UsedColumns:
+def columns_used(session: SparkSession, query: str, views: Views = VIEWS) -> UsedColumns:
     """Return which columns of which views a query uses.
 
     Spark's errors for a query that it refuses are raised. The views stand for nothing afterwards.
     """
-    for name in VIEWS:
-        frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(VIEWS[name]))
+    for name, columns in views.items():
+        frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
         frame.createOrReplaceTempView(name)
     frame = session.sql(query)
     try:
-        return _used_in(frame)
+        return _used_in(frame, views)
     except (AttributeError, TypeError):
         # A Spark whose inside is another one: every view is read whole.
-        return VIEWS
+        return views
 
 
-def _used_in(frame: DataFrame) -> UsedColumns:
+def _used_in(frame: DataFrame, views: Views) -> UsedColumns:
     """Return what the optimized plan of a query reads of the stand-ins; knows Spark's inside."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
@@ -68,11 +71,11 @@ def _used_in(frame: DataFrame) -> UsedColumns:
     used: dict[str, set[str]] = {}
     for source in sources:
         names = [attribute.name() for attribute in source]
-        view = next(view for view, columns in VIEWS.items() if names == [c.name for c in columns])
+        view = next(view for view, columns in views.items() if names == [c.name for c in columns])
         found = used.setdefault(view, set())
         found |= {a.name() for a in source if a.exprId().id() in referred}
     return {
-        view: tuple(c for c in VIEWS[view] if c.name in (names or {CHEAPEST[view]}))
+        view: tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]}))
         for view, names in used.items()
     }
 
@@ -98,18 +101,23 @@ def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def register_views(
-    session: SparkSession, used: UsedColumns, splits: list[Split], *, control: bool
+    session: SparkSession,
+    used: UsedColumns,
+    splits: list[Split],
+    *,
+    control: bool,
+    decoding: ValueDecoding | None = None,
 ) -> None:
     """Make the views, each with all its columns; only the used ones are read."""
-    context = session.sparkContext
+    context, views = session.sparkContext, views_of(decoding)
     for name, columns in used.items():
         groups = pack_splits(pieces_of(name, splits), context.defaultParallelism)
         rows = [(encode_splits(group),) for group in groups]
         frame = session.createDataFrame(context.parallelize(rows, len(rows)), "splits string")
-        read = partial(_read_view, name, columns, control)
+        read = partial(_read_view, name, columns, control, decoding)
         view = frame.mapInArrow(read, spark_schema(columns))
-        if columns != VIEWS[name]:
-            view = view.selectExpr(*(_selected(column, columns) for column in VIEWS[name]))
+        if columns != views[name]:
+            view = view.selectExpr(*(_selected(column, columns) for column in views[name]))
         view.createOrReplaceTempView(name)
 
 
@@ -118,18 +126,22 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
     if column in used:
         return f"`{column.name}`"
     if not column.nullable:
-        return f"{_CONSTANTS[column.type]} as `{column.name}`"
-    return f"cast(null as {spark_type(column)}) as `{column.name}`"
+        return f"{_CONSTANTS[str(column.type)]} as `{column.name}`"
+    return f"cast(null as {spark_type(column.type)}) as `{column.name}`"
 
 
 def _read_view(
-    view: str, columns: tuple[ViewColumn, ...], control: bool, groups: Iterator[pa.RecordBatch]
+    view: str,
+    columns: tuple[ViewColumn, ...],
+    control: bool,
+    decoding: ValueDecoding | None,
+    groups: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of splits in, rows of the view out."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()
-    reader = ViewReader(SourceFiles(), view, columns, control=control)
+    reader = ViewReader(SourceFiles(), view, columns, control=control, decoding=decoding)
     for batch in groups:
         for row in batch.to_pylist():
             for split in decode_splits(row["splits"]):

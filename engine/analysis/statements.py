@@ -13,12 +13,14 @@ question whether it is one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from engine.analysis.columns import VIEWS
 from engine.analysis.sql_text import without_texts
 from engine.analysis.table_values import Row
+from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
 
 _ACTIONS = frozenset({
@@ -77,8 +79,8 @@ def check_statement(query: str) -> str:
     return word
 
 
-def unknown_column(name: str) -> str:
+def unknown_column(name: str, views: Mapping[str, tuple[ViewColumn, ...]] = VIEWS) -> str:
     """Return the line for a column that no view has, with the names most like it."""
-    names = sorted({column.name for columns in VIEWS.values() for column in columns})
+    names = sorted({column.name for columns in views.values() for column in columns})
     alike = get_close_matches(name.rpartition(".")[2], names, n=3)
     return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")

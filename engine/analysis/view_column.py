@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+from engine.schemas.shape import Shape
+
+#: A word that `column_types.py` translates, or what schemas make of values.
+ColumnType: TypeAlias = str | Shape
 
 
 class ViewColumn(NamedTuple):
     """One column of a view: name, type, whether it may be null, what it is."""
 
     name: str
-    type: str
+    type: ColumnType
     nullable: bool
     doc: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from engine.analysis.columns import VIEWS, spark_type
+from engine.analysis.column_types import spark_type
+from engine.analysis.columns import VIEWS
+from engine.analysis.local_plan import Views
 from engine.analysis.statements import QueryFailed, QueryResult, StatementRefused
 from engine.analysis.view_column import ViewColumn
 
@@ -14,7 +16,7 @@ _TABLES = re.compile(r"show\s+(tables|views)", re.I)
 _QUERY = re.compile(r"desc(?:ribe)?\s+(?:query\s+)?(?:select|with|from|values)\b", re.I)
 
 
-def about_views(statement: str) -> QueryResult | None:
+def about_views(statement: str, views: Views = VIEWS) -> QueryResult | None:
     """Return the answer to a `show` or `describe`; None for an `explain`, which the engine answers.
 
     Raises StatementRefused for one that is not known here, QueryFailed for an unknown view.
@@ -24,15 +26,15 @@ def about_views(statement: str) -> QueryResult | None:
         return None
     if _TABLES.fullmatch(statement):
         name = "tableName" if statement.lower().endswith("tables") else "viewName"
-        rows = [{"namespace": "", name: view, "isTemporary": True} for view in sorted(VIEWS)]
+        rows = [{"namespace": "", name: view, "isTemporary": True} for view in sorted(views)]
         return QueryResult(["namespace", name, "isTemporary"], rows, is_cut=False)
     if match := _COLUMNS.fullmatch(statement):
-        rows = [{"col_name": column.name} for column in _columns(match[1])]
+        rows = [{"col_name": column.name} for column in _columns(match[1], views)]
         return QueryResult(["col_name"], rows, is_cut=False)
     if not _QUERY.match(statement) and (match := _DESCRIBE.fullmatch(statement)):
         described = [
-            {"col_name": column.name, "data_type": spark_type(column), "comment": column.doc}
-            for column in _columns(match[1])
+            {"col_name": column.name, "data_type": spark_type(column.type), "comment": column.doc}
+            for column in _columns(match[1], views)
         ]
         return QueryResult(["col_name", "data_type", "comment"], described, is_cut=False)
     raise StatementRefused(
@@ -40,10 +42,10 @@ def about_views(statement: str) -> QueryResult | None:
     )
 
 
-def _columns(view: str) -> tuple[ViewColumn, ...]:
-    columns = VIEWS.get(view.lower())
+def _columns(view: str, views: Views) -> tuple[ViewColumn, ...]:
+    columns = views.get(view.lower())
     if columns is None:
         raise QueryFailed(
-            f"The table or view `{view}` cannot be found. The views are {', '.join(VIEWS)}."
+            f"The table or view `{view}` cannot be found. The views are {', '.join(views)}."
         )
     return columns

@@ -9,13 +9,9 @@ from engine.errors import EngineError
 from engine.schemas.schema import Schema, UnusableSchema
 
 
-def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
-    """Return what reads values of a schema; raises UnusableSchema.
-
-    It raises ValueError for bytes that are no such value.
-    """
+def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
+    """Return a schema with full names, and the types by these names; raises UnusableSchema."""
     import json
-    from io import BytesIO
 
     import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
@@ -34,7 +30,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
             if len(left) == len(waiting):
                 break
             waiting = left
-        parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+        return fastavro.parse_schema(json.loads(schema.text), named_schemas=named), named
     except (
         SchemaParseException,
         UnknownType,
@@ -44,6 +40,18 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
         RecursionError,
     ) as error:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
+
+
+def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
+    """Return what reads values of a schema; raises UnusableSchema.
+
+    It raises ValueError for bytes that are no such value.
+    """
+    from io import BytesIO
+
+    import fastavro
+
+    parsed, _ = parsed_avro(schema, what)
 
     def read(content: bytes) -> object:
         stream = BytesIO(content)

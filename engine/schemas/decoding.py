@@ -55,10 +55,20 @@ class SchemaDecoder:
     at the second, fourth, eighth value and so on.
     """
 
-    def __init__(self, source: SchemaSource | None, one: Schema | None = None) -> None:
-        """`source` has schemas by id; `one` is for all bytes without an envelope."""
+    def __init__(
+        self, source: SchemaSource | None, one: Schema | None = None, *, with_defaults: bool = False
+    ) -> None:
+        """`source` has schemas by id; `one` is for all bytes without an envelope.
+
+        `with_defaults` also gives the fields of Protobuf that have the default of their type.
+        """
         self._source = source
-        self._one = None if one is None else reader_of(one, "the schema", is_enveloped=False)
+        self._with_defaults = with_defaults
+        self._one = None
+        if one is not None:
+            self._one = reader_of(
+                one, "the schema", is_enveloped=False, with_defaults=with_defaults
+            )
         self._readers: dict[int, Callable[[bytes], object] | EngineError] = {}
         self._passing: dict[int, _PassingFailure] = {}
 
@@ -98,7 +108,10 @@ class SchemaDecoder:
         assert self._source is not None
         for is_last in (False, True):
             try:
-                reader = reader_of(self._source.schema(schema_id), what, is_enveloped=True)
+                schema = self._source.schema(schema_id)
+                reader = reader_of(
+                    schema, what, is_enveloped=True, with_defaults=self._with_defaults
+                )
             except EngineError as error:
                 if not getattr(error, "may_pass", False):
                     self._readers[schema_id] = error
@@ -127,7 +140,9 @@ def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> obje
         raise Undecodable(what, TOO_DEEP) from error
 
 
-def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
+def reader_of(
+    schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
+) -> Callable[[bytes], object]:
     """Return what reads values of a schema, which raises ValueError for others.
 
     Errors: UnusableSchema, SchemaPackageMissing.
@@ -142,5 +157,5 @@ def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[byt
     if schema.kind is SchemaKind.PROTOBUF:
         from engine.schemas.protobuf import protobuf_reader
 
-        return protobuf_reader(schema, what, is_enveloped=is_enveloped)
+        return protobuf_reader(schema, what, is_enveloped=is_enveloped, with_defaults=with_defaults)
     return read_json

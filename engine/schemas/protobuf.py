@@ -17,31 +17,40 @@ if TYPE_CHECKING:
 _FILE = "schema.kctl.proto"
 
 
-def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
+def protobuf_reader(
+    schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
+) -> Callable[[bytes], object]:
     """Return what reads values of a schema; raises UnusableSchema.
 
+    A field that the bytes lack since it has its type's default is there with `with_defaults`.
     Without an envelope, and without a name, a value is of the schema's first message. It raises
     ValueError for bytes that are no such value, or one that has no form in JSON.
     """
+    messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
+
+    def read(content: bytes) -> object:
+        if is_enveloped:
+            indexes, content = _indexes(content)
+            return _read(_message_at(messages, indexes), content, with_defaults)
+        return _read(messages[0], content, with_defaults)
+
+    return read
+
+
+def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[Descriptor]:
+    """Return the outermost messages that values can be of; raises UnusableSchema."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     files = descriptor_pb2.FileDescriptorSet.FromString(_compiled(schema, what))
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)
-    own = pool.FindFileByName(_FILE)
-    if not own.message_types_by_name:
+    messages = list(pool.FindFileByName(_FILE).message_types_by_name.values())
+    if not messages:
         raise UnusableSchema(what, "it has no message")
-    named = None if schema.message is None else _named(pool, schema.message, what)
-    messages = list(own.message_types_by_name.values())
-
-    def read(content: bytes) -> object:
-        if is_enveloped:
-            indexes, content = _indexes(content)
-            return _read(_message_at(messages, indexes), content)
-        return _read(named or messages[0], content)
-
-    return read
+    if is_enveloped:
+        return messages
+    return messages[:1] if schema.message is None else [_named(pool, schema.message, what)]
 
 
 def _named(pool: DescriptorPool, name: str, what: str) -> Any:
@@ -69,7 +78,7 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
     return message
 
 
-def _read(descriptor: Descriptor, content: bytes) -> object:
+def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError
 
@@ -79,7 +88,11 @@ def _read(descriptor: Descriptor, content: bytes) -> object:
     except DecodeError as error:
         raise ValueError(f"not a {descriptor.full_name}: {error}") from error
     try:
-        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+        return json_format.MessageToDict(
+            message,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=with_defaults,
+        )
     except Exception as error:
         # Right bytes without a form in JSON: an Any of a type that the schema lacks, a Timestamp
         # beyond the year 9999, a FieldMask with capitals. Each raises what it likes.

@@ -35,9 +35,14 @@ class ProgressBar:
         trace: TracebackType | None,
     ) -> None:
         """Stop drawing and leave nothing behind."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop drawing before the end; nothing is drawn afterwards."""
         if self._drawn is not None:
             progress, _ = self._drawn
             progress.stop()
+            self._drawn = None
 
     def say(self, text: str) -> None:
         """Show what is being done."""

@@ -38,7 +38,7 @@ from engine.host.processes import Started, python_command
 
 ROOT = Path(__file__).parent.parent.parent
 #: Nouns with processes that begin as their parent did, or that are measured in memory.
-NOT_FORKED = frozenset(("sim", "spark-export", "spark-sql", "broker"))
+NOT_FORKED = frozenset(("sim", "spark-export", "spark-sql", "spark-shell", "broker"))
 _MESSAGE_BYTES_MAX = 1 << 22
 _PIDS: dict[int, ForkServer] = {}
 _CLUSTER = "engine.cluster"

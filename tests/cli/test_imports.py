@@ -200,4 +200,4 @@ def test_a_table_of_wide_characters_imports_their_widths(tmp_path: Path) -> None
 def test_every_noun_that_can_be_tried_is_in_the_table() -> None:
     # Spark starts a machine of its own; `broker run` does not end; a simulation is brokers.
     tried = {line.split()[0] for line in TABLE}
-    assert set(NOUNS) - {"spark-export", "spark-sql", "broker", "sim"} <= tried
+    assert set(NOUNS) - {"spark-export", "spark-sql", "spark-shell", "broker", "sim"} <= tried

@@ -10,6 +10,7 @@ import pytest
 
 from kctl.__main__ import main
 from tests.golden_cases import case_dir
+from tests.unit.analysis.schema_logs import AVRO, write_log
 
 LOGS = str(case_dir("plain") / "data")
 
@@ -91,3 +92,36 @@ def test_a_page_is_never_written_into_the_logs(
     code, _, err = _run(capsys, "spark-report", "topics", LOGS, "--html", f"{LOGS}/page.html")
     assert 2 == code
     assert "lies inside" in err
+
+
+def test_values_are_read_by_a_folder_of_schemas(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "1.avsc").write_text(AVRO)
+    logs = str(write_log(tmp_path / "logs"))
+    query = "select decoded_value.name n from records where decoded_value.user.age > 40"
+    schemas = ("--schemas", str(tmp_path / "schemas"))
+    code, out, _ = _run(capsys, "spark-sql", query, logs, *schemas, "-o", "json")
+    assert (0, [{"n": "Ann"}]) == (code, json.loads(out))
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--values", "xml"), "expected one of raw, utf8, json, schema"),
+        (("--values", "json", "--schemas", "x"), "are for --values schema"),
+        (("--values", "schema"), "says where schemas are"),
+    ],
+)
+def test_a_wrong_way_to_read_values_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("KCTL_SCHEMA_REGISTRY", raising=False)
+    code, _, err = _run(capsys, "spark-sql", "select 1 n", LOGS, *words)
+    assert 2 == code
+    assert reason in err

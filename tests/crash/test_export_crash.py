@@ -11,6 +11,7 @@ import pytest
 from engine.analysis.export_folder import ExportRunning, ForeignFolder
 from engine.analysis.export_task import ExportJob, TaskReport
 from engine.analysis.parquet_export import ExportPlan, export_with
+from engine.analysis.partitioned_files import FileEntry
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.memory import MachineStopped
@@ -34,7 +35,7 @@ def _export(
         files.replace_file(f"{job.staging_dir}/{name}", label.encode())
         if fails:
             raise TaskFailed("the work failed")
-        return [TaskReport(name, 1, len(label), 1, 0, [], [])]
+        return [TaskReport([FileEntry(name, 1, len(label))], 1, 0, [], [])]
 
     export_with(run, files, ExportPlan([], out, ("offset",)), f"job-{label}")
 
@@ -147,7 +148,7 @@ def test_a_second_export_into_the_folder_is_refused_while_one_runs() -> None:
         with pytest.raises(ExportRunning):
             _export(files, "second")
         assert "old" == _exported(files)
-        return [TaskReport("part-00000-first.parquet", 1, 5, 1, 0, [], [])]
+        return [TaskReport([FileEntry("part-00000-first.parquet", 1, 5)], 1, 0, [], [])]
 
     export_with(run, files, ExportPlan([], OUT, ("offset",)), "job-first")
     assert "first" == _exported(files)

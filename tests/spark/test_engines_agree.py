@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.spark_query import run_query
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
+from engine.analysis.value_decoding import IDS_QUERY, by_schemas, ids_in
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir, data_dir
+from tests.unit.analysis.schema_logs import SchemaTable, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -134,3 +137,18 @@ def test_both_engines_compare_replicas_the_same(spark: Any) -> None:
         on_spark = run_query(spark, query, splits, control=False, max_rows=0)
         here = run_local_query(query, splits, control=False, max_rows=0)
         assert _rows(on_spark) == _rows(here)
+
+
+def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None:
+    splits = plan_splits(RealFiles(), [str(write_log(tmp_path))], Selection())
+    here = run_local_query(IDS_QUERY, splits, control=False, max_rows=0)
+    assert _rows(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0)) == _rows(here)
+    decoding = by_schemas(SchemaTable(), *ids_in(here.rows))
+    for query in (
+        "select offset, decoded_key, decoded_value, decoding_problem from records",
+        "select sum(decoded_value.id) s, max(decoded_value.user.age) a from records",
+        "select r.offset, t from records r lateral view explode(r.decoded_value.tags) x as t",
+    ):
+        on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
+        local = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
+        assert _rows(on_spark) == _rows(local), query

@@ -10,6 +10,13 @@ import typer
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers
+from kctl.value_options import (
+    REGISTRY_HELP,
+    SCHEMAS_HELP,
+    VALUES_HELP,
+    read_hash_key,
+    wanted_values,
+)
 
 app = one_command()
 
@@ -44,9 +51,19 @@ def spark_export(
         typer.Option(
             "--anonymise",
             metavar="COLUMN=HOW",
-            help="hash (SHA-256), mask or drop a column; can be given several times.",
+            help="hash, mask or drop a column, or a field such as decoded_value.user.name; can be"
+            " given several times.",
         ),
     ] = None,
+    anonymise_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Hash by HMAC-SHA-256 with the bytes of a file, not by SHA-256."
+        ),
+    ] = None,
+    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
+    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
+    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
     topics: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
     ] = None,
@@ -56,6 +73,13 @@ def spark_export(
     columns: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
+    ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Folders of topic, partition, date (the timestamp's, in UTC), as Hive names them.",
+        ),
     ] = None,
     append: Annotated[
         bool,
@@ -86,16 +110,10 @@ def spark_export(
     Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
     complete or not at all, so a run can be repeated after any failure.
     """
-    from engine.analysis.anonymise import anonymised_columns
-    from engine.analysis.columns import RECORDS, chosen
     from engine.analysis.export_files import check_file_format
-    from engine.analysis.export_task import ExportShape
-    from engine.analysis.isolation import check_isolation, committed_on_spark
-    from engine.analysis.parquet_export import ExportPlan, appending, export
-    from engine.analysis.row_condition import narrowed, row_condition
-    from engine.analysis.spark_session import require_spark, start_session
-    from engine.host.held_file import RealHeldFiles
-    from engine.host.real import RealEntropy
+    from engine.analysis.isolation import check_isolation
+    from engine.analysis.spark_session import require_spark
+    from kctl.commands.spark_export.exporting import Wishes, export_logs
     from kctl.commands.spark_export.summary import SUMMARY_COLUMNS
     from kctl.destinations import check_destination
     from kctl.render import check_format, write_rows
@@ -104,35 +122,26 @@ def spark_export(
 
     check_format(output)
     check_destination(out, logdirs)
-    check_file_format(file_format)
-    shape = ExportShape(
-        row_condition(where) if where is not None else None,
-        anonymised_columns(anonymised or ()),
-        file_format,
-    )
-    require_spark()
-    wanted = chosen(RECORDS, column_names(columns))
-    inputs = Inputs(logdirs, topics, partition_numbers(partitions))
-    reading = inputs.plan()
-    splits = narrowed(reading.splits, shape.condition) if shape.condition else reading.splits
     check_isolation(isolation)
+    wishes = Wishes(
+        out=out,
+        columns=column_names(columns),
+        where=where,
+        anonymised=tuple(anonymised or ()),
+        hash_key=None if anonymise_key is None else read_hash_key(anonymise_key),
+        file_format=check_file_format(file_format),
+        values=wanted_values(values, schema_registry, schemas),
+        is_committed=isolation == "read_committed",
+        include_control=include_control,
+        strict=strict,
+        append=append,
+        partition_by=column_names(partition_by),
+    )
+    wishes.check()
+    require_spark()
+    reading = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     with quiet_py4j(), ProgressBar("exporting") as bar:
-        bar.say("starting Spark")
-        session = start_session(master)
-        if isolation == "read_committed":
-            bar.say("looking for transactions")
-            splits, undecided = committed_on_spark(session, splits)
-        else:
-            undecided = []
-        names = tuple(column.name for column in wanted)
-        problems = (*reading.problems, *undecided)
-        plan = ExportPlan(splits, out, names, include_control, strict, problems, shape, isolation)
-        files = RealHeldFiles()
-        if append:
-            plan = appending(files, plan)
-        job_id = RealEntropy().random_bytes(8).hex()
-        summary = export(session, files, plan, job_id, bar.update)
-    session.stop()
+        summary = export_logs(reading, wishes, master, bar)
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
         sys.stderr.write(

@@ -89,7 +89,7 @@ def spark_report(
     """
     from engine.analysis.reports import REPORTS, report_named
     from kctl.destinations import check_destination
-    from kctl.log_queries import Wanted, log_queries, warn_of
+    from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
@@ -114,7 +114,7 @@ def spark_report(
     elif name == "all":
         _write_all(results, output)
     else:
-        _write(results[0][1], output)
+        write_result(results[0][1], output)
     warn_of(queries.problems)
     for report, result in results:
         if result.is_cut:
@@ -139,20 +139,9 @@ def _write_page(
     RealFiles().replace_file(os.path.abspath(path), page.encode("utf-8", "replace"))
 
 
-def _write(result: QueryResult, output: str) -> None:
-    """Write the rows of one report."""
-    from kctl.log_queries import shown_value
-    from kctl.render import RowWriter
-
-    writer = RowWriter([Column(name, name) for name in result.columns], output)
-    for row in result.rows:
-        writer.write({name: shown_value(value) for name, value in row.items()})
-    writer.close()
-
-
 def _write_all(results: list[tuple[Report, QueryResult]], output: str) -> None:
     """Write all reports: an object of lists by name as JSON, else tables under their titles."""
-    from kctl.log_queries import shown_value
+    from kctl.log_queries import shown_value, write_result
     from kctl.render import write_object
 
     if output == "json":
@@ -168,7 +157,7 @@ def _write_all(results: list[tuple[Report, QueryResult]], output: str) -> None:
     for report, result in results:
         sys.stdout.write(f"{mark}{report.name}: {report.title}\n({report.meaning})\n\n")
         if result.rows:
-            _write(result, output)
+            write_result(result, output)
         else:
             sys.stdout.write("nothing\n")
         sys.stdout.write("\n")

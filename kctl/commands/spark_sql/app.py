@@ -9,9 +9,10 @@ import typer
 
 from engine.errors import EngineError
 from kctl import exits
-from kctl.log_queries import Wanted, log_queries, shown_value, warn_of
+from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP, wanted_values
 
 app = one_command()
 
@@ -61,6 +62,9 @@ def spark_sql(
             metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
         ),
     ] = "read_uncommitted",
+    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
+    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
+    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
     ] = 1000,
@@ -75,23 +79,21 @@ def spark_sql(
     """
     from engine.analysis.isolation import check_isolation
     from engine.analysis.statements import check_statement
-    from kctl.render import Column, RowWriter, check_format
+    from kctl.render import check_format
     from kctl.render.progress import ProgressBar
 
     check_format(output)
     check_isolation(isolation)
     check_engine(engine, master)
+    decoded = wanted_values(values, schema_registry, schemas)
     query, logdirs = _query_and_dirs(words, file)
     check_statement(query)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control)
+    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.say) as queries:
         bar.say("running the query")
         result = queries.ask(query, max_rows)
-    writer = RowWriter([Column(name, name) for name in result.columns], output)
-    for row in result.rows:
-        writer.write({name: shown_value(value) for name, value in row.items()})
-    writer.close()
+    write_result(result, output)
     warn_of(queries.problems)
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")

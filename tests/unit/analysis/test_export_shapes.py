@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from engine.analysis import partitioned_files
 from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
 from engine.analysis.columns import RECORDS, UnknownColumn
 from engine.analysis.export_files import UnknownFileFormat, check_file_format
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
-from engine.analysis.parquet_export import ExportPlan, export_with
+from engine.analysis.parquet_export import ExportPlan, appending, export_with
+from engine.analysis.partitioned_files import WrongPartitioning, partitioning
 from engine.analysis.row_condition import narrowed, row_condition
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused
@@ -168,3 +170,55 @@ def test_what_cannot_be_anonymised_is_refused(text: str, error: type[Exception])
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(UnknownFileFormat):
         check_file_format("csv")
+
+
+def test_files_lie_in_folders_of_what_they_are_of(tmp_path: Path) -> None:
+    by = ("topic", "partition", "date")
+    out = _export(tmp_path / "out", ExportShape(partition_by=by), ("topic", "offset", "key"))
+    expected = _rows(_export(tmp_path / "plain", ExportShape()), "parquet")
+    manifest = json.loads((out / "_kctl_manifest.json").read_text())
+    listed = {entry["name"] for entry in manifest["files"]}
+    assert listed == {str(path.relative_to(out)) for path in out.glob("topic=*/*/*/*.parquet")}
+    days = {row["timestamp"].date().isoformat() for row in expected}
+    assert days == {name.split("/")[2].removeprefix("date=") for name in listed}
+    rows = pq.read_table(out).to_pylist()
+    assert ["key", "offset"] == list(rows[0])[:2]
+    place = lambda row: (str(row["topic"]), int(row["partition"]), row["offset"])  # noqa: E731
+    assert sorted(map(place, expected)) == sorted(map(place, rows))
+
+
+def test_more_folders_than_open_files_lose_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitioned_files, "EXPORT_FILES_OPEN_MAX", 1)
+    splits = [*_splits(), *_splits()]  # so that each folder is come back to
+    shape = ExportShape(partition_by=("topic", "partition"))
+    out = _export(tmp_path / "out", shape, ("offset",), splits)
+    assert 2 * 1186 == pq.read_table(out).num_rows
+    assert list(out.glob("*/*/*.1.parquet"))
+
+
+def test_a_second_run_adds_to_the_folders(tmp_path: Path) -> None:
+    shape = ExportShape(partition_by=("topic",))
+    out = _export(tmp_path / "out", shape, ("offset",))
+    plan = appending(RealFiles(), ExportPlan(_splits(), str(out), ("offset",), shape=shape))
+    export_with(lambda job: [], RealHeldFiles(), plan, "job")
+    assert 1186 == pq.read_table(out).num_rows
+
+
+@pytest.mark.parametrize(
+    ("names", "anonymised", "reason"),
+    [
+        (["offset"], [], "expected some of"),
+        (["topic", "topic"], [], "twice"),
+        (["topic"], ["topic"], "would tell topic"),
+        (["date"], ["timestamp"], "would tell date"),
+    ],
+)
+def test_folders_that_cannot_be_are_refused(
+    names: list[str], anonymised: list[str], reason: str
+) -> None:
+    with pytest.raises(WrongPartitioning, match=reason):
+        partitioning(names, anonymised)
+    with pytest.raises(WrongPartitioning, match="no column is left"):
+        ExportShape(partition_by=("topic",)).written(("topic",))

@@ -169,8 +169,8 @@ def test_only_the_columns_that_a_query_uses_are_read(
     read: dict[str, list[str]] = {}
 
     class Noted(local_views.LocalView):
-        def __init__(self, view: str, columns: Any, splits: Any, *, control: bool) -> None:
-            super().__init__(view, columns, splits, control=control)
+        def __init__(self, view: str, columns: Any, splits: Any, **more: Any) -> None:
+            super().__init__(view, columns, splits, **more)
             read[view] = [column.name for column in columns]
 
     monkeypatch.setattr(local_views, "LocalView", Noted)
@@ -193,3 +193,13 @@ def test_a_log_that_is_gone_fails_with_its_path() -> None:
             control=False,
             max_rows=0,
         )
+
+
+def test_ctrl_c_ends_a_query_as_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(local_views.ViewReader, "batches_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _ask("select count(*) from records")

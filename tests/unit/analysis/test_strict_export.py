@@ -29,7 +29,7 @@ def _export(plan: ExportPlan, found: list[Problem], spans: list[OffsetSpan]) -> 
     files.make_dir("/exports")
 
     def run(job: ExportJob) -> list[TaskReport]:
-        return [TaskReport(None, 0, 0, 1, 0, found, spans)]
+        return [TaskReport([], 1, 0, found, spans)]
 
     try:
         export_with(run, files, plan, "job")

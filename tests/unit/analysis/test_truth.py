@@ -26,9 +26,9 @@ SETS = [*truth_sets("read_uncommitted"), *truth_sets("read_committed")]
 def _export(splits: list[Split], folder: Path) -> dict[str, list[tuple[object, ...]]]:
     job = ExportJob(str(folder), tuple(column.name for column in RECORDS), False)
     report = run_export_task(job, splits, "part")
-    if report.file is None:
+    if not report.files:
         return {}
-    return exported_records(pq.read_table(folder / report.file).to_pylist())
+    return exported_records(pq.read_table(folder / report.files[0].name).to_pylist())
 
 
 def _splits(truth: TruthSet, split_bytes: int = 128 << 20) -> list[Split]:

@@ -1,0 +1,87 @@
+"""Following logs that grow: how far each partition is whole, and the records between two times.
+
+A position is the offset after the last whole batch. Bytes behind it, of a batch that is being
+written, count once they are a whole batch. What was there at a position and is gone later, by
+retention or by truncation, is never passed over in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+
+from engine.analysis.batch_reader import SplitReader
+from engine.analysis.splits import Split
+from engine.errors import EngineError
+from engine.host.ports import Files
+
+#: The offset after the last whole batch of each partition, by `topic-partition`.
+LogPositions = Mapping[str, int]
+
+
+class RecordsGone(EngineError):
+    """Records between two positions were there once and are not any more."""
+
+    hint = 'with the option "failOnDataLoss" "false" the records that are left are read'
+
+    def __init__(self, place: str, wanted: int, found: int, what: str) -> None:
+        super().__init__(f"{place}: offsets from {wanted} on are gone: {what} {found}")
+        self.place = place
+        self.wanted = wanted
+        self.found = found
+
+
+def place_of(split: Split) -> str:
+    """Return the name of a split's partition."""
+    return f"{split.topic}-{split.partition}"
+
+
+def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
+    """Return how far each partition is whole; reads the end of each log alone."""
+    by_place: dict[str, list[Split]] = {}
+    for split in splits:
+        by_place.setdefault(place_of(split), []).append(split)
+    return {place: _next_offset(files, of_place) for place, of_place in by_place.items()}
+
+
+def _next_offset(files: Files, splits: list[Split]) -> int:
+    for split in reversed(splits):
+        with closing(files.open(split.path)) as file:
+            reader = SplitReader(file, split)
+            for _ in reader.batches():
+                pass
+        if reader.span.next_offset is not None:
+            return reader.span.next_offset
+        if split.start == 0:
+            # A segment that was rolled and has no batch yet starts where the log ends.
+            return split.base_offset
+    return 0
+
+
+def splits_between(
+    splits: Iterable[Split], start: LogPositions, end: LogPositions, *, fail_on_loss: bool = True
+) -> list[Split]:
+    """Return the splits with records from `start` (inclusive) to `end` (exclusive).
+
+    A partition that `start` does not have is read from its beginning. Raises RecordsGone.
+    """
+    found = []
+    seen: set[str] = set()
+    for split in splits:
+        place = place_of(split)
+        first, last = start.get(place, 0), end.get(place, 0)
+        log_start = max(split.log_start_offset, 0 if place in seen else split.base_offset)
+        if fail_on_loss and place not in seen and place in start:
+            if log_start > first and last > first:
+                raise RecordsGone(place, first, log_start, "the log starts at")
+            if last < first:
+                raise RecordsGone(place, last, last, "the log ends at")
+        seen.add(place)
+        behind = split.next_base is not None and split.next_base <= first
+        if split.base_offset < last and first < last and not behind:
+            served = max(split.log_start_offset, first)
+            found.append(split._replace(log_start_offset=served, end_offset=last))
+    if fail_on_loss and (missing := [p for p in start if p not in seen and end.get(p, 0)]):
+        place = min(missing)
+        raise RecordsGone(place, start[place], 0, "its log is not there, at")
+    return found

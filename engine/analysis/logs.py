@@ -1,0 +1,111 @@
+"""Log directories from Python: SQL, Arrow tables and streams of them, Spark frames.
+
+```
+logs = open_logs("/var/lib/kafka/data", topics="orders.*")
+logs.problems                                      in what replicas differ
+logs.sql("select topic, count(*) n from records group by topic")      a pyarrow.Table
+logs.read("records", ["topic", "offset", "key"])   a pyarrow.RecordBatchReader, batch by batch
+
+register(spark)                                    once a session
+spark.read.format("kafka-log").load("/var/lib/kafka/data")
+spark.readStream.format("kafka-log").load("/var/lib/kafka/data")
+```
+
+SQL is Spark's and runs in this process, on DuckDB. Damage is passed over, as in all views: the view
+`batches` and `kctl logs verify` show it. The options of `kafka-log` are in `spark_source.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.analysis.columns import VIEWS, arrow_schema, chosen
+from engine.analysis.local_query import local_table
+from engine.analysis.partition_numbers import numbers_in
+from engine.analysis.problem import Problem
+from engine.analysis.record_batches import ViewReader
+from engine.analysis.sources import absolute_source, log_dirs_of
+from engine.analysis.splits import ReadingPlan, Selection, plan_reading
+from engine.analysis.view_pieces import pieces_of
+from engine.errors import EngineError
+from engine.host.source_files import SourceFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+class NoSuchView(EngineError):
+    """A view was asked for that does not exist."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no view {name!r}: {', '.join(VIEWS)}")
+        self.name = name
+
+
+class Logs:
+    """Log directories as they were when they were opened."""
+
+    def __init__(self, plan: ReadingPlan, *, include_control: bool) -> None:
+        self._plan = plan
+        self._control = include_control
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Return in what replicas of the directories differ."""
+        return list(self._plan.problems)
+
+    def sql(self, query: str) -> pa.Table:
+        """Return the rows of a query; raises StatementRefused, QueryFailed."""
+        splits = [*self._plan.splits, *self._plan.spares]
+        return local_table(query, splits, control=self._control)
+
+    def read(self, view: str = "records", columns: list[str] | None = None) -> pa.RecordBatchReader:
+        """Return a view's rows as a stream; raises NoSuchView, UnknownColumn."""
+        import pyarrow as pa
+
+        if view not in VIEWS:
+            raise NoSuchView(view)
+        wanted = chosen(VIEWS[view], columns)
+        splits = pieces_of(view, [*self._plan.splits, *self._plan.spares])
+        reader = ViewReader(SourceFiles(), view, wanted, control=self._control)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for split in splits:
+                yield from reader.batches_of(split)
+
+        return pa.RecordBatchReader.from_batches(arrow_schema(wanted), batches())
+
+
+def open_logs(
+    *paths: str,
+    topics: str | None = None,
+    partitions: str | None = None,
+    include_control: bool = False,
+) -> Logs:
+    """Return the logs of directories, archives and `s3://` addresses.
+
+    `topics` is a regular expression for whole names, `partitions` numbers such as 0,2,5-9. Raises
+    the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
+    """
+    files = SourceFiles()
+    found = [
+        log_dir for path in paths for log_dir in log_dirs_of(files, absolute_source(files, path))
+    ]
+    selection = Selection(
+        None if topics is None else re.compile(topics),
+        None if partitions is None else numbers_in(partitions),
+    )
+    return Logs(plan_reading(files, found, selection), include_control=include_control)
+
+
+def register(session: SparkSession) -> None:
+    """Make the format `kafka-log` known to a Spark session; raises SparkMissing."""
+    from engine.analysis.spark_session import require_spark
+
+    require_spark()
+    from engine.analysis.spark_source import KafkaLogSource
+
+    session.dataSource.register(KafkaLogSource)

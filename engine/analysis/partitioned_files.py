@@ -1,0 +1,154 @@
+"""The files that one task of an export writes: one, or one a folder of `--partition-by`.
+
+```
+topic=orders/partition=3/date=2026-11-27/part-00000-000004.parquet
+```
+
+What the folders say is not in the files, as Hive has it. `date` is the UTC day of a record's
+timestamp, and Hive's word for null where it has none that can be shown. A file is closed early
+where too many are open; the folder's next one has a number.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.export_files import ExportFile
+from engine.analysis.view_column import ViewColumn
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.limits import EXPORT_FILES_OPEN_MAX
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARTITIONINGS = ("topic", "partition", "date")
+#: The column of records that a day is of.
+_DATE_OF = "timestamp"
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class WrongPartitioning(EngineError):
+    """Files were to be laid into folders of something that cannot be one."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, rule: str) -> None:
+        super().__init__(f"--partition-by {text}: {rule}")
+        self.text = text
+
+
+class FileEntry(NamedTuple):
+    """One file of an export: its path in the export's folder."""
+
+    name: str
+    record_count: int
+    file_bytes: int
+
+
+def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what folders are of; raises WrongPartitioning, also where they would tell a secret."""
+    text = ",".join(names)
+    for name in names:
+        if name not in PARTITIONINGS:
+            raise WrongPartitioning(text, f"expected some of {', '.join(PARTITIONINGS)}")
+        if name in anonymised or (name == "date" and _DATE_OF in anonymised):
+            raise WrongPartitioning(text, f"names of folders would tell {name}")
+    if len(set(names)) < len(names):
+        raise WrongPartitioning(text, "a name is there twice")
+    return tuple(names)
+
+
+def columns_in_files(
+    columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
+) -> tuple[ViewColumn, ...]:
+    """Return the columns that are in the files; raises WrongPartitioning if none is left."""
+    left = tuple(column for column in columns if column.name not in partition_by)
+    if not left:
+        raise WrongPartitioning(",".join(partition_by), "no column is left for the files")
+    return left
+
+
+def columns_of_folders(partition_by: Sequence[str]) -> list[str]:
+    """Return the columns of records that names of folders are made of."""
+    return [_DATE_OF if name == "date" else name for name in partition_by]
+
+
+class PartitionedFiles:
+    """Writes rows to the files of their folders, `name` in each."""
+
+    def __init__(
+        self,
+        files: Files,
+        staging_dir: str,
+        name: str,
+        schema: pa.Schema,
+        file_format: str,
+        partition_by: Sequence[str],
+    ) -> None:
+        self._files = files
+        self._staging_dir = staging_dir
+        self._name = name
+        self._schema = schema
+        self._format = file_format
+        self._partition_by = partition_by
+        self._open: dict[str, ExportFile] = {}
+        self._counts: dict[str, int] = {}
+        self._done: list[FileEntry] = []
+
+    def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
+        """Take rows: as they are read, which says their folders, and as they are written."""
+        for folder, rows in self._by_folder(read, written):
+            if folder not in self._open:
+                if len(self._open) >= EXPORT_FILES_OPEN_MAX:
+                    self._close(next(iter(self._open)))
+                self._open[folder] = self._new(folder)
+            self._open[folder].add(rows)
+
+    def _by_folder(
+        self, read: pa.RecordBatch, written: pa.RecordBatch
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self._partition_by or not read.num_rows:
+            yield "", written
+            return
+        parts = []
+        for name in self._partition_by:
+            column = read.column(_DATE_OF if name == "date" else name)
+            texts = pc.strftime(column, "%Y-%m-%d") if name == "date" else column.cast(pa.string())
+            parts.append(pc.binary_join_element_wise(f"{name}=", pc.fill_null(texts, _NULL), ""))
+        folders = pc.binary_join_element_wise(*parts, "/") if len(parts) > 1 else parts[0]
+        for folder in pc.unique(folders).to_pylist():
+            yield folder, written.filter(pc.equal(folders, folder))
+
+    def _new(self, folder: str) -> ExportFile:
+        number = self._counts.get(folder, 0)
+        self._counts[folder] = number + 1
+        name = f"{self._name}.{number}" if number else self._name
+        if folder:
+            self._files.make_dir(f"{self._staging_dir}/{folder}")
+        stem = posixpath.join(self._staging_dir, folder, name)
+        return ExportFile(self._files, stem, self._schema, self._format)
+
+    def _close(self, folder: str) -> None:
+        file = self._open.pop(folder)
+        if count := file.close():
+            name = posixpath.relpath(file.path, self._staging_dir)
+            self._done.append(FileEntry(name, count, self._files.size_bytes(file.path)))
+
+    def close(self) -> list[FileEntry]:
+        """Complete the files, durably; returns those with rows."""
+        while self._open:
+            self._close(next(iter(self._open)))
+        return self._done
+
+    def discard(self) -> None:
+        """Remove the files."""
+        for file in self._open.values():
+            file.discard()
+        for entry in self._done:
+            self._files.remove(f"{self._staging_dir}/{entry.name}")

@@ -1,0 +1,226 @@
+"""Spark's data source `kafka-log`: log directories in notebooks and jobs, at rest and as they grow.
+
+| option | meaning |
+|---|---|
+| path | a log directory, an archive or an address, or several: `load([…])` |
+| view | the view that is read, `records` by default; a stream is of `records` |
+| topics, partitions | a regular expression for whole names; numbers such as 0,2,5-9 |
+| includeControl | `true`: markers of transactions are records too |
+| mode | `PERMISSIVE`: damage is passed over; `FAILFAST`: the first one ends the job |
+| parallelism | how many tasks at least share much data; 8 by default |
+| failOnDataLoss | of a stream: `false` goes on where records were deleted before it read them |
+
+A stream starts at the beginning of each log. Its offsets are the positions of `following.py`, so
+that a batch that is tried again has the same records.
+
+Source: facts/spark.md §4. This module is imported only where PySpark is there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from engine.analysis.columns import VIEWS, chosen, spark_schema
+from engine.analysis.following import log_positions, splits_between
+from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
+from engine.analysis.partition_numbers import numbers_in
+from engine.analysis.record_batches import SplitRecords, ViewReader
+from engine.analysis.sources import absolute_source, log_dirs_of
+from engine.analysis.splits import (
+    Selection,
+    Split,
+    decode_splits,
+    encode_splits,
+    pack_splits,
+    plan_reading,
+)
+from engine.analysis.view_column import ViewColumn
+from engine.errors import EngineError
+from engine.host.source_files import SourceFiles
+from engine.limits import FOLLOWED_TAIL_BYTES, SPLIT_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "kafka-log"
+_MODES = ("PERMISSIVE", "FAILFAST")
+
+
+class WrongOption(EngineError):
+    """An option of the data source is missing or was not understood."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"option {name}: {rule}")
+        self.name = name
+
+
+class _Options:
+    """The options of one read; names are taken in any case of letters, as Spark does."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = {name.lower(): value for name, value in options.items()}
+        self.paths = json.loads(given["paths"]) if "paths" in given else [given.get("path", "")]
+        if not all(self.paths):
+            raise WrongOption("path", "load(PATH) says which log directory is read")
+        self.view = given.get("view", "records")
+        if self.view not in VIEWS:
+            raise WrongOption("view", f"{self.view}: expected one of {', '.join(VIEWS)}")
+        mode = given.get("mode", "PERMISSIVE").upper()
+        if mode not in _MODES:
+            raise WrongOption("mode", f"{mode}: expected one of {', '.join(_MODES)}")
+        self.fails_fast = mode == "FAILFAST"
+        self.control = _truth(given, "includeControl", default=False)
+        self.fails_on_loss = _truth(given, "failOnDataLoss", default=True)
+        try:
+            self.topics = re.compile(given["topics"]) if "topics" in given else None
+            self.partitions = numbers_in(given["partitions"]) if "partitions" in given else None
+            self.parallelism = int(given.get("parallelism", "8"))
+        except (ValueError, re.error) as error:
+            raise WrongOption("topics, partitions, parallelism", str(error)) from error
+
+    def splits(self, split_bytes: int = SPLIT_BYTES) -> list[Split]:
+        """Return the pieces of the logs as they are now."""
+        files = SourceFiles()
+        paths = [
+            found
+            for path in self.paths
+            for found in log_dirs_of(files, absolute_source(files, path))
+        ]
+        selection = Selection(self.topics, self.partitions)
+        plan = plan_reading(files, paths, selection, split_bytes)
+        return [*plan.splits, *(plan.spares if self.view == "replicas" else ())]
+
+
+def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name.lower(), str(default)).lower()
+    if text not in ("true", "false"):
+        raise WrongOption(name, f"{text}: expected true or false")
+    return text == "true"
+
+
+class LogPartition(InputPartition):  # type: ignore[misc]
+    """What one task reads."""
+
+    def __init__(self, splits: list[Split]) -> None:
+        super().__init__(encode_splits(splits))
+
+
+class _Reading:
+    """Reads partitions of a view, in any process."""
+
+    def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
+        self._options = options
+        self._columns = columns
+
+    def packed(self, splits: list[Split]) -> list[LogPartition]:
+        from engine.analysis.view_pieces import pieces_of
+
+        pieces = pieces_of(self._options.view, splits)
+        groups = pack_splits(pieces, self._options.parallelism)
+        return [LogPartition(group) for group in groups if group]
+
+    def rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        # Without partitions Spark makes one, of nothing.
+        for split in decode_splits(partition.value) if partition is not None else []:
+            yield from self._of_split(split)
+
+    def _of_split(self, split: Split) -> Iterator[pa.RecordBatch]:
+        files, options = SourceFiles(), self._options
+        if options.view != "records":
+            reader = ViewReader(files, options.view, self._columns, control=options.control)
+            yield from reader.batches_of(split)
+            return
+        records = SplitRecords(files, self._columns, include_control=options.control)
+        yield from records.batches_of(split)
+        serious = [p for p in records.problems if p.code not in HARMLESS_CODES]
+        if serious and options.fails_fast:
+            first = serious[0]
+            where = f"{first.segment} at position {first.position}: {first.message}"
+            raise DamagedData(len(serious), where)
+
+
+class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
+    """Reads log directories as they are when the query starts."""
+
+    def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
+        self._options = options
+        self._reading = _Reading(options, columns)
+
+    def partitions(self) -> list[LogPartition]:
+        """Return what tasks read."""
+        return self._reading.packed(self._options.splits())
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield one task's rows."""
+        return self._reading.rows(partition)
+
+
+class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
+    """Reads the records that log directories have gained since the last time."""
+
+    def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
+        self._options = options
+        self._reading = _Reading(options, columns)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Return the positions before all records."""
+        return {}
+
+    def latestOffset(self, *limits: Any) -> dict[str, int]:  # noqa: N802
+        """Return how far the logs are whole now."""
+        return log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[LogPartition]:
+        """Return what tasks read between two positions."""
+        splits = splits_between(
+            self._options.splits(), start, end, fail_on_loss=self._options.fails_on_loss
+        )
+        return self._reading.packed(splits)
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield one task's rows."""
+        return self._reading.rows(partition)
+
+
+class KafkaLogSource(DataSource):  # type: ignore[misc]
+    """The data source; `spark.dataSource.register(KafkaLogSource)` makes its format known."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Return all columns of the view."""
+        return spark_schema(VIEWS[_Options(self.options).view])
+
+    def reader(self, schema: Any) -> KafkaLogReader:
+        """Return a reader of the columns that are asked for, all of them by default."""
+        options = _Options(self.options)
+        return KafkaLogReader(options, _columns(options, schema))
+
+    def streamReader(self, schema: Any) -> KafkaLogStreamReader:  # noqa: N802
+        """Return a reader of what comes."""
+        options = _Options(self.options)
+        if options.view != "records":
+            raise WrongOption("view", "a stream is of records")
+        return KafkaLogStreamReader(options, _columns(options, schema))
+
+
+def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
+    columns = chosen(VIEWS[options.view], list(schema.names))
+    if [column.name for column in columns] != list(schema.names):
+        raise WrongOption("schema", "its columns are to come in the order of the view")
+    return columns

@@ -1,0 +1,206 @@
+"""Keys and values as what they say: three columns more of the view `records`.
+
+| way | decoded_key, decoded_value | decoding_problem |
+|---|---|---|
+| raw | there are no such columns | |
+| utf8 | the text | bytes that are no UTF-8 |
+| json | the text of the JSON, in the form that all have | bytes that are no JSON |
+| schema | a key's JSON or text; columns by name of a value | no schema, or another one |
+
+The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`).
+Which these are is asked of the logs before a query, and schemas are fetched once, there: tasks take
+their texts along, and ask no registry. What is not decoded is null, with its problem beside it.
+
+Markers of transactions say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.column_types import arrow_type
+from engine.analysis.columns import RECORDS, VIEWS
+from engine.analysis.view_column import ViewColumn
+from engine.errors import EngineError
+from engine.json_text import json_text, read_json
+from engine.schemas.decoding import SchemaDecoder
+from engine.schemas.envelope import open_envelope
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaSource, UnusableSchema
+from engine.schemas.shape import JSON, TEXT, Shape, fitted, merged
+from engine.schemas.shape_of import shape_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: How keys and values can be read.
+WAYS = ("raw", "utf8", "json", "schema")
+KEY, VALUE, PROBLEM = "decoded_key", "decoded_value", "decoding_problem"
+_READ = ("key", "value", "isControl")
+
+#: The ids of schemas that values and keys name, in either engine's SQL; a key's as hex digits.
+IDS_QUERY = """
+    select distinct schema_id,
+           case when key_size >= 5 and hex(key) like '00%' then substring(hex(key), 3, 8) end key_id
+    from records where not isControl and (schema_id is not null or hex(key) like '00%')"""
+
+
+class ValueDecoding(NamedTuple):
+    """How keys and values are read; travels to tasks pickled.
+
+    `schemas` are those by id, `one` the one for all values without an envelope.
+    """
+
+    way: str
+    schemas: Mapping[int, Schema] = {}
+    one: Schema | None = None
+    shape: Shape = TEXT
+
+    @property
+    def columns(self) -> tuple[ViewColumn, ...]:
+        """Return the columns that the view `records` has more."""
+        return (
+            ViewColumn(KEY, "string", True, f"the key as {self.way}"),
+            ViewColumn(VALUE, self.shape, True, f"the value as {self.way}"),
+            ViewColumn(PROBLEM, "string", True, "why the key or the value is not decoded"),
+        )
+
+
+class UnknownWay(EngineError):
+    """Values were to be read in a way that does not exist."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, rule: str) -> None:
+        super().__init__(f"--values {text}: {rule}")
+        self.text = text
+
+
+def views_of(decoding: ValueDecoding | None) -> Mapping[str, tuple[ViewColumn, ...]]:
+    """Return the columns of all views."""
+    if decoding is None:
+        return VIEWS
+    return {**VIEWS, "records": (*RECORDS, *decoding.columns)}
+
+
+def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
+    """Return the ids of values and of keys in the rows of IDS_QUERY."""
+    of_values, of_keys = set(), set()
+    for row in rows:
+        if isinstance(value_id := row["schema_id"], int):
+            of_values.add(value_id)
+        if isinstance(key_id := row["key_id"], str):
+            of_keys.add(int.from_bytes(bytes.fromhex(key_id), "big", signed=True))
+    return of_values, of_keys
+
+
+def by_schemas(source: SchemaSource, of_values: set[int], of_keys: set[int]) -> ValueDecoding:
+    """Return a decoding by the schemas of these ids.
+
+    One that is not there or cannot be used is a problem of its records; other errors are raised.
+    """
+    schemas: dict[int, Schema] = {}
+    shapes = []
+    for schema_id in sorted(of_values | of_keys):
+        try:
+            schemas[schema_id] = source.schema(schema_id)
+            if schema_id in of_values:
+                what = f"schema {schema_id}"
+                shapes.append(shape_of(schemas[schema_id], what, is_enveloped=True))
+        except (NoSuchSchema, UnusableSchema):
+            continue
+    return ValueDecoding("schema", schemas, None, merged(shapes))
+
+
+def by_one(schema: Schema) -> ValueDecoding:
+    """Return a decoding by one schema for all values; raises UnusableSchema."""
+    return ValueDecoding("schema", {}, schema, shape_of(schema, "the schema", is_enveloped=False))
+
+
+class _Known:
+    """A source of the schemas that a task took along."""
+
+    def __init__(self, schemas: Mapping[int, Schema]) -> None:
+        self._schemas = schemas
+
+    def schema(self, schema_id: int) -> Schema:
+        if schema_id not in self._schemas:
+            raise NoSuchSchema(schema_id, "the source of schemas")
+        return self._schemas[schema_id]
+
+
+class ValueDecoder:
+    """Makes the decoded columns of Arrow batches, in one process."""
+
+    def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
+        self._columns = columns
+        self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
+        self._of_key, self._of_value = _texts(decoding.way), _texts(decoding.way)
+        if decoding.way == "schema":
+            keys = SchemaDecoder(_Known(decoding.schemas), with_defaults=True)
+            self._of_key = _text_or(_by_schema(keys, JSON))
+            values = SchemaDecoder(_Known(decoding.schemas), decoding.one, with_defaults=True)
+            self._of_value = _by_schema(values, decoding.shape)
+
+    @property
+    def read(self) -> tuple[ViewColumn, ...]:
+        """Return the columns of `records` that are read for the wanted ones."""
+        wanted = {column.name for column in self._columns} - self._own
+        wanted |= set(_READ) if self._own else set()
+        return tuple(column for column in RECORDS if column.name in wanted)
+
+    def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the wanted columns of a batch of those that are read."""
+        import pyarrow as pa
+
+        if not self._own:
+            return batch
+        made: dict[str, list[object]] = {KEY: [], VALUE: [], PROBLEM: []}
+        with_key, with_value = KEY in self._own, VALUE in self._own or PROBLEM in self._own
+        with_key = with_key or PROBLEM in self._own
+        keys, values, controls = (batch.column(name).to_pylist() for name in _READ)
+        for key, value, is_control in zip(keys, values, controls, strict=True):
+            said = (key if with_key else None, value if with_value else None)
+            key_said, value_said, problem = (None, None, None) if is_control else self._row(*said)
+            made[KEY].append(key_said)
+            made[VALUE].append(value_said)
+            made[PROBLEM].append(problem)
+        arrays = [
+            pa.array(made[c.name], arrow_type(c.type)) if c.name in self._own
+            else batch.column(c.name)
+            for c in self._columns
+        ]  # fmt: skip
+        fields = [pa.field(c.name, arrow_type(c.type), c.nullable) for c in self._columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _row(self, key: bytes | None, value: bytes | None) -> tuple[object, object, str | None]:
+        problems = []
+        said: list[object] = [None, None]
+        for number, (name, raw, read) in enumerate(
+            (("key", key, self._of_key), ("value", value, self._of_value))
+        ):
+            if raw is None:
+                continue
+            try:
+                said[number] = read(raw)
+            except (EngineError, ValueError) as error:
+                problems.append(f"{name}: {error}")
+        return said[0], said[1], "; ".join(problems) or None
+
+
+def _texts(way: str) -> Callable[[bytes], object]:
+    return (lambda raw: raw.decode()) if way == "utf8" else lambda raw: json_text(read_json(raw))
+
+
+def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
+    """Return what reads keys: those without a schema are texts."""
+    return lambda raw: raw.decode() if open_envelope(raw) is None else read(raw)
+
+
+def _by_schema(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
+    def read(raw: bytes) -> object:
+        if not decoder.decodes(raw):
+            raise ValueError("no schema")
+        return fitted(shape, decoder.value(raw))
+
+    return read

@@ -1,0 +1,144 @@
+"""The shapes of decoded values as columns, and plain values made to fit them.
+
+| shape | a column of | a plain value that fits |
+|---|---|---|
+| STRUCT | fields by name | an object; a field that it lacks is null |
+| LIST, MAP | items; text keys and items | a list; an object, as pairs |
+| TEXT, LONG, DOUBLE, BOOLEAN | that | of that kind; a LONG also as text (Protobuf) |
+| JSON | the text of any JSON | anything |
+
+Several schemas make one shape: of objects all fields, of what differs JSON. A value that does not
+fit is a ValueError and never cut to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from functools import reduce
+from typing import NamedTuple
+
+from engine.json_text import json_text
+
+_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+class ShapeKind(Enum):
+    """The kinds of shapes."""
+
+    STRUCT = "struct"
+    LIST = "list"
+    MAP = "map"
+    TEXT = "string"
+    LONG = "long"
+    DOUBLE = "double"
+    BOOLEAN = "boolean"
+    JSON = "json"
+
+
+class Shape(NamedTuple):
+    """One shape: of STRUCT its fields, of LIST and MAP the shape of their items.
+
+    Fields that an open STRUCT does not have are left out of it; for another one they do not fit.
+    """
+
+    kind: ShapeKind
+    fields: tuple[tuple[str, Shape], ...] = ()
+    item: Shape | None = None
+    is_open: bool = False
+
+
+TEXT, LONG = Shape(ShapeKind.TEXT), Shape(ShapeKind.LONG)
+DOUBLE, BOOLEAN = Shape(ShapeKind.DOUBLE), Shape(ShapeKind.BOOLEAN)
+JSON = Shape(ShapeKind.JSON)
+
+
+def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> Shape:
+    """Return a struct; JSON without a field, or where two names differ in their letters' case."""
+    found = tuple(fields)
+    if not found or len({name.lower() for name, _ in found}) < len(found):
+        return JSON
+    return Shape(ShapeKind.STRUCT, found, is_open=is_open)
+
+
+def merged(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that the values of all shapes fit; JSON without any."""
+    found = list(shapes)
+    return reduce(_merge, found) if found else JSON
+
+
+def _merge(left: Shape, right: Shape) -> Shape:
+    if left == right:
+        return left
+    kinds = {left.kind, right.kind}
+    if kinds == {ShapeKind.LONG, ShapeKind.DOUBLE}:
+        return DOUBLE
+    if len(kinds) > 1:
+        return JSON
+    if left.kind is ShapeKind.STRUCT:
+        fields = dict(left.fields)
+        for name, shape in right.fields:
+            fields[name] = _merge(fields[name], shape) if name in fields else shape
+        return struct_of(fields.items(), is_open=left.is_open or right.is_open)
+    if left.item is not None and right.item is not None:
+        return left._replace(item=_merge(left.item, right.item))
+    return left
+
+
+def fitted(shape: Shape, value: object) -> object:
+    """Return a plain value as a column of its shape has it; raises ValueError if it does not fit.
+
+    A map is a list of pairs, which Arrow takes.
+    """
+    if value is None:
+        return None
+    if shape.kind is ShapeKind.JSON:
+        return json_text(value)
+    if shape.kind is ShapeKind.STRUCT:
+        return _struct(shape, value)
+    if shape.kind is ShapeKind.LIST and isinstance(value, list) and shape.item is not None:
+        return [fitted(shape.item, item) for item in value]
+    if shape.kind is ShapeKind.MAP and isinstance(value, dict) and shape.item is not None:
+        return [(str(key), fitted(shape.item, item)) for key, item in value.items()]
+    if shape.kind is ShapeKind.TEXT:
+        return value if isinstance(value, str) else json_text(value)
+    if shape.kind is ShapeKind.BOOLEAN and isinstance(value, bool):
+        return value
+    if shape.kind is ShapeKind.LONG:
+        return _long(value)
+    if shape.kind is ShapeKind.DOUBLE:
+        return _double(value)
+    raise _misfit(shape, value)
+
+
+def _struct(shape: Shape, value: object) -> object:
+    if not isinstance(value, dict):
+        raise _misfit(shape, value)
+    fields = dict(shape.fields)
+    if not shape.is_open and (unknown := value.keys() - fields.keys()):
+        raise ValueError(f"it has a field {min(unknown)!r} more than the column")
+    return {name: fitted(of, value.get(name)) for name, of in fields.items()}
+
+
+def _long(value: object) -> int:
+    if isinstance(value, str) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not _LONG_MIN <= value <= _LONG_MAX:
+        raise _misfit(LONG, value)
+    return value
+
+
+def _double(value: object) -> float:
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _misfit(DOUBLE, value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _misfit(DOUBLE, value) from None
+
+
+def _misfit(shape: Shape, value: object) -> ValueError:
+    return ValueError(f"{str(value)[:40]!r} is no {shape.kind.value}")

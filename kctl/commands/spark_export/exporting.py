@@ -1,0 +1,116 @@
+"""What `kctl spark-export` does: from options to a plan, and the plan run on Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kctl.value_options import WantedValues, decoding_of
+
+if TYPE_CHECKING:
+    from engine.analysis.export_task import ExportShape
+    from engine.analysis.parquet_export import ExportSummary
+    from engine.analysis.splits import ReadingPlan
+    from engine.analysis.statements import QueryResult
+    from engine.analysis.value_decoding import ValueDecoding
+    from kctl.render.progress import ProgressBar
+
+
+class Wishes(NamedTuple):
+    """What an export is to be."""
+
+    out: str
+    columns: list[str] | None
+    where: str | None
+    anonymised: tuple[str, ...]
+    hash_key: bytes | None
+    file_format: str
+    values: WantedValues | None
+    is_committed: bool
+    include_control: bool
+    strict: bool
+    append: bool
+    partition_by: list[str] | None = None
+
+    def check(self) -> None:
+        """Raise what is wrong with the wishes, as far as it can be known before logs are read."""
+        if self.values is None or self.values.way != "schema":
+            self.shape(decoding_of(self.values, _no_logs))
+
+    def shape(self, decoding: ValueDecoding | None) -> ExportShape:
+        """Return the shape of the files.
+
+        Errors: QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
+        """
+        from engine.analysis.anonymise import anonymised_columns
+        from engine.analysis.columns import chosen
+        from engine.analysis.export_task import ExportShape
+        from engine.analysis.partitioned_files import partitioning
+        from engine.analysis.row_condition import row_condition
+        from engine.analysis.value_decoding import views_of
+
+        views = views_of(decoding)
+        anonymised = anonymised_columns(self.anonymised, views["records"])
+        shape = ExportShape(
+            None if self.where is None else row_condition(self.where, views),
+            anonymised,
+            self.file_format,
+            decoding,
+            self.hash_key,
+            partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
+        )
+        shape.written(tuple(c.name for c in chosen(views["records"], self.columns)))
+        return shape
+
+
+def _no_logs(query: str) -> QueryResult:
+    raise AssertionError(f"no schema is asked for, and {query} is not run")
+
+
+def export_logs(
+    reading: ReadingPlan, wishes: Wishes, master: str, bar: ProgressBar
+) -> ExportSummary:
+    """Export what is read; errors as `parquet_export.export` and `Wishes.shape`."""
+    from engine.analysis.columns import chosen
+    from engine.analysis.isolation import committed_on_spark
+    from engine.analysis.parquet_export import ExportPlan, appending, export
+    from engine.analysis.row_condition import narrowed
+    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_session import start_session
+    from engine.analysis.value_decoding import views_of
+    from engine.host.held_file import RealHeldFiles
+    from engine.host.real import RealEntropy
+
+    bar.say("starting Spark")
+    session = start_session(master)
+    splits = reading.splits
+    if wishes.values is not None:
+        bar.say("looking for schemas")
+    decoding = decoding_of(
+        wishes.values, lambda query: run_query(session, query, splits, control=False, max_rows=0)
+    )
+    shape = wishes.shape(decoding)
+    wanted = chosen(shape.records, wishes.columns)
+    if shape.condition is not None:
+        splits = narrowed(splits, shape.condition, views_of(decoding))
+    problems = reading.problems
+    if wishes.is_committed:
+        bar.say("looking for transactions")
+        splits, undecided = committed_on_spark(session, splits)
+        problems = [*problems, *undecided]
+    plan = ExportPlan(
+        splits,
+        wishes.out,
+        tuple(column.name for column in wanted),
+        wishes.include_control,
+        wishes.strict,
+        tuple(problems),
+        shape,
+        "read_committed" if wishes.is_committed else "read_uncommitted",
+    )
+    files = RealHeldFiles()
+    if wishes.append:
+        plan = appending(files, plan)
+    job_id = RealEntropy().random_bytes(8).hex()
+    summary = export(session, files, plan, job_id, bar.update)
+    session.stop()
+    return summary

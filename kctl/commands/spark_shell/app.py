@@ -1,0 +1,87 @@
+"""`kctl spark-shell`: SQL over log directories, statement by statement."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kctl import exits
+from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP, wanted_values
+
+app = one_command()
+
+
+@app.command()
+def spark_shell(
+    logdirs: Annotated[list[str], typer.Argument(metavar="DIR...", help=LOGDIRS_HELP)],
+    topics: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="MASTER", help="Run on Spark with this master, not in this process."),
+    ] = None,
+    include_control: Annotated[
+        bool, typer.Option("--include-control", help="Transaction markers are records too.")
+    ] = False,
+    isolation: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
+        ),
+    ] = "read_uncommitted",
+    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
+    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
+    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
+    max_rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows of an answer to print at most, 0 for all.")
+    ] = 100,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
+    ] = "table",
+) -> int:
+    """Ask SQL of log directories, one statement after another.
+
+    On a terminal with editing, history and completion; statements may come from a pipe as well.
+    """
+    from engine.analysis.isolation import check_isolation
+    from engine.analysis.statements import QueryResult, check_statement
+    from kctl.commands.spark_shell.session import ShellSession
+    from kctl.commands.spark_shell.terminal import read_lines
+    from kctl.console import report_error
+    from kctl.log_queries import Wanted, log_queries, warn_of, write_result
+    from kctl.render import check_format
+    from kctl.render.progress import ProgressBar
+
+    check_format(output)
+    check_isolation(isolation)
+    engine = "local" if master is None else check_engine("spark", master)
+    decoded = wanted_values(values, schema_registry, schemas)
+    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
+    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
+    with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.say) as queries:
+        bar.stop()
+        warn_of(queries.problems)
+
+        def answer(statement: str) -> None:
+            check_statement(statement)
+            result: QueryResult = queries.ask(statement, max_rows)
+            write_result(result, output)
+            if result.is_cut:
+                note = f"note: only the first {max_rows} rows; --max-rows 0 prints all\n"
+                sys.stderr.write(note)
+            sys.stdout.flush()
+
+        def show(text: str) -> None:
+            sys.stdout.write(text)
+
+        session = ShellSession(answer, report_error, show)
+        read_lines(session, queries.views)
+    return exits.FAILED if session.failure_count and not sys.stdin.isatty() else exits.OK

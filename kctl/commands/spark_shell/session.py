@@ -1,0 +1,119 @@
+"""Statements from lines, and what follows from each: no terminal and no engine in here.
+
+```
+select … ;          a statement ends with a semicolon, at the end of a line or of the input
+show tables ;       statements about views, `explain` too
+help, exit, quit    at the beginning of a statement, with or without a semicolon
+```
+
+A statement that fails is reported, and the next one is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from engine.analysis.sql_text import without_texts
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from engine.analysis.view_column import ViewColumn
+
+_LEAVING = ("exit", "quit")
+_WORDS = (
+    "select", "from", "where", "group by", "order by", "having", "limit", "join", "using", "with",
+    "count(*)", "sum(", "min(", "max(", "cast(", "distinct", "describe", "show tables", "explain",
+    "and", "or", "not", "between", "like", "is null", "as", "desc", "exit", "help",
+)  # fmt: skip
+HELP = """A statement ends with a semicolon:
+
+  show tables;                         the views
+  describe records;                    the columns of one
+  select topic, count(*) from records group by topic;
+  explain select …;                    what the engine would do
+
+exit or Ctrl-D ends, Ctrl-C drops what is typed, Tab completes views and columns.
+"""
+
+
+class ShellSession:
+    """Collects lines to statements and has them answered."""
+
+    def __init__(
+        self,
+        answer: Callable[[str], None],
+        fail: Callable[[EngineError], None],
+        say: Callable[[str], None],
+    ) -> None:
+        """`answer` runs a statement and shows its rows; `fail` reports; `say` prints help."""
+        self._answer = answer
+        self._fail = fail
+        self._say = say
+        self._held = ""
+        self.failure_count = 0
+
+    @property
+    def is_within(self) -> bool:
+        """Return whether a statement has begun."""
+        return bool(self._held.strip())
+
+    def forget(self) -> None:
+        """Drop what was typed of a statement."""
+        self._held = ""
+
+    def take(self, line: str) -> bool:
+        """Take a line; False if it ends the session."""
+        word = line.strip().rstrip(";").strip().lower()
+        if not self.is_within and word in _LEAVING:
+            return False
+        if not self.is_within and word == "help":
+            self._say(HELP)
+            return True
+        self._held += line + "\n"
+        while (end := statement_end(self._held)) is not None:
+            statement, self._held = self._held[:end], self._held[end + 1 :]
+            self._run(statement)
+        return True
+
+    def close(self) -> None:
+        """Run what the input ends with, which needs no semicolon."""
+        statement, self._held = self._held, ""
+        self._run(statement)
+
+    def _run(self, statement: str) -> None:
+        if not without_texts(statement).strip():
+            return
+        try:
+            self._answer(statement.strip())
+        except EngineError as error:
+            self.failure_count += 1
+            self._fail(error)
+
+
+def statement_end(text: str) -> int | None:
+    """Return where the first semicolon outside of texts and comments is, None without one."""
+    position = text.find(";")
+    while position >= 0:
+        # A text that is not closed runs to the end, and takes the semicolon with it.
+        if without_texts(text[: position + 1]).endswith(";"):
+            return position
+        position = text.find(";", position + 1)
+    return None
+
+
+def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
+    """Return what can stand where a word begins at a position of a line, by its first letters."""
+    start = line[begin:]
+    head, dot, rest = start.rpartition(".")
+    before = line[:begin].lower().split()
+    if dot:
+        names: Iterable[str] = (column.name for column in views.get(head.lower(), ()))
+        return sorted(f"{head}.{name}" for name in names if name.lower().startswith(rest.lower()))
+    if before and before[-1] in ("from", "join", "describe", "desc", "in"):
+        names = views
+    else:
+        used = [view for view in views if view in line.lower()] or list(views)
+        columns = {column.name for view in used for column in views[view]}
+        names = {*columns, *views, *_WORDS}
+    return sorted(name for name in names if name.lower().startswith(start.lower()))

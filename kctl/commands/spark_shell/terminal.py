@@ -1,0 +1,82 @@
+"""Lines of a terminal, with editing, a history and completion; or of any other input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from kctl.commands.spark_shell.session import ShellSession, completions
+from kctl.exits import Terminated
+
+if TYPE_CHECKING:
+    from engine.analysis.view_column import ViewColumn
+
+_HISTORY_LINES_MAX = 1000
+_PROMPT, _WITHIN = "sql> ", "  -> "
+
+
+def history_path(environment: Mapping[str, str]) -> str:
+    """Return the file that keeps what was typed."""
+    home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '')}/.local/state"
+    return f"{home}/kctl/spark_shell_history"
+
+
+def read_lines(session: ShellSession, views: Mapping[str, tuple[ViewColumn, ...]]) -> None:
+    """Feed a session from standard input up to its end, or to `exit`."""
+    if not sys.stdin.isatty():
+        for line in sys.stdin:
+            if not session.take(line.rstrip("\n")):
+                return
+        session.close()
+        return
+    with _editing(views):
+        while True:
+            try:
+                line = input(_WITHIN if session.is_within else _PROMPT)
+                if not session.take(line):
+                    return
+            except EOFError:
+                sys.stdout.write("\n")
+                return
+            except Terminated:
+                raise
+            except KeyboardInterrupt:
+                # Of a running statement too: the next one can be typed.
+                session.forget()
+                sys.stdout.write("\n")
+
+
+@contextmanager
+def _editing(views: Mapping[str, tuple[ViewColumn, ...]]) -> Iterator[None]:
+    """Edit lines by readline, where Python has it."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    path = history_path(os.environ)
+    with suppress(OSError):
+        readline.read_history_file(path)
+    readline.set_history_length(_HISTORY_LINES_MAX)
+    readline.set_completer_delims(" \t\n(),;=<>")
+    found: list[str] = []
+
+    def complete(_start: str, number: int) -> str | None:
+        if number == 0:
+            found[:] = completions(
+                readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx(), views
+            )
+        return found[number] if number < len(found) else None
+
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        readline.set_completer(None)
+        with suppress(OSError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            readline.write_history_file(path)

@@ -1,0 +1,113 @@
+"""The options that say how queries and exports of log directories read keys and values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from engine.analysis.statements import QueryResult
+    from engine.analysis.value_decoding import ValueDecoding
+    from engine.schemas.schema import SchemaSource
+
+VALUES_HELP = (
+    "raw, utf8, json or schema: adds decoded_key, decoded_value and decoding_problem to records;"
+    " schema by default with --schema-registry or --schemas."
+)
+REGISTRY_HELP = (
+    "Decode Avro, Protobuf and JSON Schema by this registry; with --values schema"
+    " $KCTL_SCHEMA_REGISTRY by default."
+)
+SCHEMAS_HELP = (
+    "Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc,"
+    " FILE.proto:Message."
+)
+#: A schema is asked for by the machine that plans, some dozens in all.
+_TIMEOUT_S = 30.0
+
+
+class WantedValues(NamedTuple):
+    """How values are read, and where schemas come from."""
+
+    way: str
+    registry: str | None
+    schemas: str | None
+
+
+def wanted_values(
+    values: str | None, registry: str | None, schemas: str | None
+) -> WantedValues | None:
+    """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
+    from engine.analysis.value_decoding import WAYS, UnknownWay
+    from kctl.arguments import UnreadableArgument
+
+    if registry and schemas:
+        raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
+    way = values or ("schema" if registry or schemas else "raw")
+    if way not in WAYS:
+        raise UnknownWay(way, f"expected one of {', '.join(WAYS)}")
+    if way != "schema" and (registry or schemas):
+        raise UnknownWay(way, "--schema-registry and --schemas are for --values schema")
+    if way == "schema" and not schemas:
+        registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
+        if not registry:
+            raise UnknownWay(way, "--schema-registry or --schemas says where schemas are")
+    return None if way == "raw" else WantedValues(way, registry, schemas)
+
+
+def decoding_of(
+    wanted: WantedValues | None, ask: Callable[[str], QueryResult]
+) -> ValueDecoding | None:
+    """Return the decoding; `ask` answers which schemas the logs name.
+
+    Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `ask`.
+    """
+    from engine.analysis.value_decoding import IDS_QUERY, ValueDecoding, by_one, by_schemas, ids_in
+    from engine.host.real import RealFiles
+
+    if wanted is None:
+        return None
+    if wanted.way != "schema":
+        return ValueDecoding(wanted.way)
+    if wanted.schemas is not None and not os.path.isdir(wanted.schemas):
+        from engine.schemas.folder import schema_in_file
+
+        return by_one(schema_in_file(RealFiles(), wanted.schemas))
+    return by_schemas(_source(wanted), *ids_in(ask(IDS_QUERY).rows))
+
+
+def _source(wanted: WantedValues) -> SchemaSource:
+    if wanted.schemas is not None:
+        from engine.host.real import RealFiles
+        from engine.schemas.folder import SchemaFolder
+
+        return SchemaFolder(RealFiles(), wanted.schemas)
+    from engine.host.real_http import RealHttp
+    from engine.schemas.registry import Registry
+
+    assert wanted.registry is not None
+    auth = os.environ.get("KCTL_SCHEMA_REGISTRY_AUTH")
+    return Registry(RealHttp(), wanted.registry, auth=auth, timeout_s=_TIMEOUT_S)
+
+
+class EmptyHashKey(EngineError):
+    """A file that hashes are keyed with holds nothing."""
+
+    exit_code = 2
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"--anonymise-key {path}: the file is empty")
+        self.path = path
+
+
+def read_hash_key(path: str) -> bytes:
+    """Return the bytes of a key file without its last line's end; raises EmptyHashKey."""
+    from engine.host.real import RealFiles
+
+    key = RealFiles().read_bytes(path).rstrip(b"\r\n")
+    if not key:
+        raise EmptyHashKey(path)
+    return key

@@ -1,0 +1,170 @@
+"""Keys and values in the columns that their schemas give them, in queries and exports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
+from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
+from engine.analysis.local_query import run_local_query
+from engine.analysis.parquet_export import ExportPlan, export_with
+from engine.analysis.row_condition import row_condition
+from engine.analysis.splits import Selection, Split, plan_splits
+from engine.analysis.value_decoding import (
+    IDS_QUERY,
+    ValueDecoding,
+    by_one,
+    by_schemas,
+    ids_in,
+    views_of,
+)
+from engine.host.held_file import RealHeldFiles
+from engine.host.real import RealFiles
+from engine.schemas.schema import Schema, SchemaKind
+from tests.unit.analysis.schema_logs import SchemaTable, write_log
+
+
+@pytest.fixture(scope="module")
+def splits(tmp_path_factory: pytest.TempPathFactory) -> list[Split]:
+    folder = write_log(tmp_path_factory.mktemp("logs"))
+    return plan_splits(RealFiles(), [str(folder)], Selection())
+
+
+@pytest.fixture(scope="module")
+def decoding(splits: list[Split]) -> ValueDecoding:
+    rows = run_local_query(IDS_QUERY, splits, control=False, max_rows=0).rows
+    of_values, of_keys = ids_in(rows)
+    assert ({1, 2, 3, 9}, {1}) == (of_values, of_keys)
+    return by_schemas(SchemaTable(), of_values, of_keys)
+
+
+def _ask(query: str, splits: list[Split], decoding: ValueDecoding) -> list[dict[str, Any]]:
+    return run_local_query(query, splits, control=False, max_rows=0, decoding=decoding).rows
+
+
+def test_values_of_several_schemas_have_one_struct(
+    splits: list[Split], decoding: ValueDecoding
+) -> None:
+    rows = _ask("select offset, decoded_value v, decoding_problem p from records", splits, decoding)
+    by_offset = {row["offset"]: row for row in rows}
+    assert {"id": 7, "name": "Ann", "tags": ["a"], "user": {"age": 41}} == {
+        name: value for name, value in by_offset[0]["v"].items() if value is not None
+    }
+    assert (8, 12) == (by_offset[1]["v"]["id"], by_offset[1]["v"]["total"])
+    # Protobuf leaves out what is zero, and writes 64 bits as text.
+    assert (0, 1 << 40) == (by_offset[2]["v"]["id"], by_offset[2]["v"]["total"])
+    assert all(by_offset[n]["p"] is None for n in range(3))
+
+
+def test_what_is_not_of_its_schema_is_null_and_says_why(
+    splits: list[Split], decoding: ValueDecoding
+) -> None:
+    query = "select offset, decoding_problem p from records where decoded_value is null"
+    problems = {row["offset"]: row["p"] for row in _ask(query, splits, decoding)}
+    assert {3, 4, 5, 6, 7} == problems.keys()
+    assert "no schema 9" in problems[3]
+    assert "value: schema 1: not of this Avro schema" in problems[4]
+    assert "value: no schema" == problems[5]
+    assert problems[6] is None  # a tombstone
+
+
+def test_fields_are_columns_of_a_query(splits: list[Split], decoding: ValueDecoding) -> None:
+    query = (
+        "select decoded_value.user.age a, r.decoded_value.name n, decoded_key k from records r"
+        " where decoded_value.id = 7"
+    )
+    (row,) = _ask(query, splits, decoding)
+    assert (41, "Ann", 1) == (row["a"], row["n"], json.loads(row["k"])["id"])
+    (row,) = _ask("select sum(decoded_value.id) s from records", splits, decoding)
+    assert 15 == row["s"]
+
+
+@pytest.mark.parametrize(("way", "good"), [("utf8", {5, 7}), ("json", {7})])
+def test_texts_and_json_need_no_schema(way: str, good: set[int], splits: list[Split]) -> None:
+    rows = _ask("select * from records", splits, ValueDecoding(way))
+    assert good <= {row["offset"] for row in rows if row["decoded_value"] is not None}
+    for row in rows:
+        if row["value"] is not None and row["decoded_value"] is None:
+            assert "value: " in row["decoding_problem"]
+    (found,) = [row for row in rows if row["offset"] == 7]
+    assert {"x": 1} == json.loads(found["decoded_value"])
+
+
+def test_one_schema_is_for_all_values(splits: list[Split]) -> None:
+    schema = Schema(SchemaKind.JSON, '{"type": "object", "properties": {"x": {"type": "number"}}}')
+    rows = _ask("select decoded_value.x from records where offset = 7", splits, by_one(schema))
+    assert [{"x": 1.0}] == rows
+
+
+def test_describe_has_the_columns_of_values(splits: list[Split], decoding: ValueDecoding) -> None:
+    rows = _ask("describe records", splits, decoding)
+    types = {row["col_name"]: row["data_type"] for row in rows}
+    assert "struct<`id`:bigint," in types["decoded_value"]
+
+
+def _export(out: Path, splits: list[Split], shape: ExportShape) -> list[dict[str, Any]]:
+    names = tuple(column.name for column in shape.records)
+    plan = ExportPlan(splits, str(out), names, shape=shape)
+
+    def run(job: ExportJob) -> list[TaskReport]:
+        return [run_export_task(job, splits, "part-00000")]
+
+    export_with(run, RealHeldFiles(), plan, "job")
+    rows: list[dict[str, Any]] = pq.read_table(out).to_pylist()
+    return rows
+
+
+def test_exports_have_fields_and_conditions_on_them(
+    splits: list[Split], decoding: ValueDecoding, tmp_path: Path
+) -> None:
+    condition = row_condition("decoded_value.user.age > 40", views_of(decoding))
+    rows = _export(tmp_path / "out", splits, ExportShape(condition, decoding=decoding))
+    assert ["Ann"] == [row["decoded_value"]["name"] for row in rows]
+
+
+def test_fields_are_anonymised_by_name(
+    splits: list[Split], decoding: ValueDecoding, tmp_path: Path
+) -> None:
+    columns = views_of(decoding)["records"]
+    texts = ["decoded_value.name=hash", "decoded_value.user.age=drop", "value=drop"]
+    shape = ExportShape(
+        anonymised=anonymised_columns(texts, columns), decoding=decoding, hash_key=b"secret"
+    )
+    first = _export(tmp_path / "out", splits, shape)[0]
+    assert {"value", "value_hash"}.isdisjoint(first)
+    assert (64, None) == (
+        len(first["decoded_value"]["name"]), first["decoded_value"]["user"]["age"],
+    )  # fmt: skip
+    other = _export(tmp_path / "two", splits, shape._replace(hash_key=b"other"))[0]
+    assert first["decoded_value"]["name"] != other["decoded_value"]["name"]
+    assert b"secret" not in (tmp_path / "out" / "_kctl_manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["decoded_value.name=hash"], "anonymise value as well"),
+        (["decoded_value.nosuch=drop", "value=drop"], "no field 'nosuch'"),
+        (["decoded_value.id=hash", "value=drop"], "only drop fits"),
+        (["decoded_key=mask"], "anonymise key as well"),
+    ],
+)
+def test_fields_that_would_leak_are_refused(
+    texts: list[str], reason: str, decoding: ValueDecoding
+) -> None:
+    with pytest.raises(WrongAnonymising, match=reason):
+        anonymised_columns(texts, views_of(decoding)["records"])
+
+
+def test_an_anonymised_value_takes_its_decoded_columns_along(
+    splits: list[Split], decoding: ValueDecoding, tmp_path: Path
+) -> None:
+    shape = ExportShape(anonymised=anonymised_columns(["value=mask"]), decoding=decoding)
+    rows = _export(tmp_path / "out", splits, shape)
+    assert {None} == {row["decoded_value"] for row in rows}
+    assert {None} == {row["decoding_problem"] for row in rows}

@@ -1,0 +1,124 @@
+"""Shapes of schemas, and plain values that fit them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.schemas.schema import Schema, SchemaKind
+from engine.schemas.shape import (
+    BOOLEAN,
+    DOUBLE,
+    JSON,
+    LONG,
+    TEXT,
+    Shape,
+    ShapeKind,
+    fitted,
+    merged,
+    struct_of,
+)
+from engine.schemas.shape_of import shape_of
+
+AVRO = """{"type": "record", "name": "n.Node", "fields": [
+  {"name": "next", "type": ["null", "Node"]},
+  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+  {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}},
+  {"name": "either", "type": ["int", "string"]},
+  {"name": "marks", "type": {"type": "map", "values": "double"}},
+  {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}}]}"""
+PROTO = """syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Node {
+  enum K { A = 0; }
+  Node next = 1;
+  google.protobuf.Timestamp at = 2;
+  uint64 large = 3;
+  repeated double marks = 4;
+  map<int32, K> kinds = 5;
+  google.protobuf.Int64Value boxed = 6;
+  bool is_there = 7;
+}"""
+JSON_SCHEMA = """{"type": "object", "additionalProperties": false, "properties": {
+  "a": {"oneOf": [{"type": "null"}, {"type": "integer"}]},
+  "b": {"type": ["string", "null"]},
+  "c": {"type": "array", "items": {"type": "boolean"}},
+  "d": {"$ref": "#/definitions/d"},
+  "e": {"type": "object"}}}"""
+
+
+def _list(item: Shape) -> Shape:
+    return Shape(ShapeKind.LIST, item=item)
+
+
+def _map(item: Shape) -> Shape:
+    return Shape(ShapeKind.MAP, item=item)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (SchemaKind.AVRO, AVRO,
+         {"next": JSON, "at": TEXT, "price": TEXT, "either": JSON, "marks": _map(DOUBLE),
+          "kind": TEXT}),
+        (SchemaKind.PROTOBUF, PROTO,
+         {"next": JSON, "at": TEXT, "large": TEXT, "marks": _list(DOUBLE), "kinds": _map(TEXT),
+          "boxed": JSON, "is_there": BOOLEAN}),
+        (SchemaKind.JSON, JSON_SCHEMA,
+         {"a": LONG, "b": TEXT, "c": _list(BOOLEAN), "d": JSON, "e": JSON}),
+    ],
+)  # fmt: skip
+def test_schemas_have_shapes(kind: SchemaKind, text: str, expected: dict[str, Shape]) -> None:
+    shape = shape_of(Schema(kind, text), "the schema", is_enveloped=False)
+    assert expected == dict(shape.fields)
+    assert not shape.is_open
+
+
+def test_shapes_merge_field_by_field() -> None:
+    left = struct_of([("a", LONG), ("b", TEXT), ("c", _list(LONG))])
+    right = struct_of([("a", DOUBLE), ("b", BOOLEAN), ("c", _list(DOUBLE)), ("d", TEXT)])
+    fields = {"a": DOUBLE, "b": JSON, "c": _list(DOUBLE), "d": TEXT}
+    assert fields == dict(merged([left, right]).fields)
+    assert JSON == merged([left, TEXT])
+    assert JSON == merged([])
+
+
+def test_names_that_differ_in_case_alone_are_no_columns() -> None:
+    assert JSON == struct_of([("id", LONG), ("ID", LONG)])
+    assert JSON == struct_of([])
+
+
+@pytest.mark.parametrize(
+    ("shape", "value", "expected"),
+    [
+        (LONG, "-9223372036854775808", -(1 << 63)),
+        (LONG, 3.0, 3),
+        (DOUBLE, "-Infinity", float("-inf")),
+        (TEXT, 7, "7"),
+        (JSON, {"a": [1]}, '{"a": [1]}'),
+        (_map(LONG), {"x": 1}, [("x", 1)]),
+        (struct_of([("a", _list(LONG))]), {"a": [1, None]}, {"a": [1, None]}),
+        (struct_of([("a", LONG)], is_open=True), {"b": 1}, {"a": None}),
+    ],
+)
+def test_values_fit(shape: Shape, value: object, expected: object) -> None:
+    assert expected == fitted(shape, value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "value"),
+    [
+        (LONG, 1 << 63),
+        (LONG, 1.5),
+        (LONG, True),
+        (LONG, "x"),
+        (DOUBLE, 10**400),
+        (BOOLEAN, 1),
+        (_list(LONG), {"a": 1}),
+        (struct_of([("a", LONG)]), {"a": 1, "b": 2}),
+        (struct_of([("a", LONG)]), [1]),
+    ],
+)
+def test_values_that_do_not_fit_are_no_part_of_a_column(shape: Shape, value: object) -> None:
+    with pytest.raises(ValueError):
+        fitted(shape, value)
