@@ -6,7 +6,8 @@
 | Q2 | what a broker took of a client since its quota is set there is what the quota allows, one measured time, and what was on its way at once |
 
 A client that sends again on a new connection is not throttled there, in Kafka too: its bytes count
-for Q1 alone. A client that waits for each throttle time counts for both (KIP-219).
+for Q1 alone. A client that waits for each throttle time counts for both (KIP-219), for as long as
+its connection lasts.
 
 Source: KIP-13, KIP-219; `engine/api/enforced_quotas.py`.
 """  # noqa: E501 - a table
@@ -76,9 +77,13 @@ class QuotaRules:
         open_bytes = self._open_bytes[key] = self._open_bytes.get(key, 0) + size
         self._open_bytes_max[key] = max(open_bytes, self._open_bytes_max.get(key, 0))
 
-    def ended(self, client: str, address: Address, call: Call) -> None:
-        """Note that a request has a response, or gets none."""
-        self._open_bytes[client, address.host] -= _produced_bytes(call)
+    def ended(self, client: str, address: Address, call: Call, *, is_lost: bool = False) -> None:
+        """Note that a request has a response, or gets none with the end of its connection."""
+        key = (client, address.host)
+        self._open_bytes[key] -= _produced_bytes(call)
+        if is_lost:
+            # The next connection is not throttled: what is allowed is measured from there on.
+            self._measured.pop(key, None)
 
     def responded(
         self,

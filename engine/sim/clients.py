@@ -229,7 +229,7 @@ class ClusterLinks:
     def _responded(
         self, address: Address, call: Call, sent_ms: int, promise: Promise[Response]
     ) -> None:
-        self._quotas.ended(self.name, address, call)
+        self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
         if promise.error is not None or not call.has_response:
             return
         now_ms = self.timers.clock.monotonic_ms()

@@ -128,12 +128,22 @@ class CoordinatedClients:
         reader = self._group_reader
         return ["the group has members"] * (reader is not None and reader.offsets is None)
 
+    @property
+    def readers_to_wait_for(self) -> list[SimulatedConsumer]:
+        """Return the readers that come to the end: none where transactions were lost.
+
+        What a coordinator has lost it ends nowhere, and records behind it are never stable.
+        """
+        return [] if self._has_lost_transactions() else self.readers
+
+    def _has_lost_transactions(self) -> bool:
+        rules, rows = self._ledger.transactions, self._invariants.topics.rows
+        return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)
+
     def _open_transactions(self) -> list[str]:
         """Return who has not ended its transactions, and where one holds readers up (T7)."""
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
-        if not self.transactors or any(
-            rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC
-        ):
+        if not self.transactors or self._has_lost_transactions():
             return []
         waiting = [f"{t.name} has not ended" for t in self.transactors if not t.is_done]
         for key in rows:

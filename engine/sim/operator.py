@@ -48,7 +48,7 @@ _PREFERRED, _UNCLEAN = 0, 1
 #: Whose quotas are set, None for all clients without one of their own; in bytes a second.
 _LIMITED_CLIENTS = (None, None, "p0", "p1")
 _PRODUCED, _CONSUMED = "producer_byte_rate", "consumer_byte_rate"
-_BYTE_RATES = (20.0, 100.0, 400.0)
+_BYTE_RATES = (150.0, 500.0, 2_000.0)
 
 
 #: A setting's key, what is done with it, and its value if it is set.
@@ -281,7 +281,9 @@ class Operator:
         partition = self._any_partition(draw)
         if partition is None:
             return
-        links, end = self._links, self._invariants.history(partition).committed_end
+        history = self._invariants.history(partition)
+        links, end = self._links, history.committed_end
+        history.begins_amid_batches = True
         offset = end // draw.choice((1, 2))
         self._invariants.deletions.requested(partition, offset)
         request = messages.DeleteRecordsRequest

@@ -171,11 +171,14 @@ def _has_given_up(
     """Return whether a replica is fetched no more in its epoch, and may be in Kafka.
 
     What a leader that lost writes has written in their place may not fit behind the log of a
-    follower that still has them: batches that begin below its end. Source: UnifiedLog.append
-    throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
+    follower that still has them: batches that begin below its end. So does the first batch of a
+    leader whose log begins amid it, to which a follower has truncated that begins before. Source:
+    UnifiedLog.append throws UnexpectedAppendOffsetException, AbstractFetcherThread
+    markPartitionFailed.
     """
     partition = _replica_on(node, key)
-    if not history.forks or node.broker is None or partition is None or partition.is_leader:
+    may_not_follow = history.forks or history.begins_amid_batches
+    if not may_not_follow or node.broker is None or partition is None or partition.is_leader:
         return False
     leader = None if history.state is None else _replica_on(nodes.get(history.state.leader), key)
     end, is_compacted = partition.log.log_end_offset, history.keys is not None

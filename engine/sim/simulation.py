@@ -397,8 +397,7 @@ class Simulation:
         ]
         waiting += self.coordinated.waiting()
         waiting += limited_clients(self.nodes.values())
-        readers = self.coordinated.readers
-        for consumer in (*self.consumers, *readers):
+        for consumer in (*self.consumers, *self.coordinated.readers_to_wait_for):
             for partition, position in consumer.positions.items():
                 end = self.invariants.history(partition).committed_end
                 if self._is_owed(partition, position):

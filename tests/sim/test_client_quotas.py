@@ -128,10 +128,10 @@ def test_quotas_that_are_left_somewhere_are_named() -> None:
 
 
 def test_clients_that_are_throttled_get_fewer_records_in_and_all_of_them_in_the_end() -> None:
-    # The number stands for 20 bytes a second, produced and consumed, of each client.
+    # The number stands for 150 bytes a second, produced and consumed, of each client.
     quota = Fault(2_000, FaultKind.LIMIT_CLIENTS, "1", 12_000, 0)
     plan = quiet_plan()
-    plan = plan._replace(producers=tuple(kind._replace(period_ms=100) for kind in plan.producers))
+    plan = plan._replace(producers=tuple(kind._replace(period_ms=50) for kind in plan.producers))
     free, limited = traced(plan), traced(plan._replace(faults=(quota,)))
     # Set, removed, and removed once more as all faults are taken back.
     assert 3 == len([line for line in limited.lines if "AlterClientQuotas: done" in line])
