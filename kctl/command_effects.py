@@ -165,6 +165,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-reassign-partitions": Effect(CHANGES, unless=("generate", "list")),
     "compat kafka-leader-election": _CHANGE,
     "compat kafka-consumer-groups": Effect(CHANGES, unless=("list", "describe", "dry-run")),
+    "compat kafka-groups": _READ,
     "compat kafka-configs": Effect(CHANGES, unless=("describe",)),
     "compat kafka-get-offsets": _READ,
     "compat kafka-delete-records": _CHANGE,

@@ -17,6 +17,8 @@ from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import BROKER_NOT_AVAILABLE, NONE
 from engine.model import TopicPartition
 from engine.wire import messages
+from engine.wire.schema import ENGINE_RELEASE
+from engine.wire.structs import message_class
 
 
 class OngoingReassignment(NamedTuple):
@@ -85,14 +87,20 @@ def listing_of(
 
 
 def alter_reassignments(
-    client: KafkaClient, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    client: KafkaClient,
+    targets: Mapping[TopicPartition, tuple[int, ...] | None],
+    *,
+    may_change_replication_factor: bool = True,
 ) -> dict[TopicPartition, ApiError | None]:
     """Begin to move partitions to their targets, or take back what is under way for None.
 
     A target for a partition that moves already replaces the earlier one (RSN-6). Returns an error
-    for each partition or None; raises the error of the request as a whole.
+    for each partition or None; raises the error of the request as a whole. Brokers from 4.1 on
+    refuse another number of replicas where that is asked of them (KIP-860), older ones do not know
+    the version: NoCommonVersion.
     """
-    request = messages.AlterPartitionReassignmentsRequest
+    release = ENGINE_RELEASE if may_change_replication_factor else "4.3.0"
+    request = message_class("AlterPartitionReassignmentsRequest", release)
     topics = []
     for name, keys in by_topic(targets).items():
         rows = []
@@ -103,10 +111,15 @@ def alter_reassignments(
             )
             rows.append(row)
         topics.append(request.ReassignableTopic(name=name, partitions=rows))
+    message = request(timeout_ms=client.timeout_ms, topics=topics)
+    if not may_change_replication_factor:
+        message.allow_replication_factor_change = False
     response: messages.AlterPartitionReassignmentsResponse = client.ask(
         "AlterPartitionReassignments",
-        request(timeout_ms=client.timeout_ms, topics=topics),
+        message,
         to=CONTROLLER,
+        lowest=0 if may_change_replication_factor else 1,
+        release=release,
         retriable_code=lambda response: response.error_code,
     ).message
     if response.error_code != NONE:

@@ -12,6 +12,7 @@ from engine.host.ports import Entropy
 from engine.model import TopicPartition
 from engine.planner.kafka_assignment import place_round_robin
 from kctl.compat.java_failures import ADMIN_OPERATION, ToolFailure
+from kctl.compat.releases import Release
 
 _TOO_FEW = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
 _MIXED_RACKS = (
@@ -42,6 +43,7 @@ def generated_plan(
     current: Mapping[TopicPartition, Sequence[int]],
     brokers: Sequence[UsableBroker],
     entropy: Entropy,
+    release: Release = Release.V3_9,
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """Return new replicas of topics, as many as their first partition has; raises ToolFailure."""
     broker_ids = [broker.broker_id for broker in brokers]
@@ -51,10 +53,7 @@ def generated_plan(
         keys = sorted(key for key in current if key.topic == topic)
         factor = len(current[keys[0]])
         if factor > len(broker_ids):
-            raise ToolFailure(
-                _TOO_FEW,
-                f"Replication factor: {factor} larger than available brokers: {len(broker_ids)}.",
-            )
+            raise ToolFailure(_TOO_FEW, _too_few(factor, len(broker_ids), release))
         placed = place_round_robin(
             broker_ids,
             racks,
@@ -65,3 +64,15 @@ def generated_plan(
         )
         proposed |= {TopicPartition(topic, number): ids for number, ids in placed.items()}
     return proposed
+
+
+def _too_few(factor: int, broker_count: int, release: Release) -> str:
+    if not release.is_four:
+        return f"Replication factor: {factor} larger than available brokers: {broker_count}."
+    if not broker_count:
+        return "All brokers are currently fenced, or have all their log directories cordoned."
+    return (
+        f"The target replication factor of {factor} cannot be reached because only "
+        f"{broker_count} broker(s) are registered or some brokers have all their log directories "
+        "cordoned."
+    )

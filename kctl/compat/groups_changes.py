@@ -10,7 +10,7 @@ from typing import TextIO
 
 from engine.client.blocking import KafkaClient
 from engine.client.group_admin import delete_groups, delete_offsets
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
     GROUP_ID_NOT_FOUND,
@@ -25,6 +25,7 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from kctl.compat.group_answers import cause_text, consumer_groups, topic_partitions
+from kctl.compat.java_failures import message_of
 from kctl.compat.java_options import GivenOptions, OptionsRefused
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.java_split import java_split
@@ -105,7 +106,7 @@ def _print_deleted_4(
     elif code in _PARTITION_ERRORS:
         out.write("\nError: Encountered some partition-level error, see the follow-up details.\n")
     else:
-        out.write(f"\nError: {kafka_error(code).meaning}\n")
+        out.write(f"\nError: {message_of(api_error(code))}\n")
     width = max([15, *(len(partition.topic) for partition in results)])
     rows = [("TOPIC", "PARTITION", "STATUS")]
     for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):

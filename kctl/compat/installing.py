@@ -7,6 +7,7 @@ import shlex
 import sys
 
 from engine.errors import EngineError
+from kctl.compat.releases import Release
 from kctl.compat.tools import TOOLS
 
 
@@ -31,13 +32,14 @@ class CannotInstall(EngineError):
 _MARK = "# Written by kctl compat install."
 
 
-def script_of(tool: str) -> str:
+def script_of(tool: str, release: Release) -> str:
     """Return a script that runs a tool of ours with the interpreter that runs this."""
     python = shlex.quote(sys.executable)
-    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {tool} "$@"\n'
+    words = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
+    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {words} "$@"\n'
 
 
-def install_scripts(directory: str, *, is_forced: bool) -> list[str]:
+def install_scripts(directory: str, release: Release, *, is_forced: bool) -> list[str]:
     """Write a script for each tool into a directory, made if need be; returns their paths."""
     paths = {tool: os.path.join(directory, f"{tool}.sh") for tool in TOOLS}
     try:
@@ -50,7 +52,7 @@ def install_scripts(directory: str, *, is_forced: bool) -> list[str]:
             sys.stderr.write(f"made {made}, which was not there\n")
         for tool, path in paths.items():
             with open(path, "w", encoding="utf-8") as file:
-                file.write(script_of(tool))
+                file.write(script_of(tool, release))
             os.chmod(path, 0o755)
     except OSError as error:
         raise CannotInstall(error.filename or directory, error.strerror or str(error)) from error

@@ -129,14 +129,18 @@ def read_broker_list(text: str) -> list[int]:
     return broker_ids
 
 
-def assignment_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """Return an assignment as a file for --execute says it."""
+def assignment_json(
+    assignment: Mapping[TopicPartition, Sequence[int]],
+    log_dirs: Mapping[Replica, str] | None = None,
+) -> str:
+    """Return an assignment as a file for --execute says it; any log directory, or those given."""
+    known = log_dirs or {}
     partitions = [
         {
             "topic": key.topic,
             "partition": key.partition,
             "replicas": list(replicas),
-            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+            "log_dirs": [known.get(Replica(key, broker), ANY_LOG_DIR) for broker in replicas],
         }
         for key, replicas in sorted(assignment.items())
     ]

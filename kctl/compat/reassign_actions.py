@@ -1,6 +1,6 @@
 """The five actions of kafka-reassign-partitions, in the tool's order of asking and printing.
 
-Source: ReassignPartitionsCommand of 3.9.1.
+Source: ReassignPartitionsCommand of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kctl.compat.java_failures import (
 )
 from kctl.compat.move_states import LogDirMove, move_line, state_line
 from kctl.compat.plan_json import Proposal, Replica, assignment_json
+from kctl.compat.releases import Release
 from kctl.compat.tool_throttles import (
     clear_broker_throttles,
     clear_topic_throttles,
@@ -61,14 +62,16 @@ class ExecuteSettings(NamedTuple):
     throttle: int = -1
     log_dirs_throttle: int = -1
     timeout_ms: int = 10_000
+    may_change_replication_factor: bool = True
 
 
 class ReassignActions:
     """The actions on one cluster; errors are ToolFailure, TerseFailure and those of asking."""
 
-    def __init__(self, client: KafkaClient, out: TextIO) -> None:
+    def __init__(self, client: KafkaClient, out: TextIO, release: Release = Release.V3_9) -> None:
         self._client = client
         self._out = out
+        self._release = release
 
     def _print(self, line: str) -> None:
         self._out.write(f"{line}\n")
@@ -102,9 +105,9 @@ class ReassignActions:
             ],
             is_rack_aware=is_rack_aware,
         )
-        proposed = generated_plan(current, brokers, self._client.entropy)
+        proposed = generated_plan(current, brokers, self._client.entropy, self._release)
         self._print("Current partition replica assignment")
-        self._print(f"{assignment_json(current)}\n")
+        self._print(f"{self._current_json(current)}\n")
         self._print("Proposed partition reassignment configuration")
         self._print(assignment_json(proposed))
 
@@ -116,10 +119,14 @@ class ReassignActions:
             raise TerseFailure(_ALREADY_RUNS)
         self._check_brokers(targets.values())
         current = self._current_of_partitions(targets)
-        self._print(f"Current partition replica assignment\n\n{assignment_json(current)}\n")
+        self._print(f"Current partition replica assignment\n\n{self._current_json(current)}\n")
         self._print("Save this to use as the --reassignment-json-file option during rollback")
         self._throttle(settings, ongoing, targets, current, proposal.log_dirs)
-        self._begin(targets, "Error reassigning partition(s):")
+        self._begin(
+            targets,
+            "Error reassigning partition(s):",
+            may_change_replication_factor=settings.may_change_replication_factor,
+        )
         plural = "" if len(targets) == 1 else "s"
         named = _joined(sorted(targets))
         self._print(f"Successfully started partition reassignment{plural} for {named}")
@@ -143,12 +150,12 @@ class ReassignActions:
     def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
         """Take back the moves of a file that are under way, between directories too.
 
-        A move that only adds replicas is passed over, as by the tool of 3.9.1 (later ones take it
-        back too).
+        The tool of 3.9.1 passes over a move that only adds replicas, that of 4.3.0 does not.
         """
         keys = [key for key, _ in proposal.targets]
         ongoing = list_reassignments(self._client, keys) if keys else {}
-        cancelled = sorted(key for key, m in ongoing.items() if m.adding and m.removing)
+        is_cancelled = _is_moving if self._release.is_four else _is_replaced
+        cancelled = sorted(key for key, move in ongoing.items() if is_cancelled(move))
         if cancelled:
             plural = "" if len(cancelled) == 1 else "s"
             self._begin(
@@ -168,6 +175,23 @@ class ReassignActions:
             self._clear_throttles(proposal)
 
     # What is there
+
+    def _current_json(self, current: Assignment) -> str:
+        """Return where replicas are; the tool of 4.3.0 shows their log directories, too."""
+        if not self._release.is_four:
+            return assignment_json(current)
+        alive = self._client.view([]).brokers
+        broker_ids = sorted({id_ for ids in current.values() for id_ in ids} & set(alive))
+        topics = sorted({key.topic for key in current})
+        places: dict[Replica, str] = {}
+        for broker_id, dirs in describe_log_dirs(self._client, broker_ids, topics).items():
+            if isinstance(dirs, EngineError):
+                raise as_tool_failure(dirs)
+            for log_dir in dirs:
+                for row in log_dir.replicas:
+                    if not row.is_future:
+                        places[Replica(row.partition, broker_id)] = log_dir.path
+        return assignment_json(current, places)
 
     def _check_brokers(self, targets: Iterable[Sequence[int]]) -> None:
         alive = self._client.view([]).brokers
@@ -248,10 +272,16 @@ class ReassignActions:
             self._print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
     def _begin(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heading: str
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        heading: str,
+        *,
+        may_change_replication_factor: bool = True,
     ) -> None:
         try:
-            results = alter_reassignments(self._client, targets)
+            results = alter_reassignments(
+                self._client, targets, may_change_replication_factor=may_change_replication_factor
+            )
         except ApiError as error:
             results = dict.fromkeys(targets, error)
         failures = [f"{key}: {message_of(e)}" for key, e in sorted(results.items()) if e]
@@ -308,6 +338,14 @@ class ReassignActions:
         plural = "" if len(topics) == 1 else "s"
         self._print(f"Clearing topic-level throttles on topic{plural} {_joined(topics)}")
         _waited(lambda: clear_topic_throttles(self._client, topics))
+
+
+def _is_moving(move: OngoingReassignment) -> bool:
+    return bool(move.adding or move.removing)
+
+
+def _is_replaced(move: OngoingReassignment) -> bool:
+    return bool(move.adding and move.removing)
 
 
 def _joined(values: Iterable[object]) -> str:

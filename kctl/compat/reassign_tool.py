@@ -1,6 +1,6 @@
 """`kafka-reassign-partitions`: its options, which go together, and how it ends.
 
-Source: ReassignPartitionsCommand.main, validateAndParseArgs of 3.9.1.
+Source: ReassignPartitionsCommand.main, validateAndParseArgs of 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
@@ -61,11 +61,19 @@ _OPTIONS = (
     HELP,
     VERSION,
 )
+_FIXED_FACTOR = "disallow-replication-factor-change"
+_OPTIONS_4 = (
+    ToolOption("bootstrap-controller", "Not served.", "HOST:PORT,..."),
+    ToolOption(_FIXED_FACTOR, "For --execute: refuse another number of replicas."),
+)
 
 #: What each action must have, and what it may have besides.
 _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "generate": ((_TOPICS_FILE, "broker-list"), ("disable-rack-aware",)),
-    "execute": ((_FILE,), ("additional", "throttle", _LOG_DIRS_THROTTLE, "timeout")),
+    "execute": (
+        (_FILE,),
+        ("additional", "throttle", _LOG_DIRS_THROTTLE, "timeout", _FIXED_FACTOR),
+    ),
     "verify": ((_FILE,), ("preserve-throttles",)),
     "cancel": ((_FILE,), ("preserve-throttles", "timeout")),
     "list": ((), ()),
@@ -75,8 +83,7 @@ _ALWAYS = ("bootstrap-server", "command-config")
 
 def options(release: Release) -> tuple[ToolOption, ...]:
     """Return the options of a release."""
-    del release
-    return _OPTIONS
+    return (*_OPTIONS, *(_OPTIONS_4 if release.is_four else []))
 
 
 def check_options(given: GivenOptions) -> str:
@@ -112,7 +119,7 @@ def perform(
     """Do what is asked for and print it; returns the exit code."""
     try:
         with connect() as client:
-            _act(given, action, ReassignActions(client, out), files)
+            _act(given, action, ReassignActions(client, out, given.release), files)
     except TerseFailure as failure:
         out.write(f"{failure}\n")
         return exits.FAILED
@@ -144,5 +151,6 @@ def _act(given: GivenOptions, action: str, actions: ReassignActions, files: File
             given.number("throttle", -1),
             given.number(_LOG_DIRS_THROTTLE, -1),
             timeout_ms,
+            may_change_replication_factor=not given.has(_FIXED_FACTOR),
         )
         actions.execute(read_proposal_to_execute(text), settings)

@@ -41,6 +41,13 @@ class UnknownRelease(EngineError):
         self.text = text
 
 
+def release_named(text: str) -> Release:
+    """Return the release of a version; raises UnknownRelease."""
+    if text not in _SPELLINGS:
+        raise UnknownRelease(text)
+    return _SPELLINGS[text]
+
+
 def split_release(words: Sequence[str]) -> tuple[Release, list[str]]:
     """Return the release that words name, 3.9.1 without one, and the tool's words.
 
@@ -54,8 +61,5 @@ def split_release(words: Sequence[str]) -> tuple[Release, list[str]]:
         if name != _OPTION:
             left.append(word)
             continue
-        text = joined if is_joined else (rest.pop() if rest else "")
-        if text not in _SPELLINGS:
-            raise UnknownRelease(text)
-        release = _SPELLINGS[text]
+        release = release_named(joined if is_joined else (rest.pop() if rest else ""))
     return release, left

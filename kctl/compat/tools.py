@@ -56,6 +56,7 @@ CONSUMER_PERF = "kafka-consumer-perf-test"
 VERIFIABLE_PRODUCER = "kafka-verifiable-producer"
 VERIFIABLE_CONSUMER = "kafka-verifiable-consumer"
 E2E_LATENCY = "kafka-e2e-latency"
+GROUPS = "kafka-groups"
 REPLICA_VERIFICATION = "kafka-replica-verification"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
@@ -91,8 +92,11 @@ _TABLE = {
     API_VERSIONS: Tool("versions_tool", "command-config", 5.0, "Show versions of requests"),
     CLUSTER: Tool("cluster_tool", "config", 60.0, "Show the id of a cluster"),
     CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
+    GROUPS: Tool("all_groups_tool", "command-config", 60.0, "List groups of all types"),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
+#: Tools that older releases do not have.
+_OF_FOUR = (GROUPS,)
 #: Tools that read their options themselves.
 _RELEASED = {
     CONSOLE_PRODUCER: ReleasedTool("console_producer", "Produce lines of standard input"),
@@ -135,6 +139,8 @@ def run_tool(
         call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
         return run_released(module, call)
     module = _module(tool)
+    if tool in _OF_FOUR:
+        release = Release.V4_3
     if hasattr(module, "commands"):
         return _run_command(tool, module, words, release, connecting)
     options = module.options(release)
@@ -206,6 +212,8 @@ def _enter(tool: str, given: GivenOptions, *, command: str | None = None) -> Non
 
 def help_of(tool: str) -> str:
     """Return what `kctl compat --help` says of a tool."""
+    if tool in _OF_FOUR:
+        return f"{_TABLE[tool].help} as {tool}.sh of Kafka {Release.V4_3.value} does."
     row = _RELEASED.get(tool) or _TABLE[tool]
     releases = " or, with --kafka-version 4.3, ".join(release.value for release in Release)
     return f"{row.help} as {tool}.sh of Kafka {releases} does."

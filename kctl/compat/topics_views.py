@@ -116,7 +116,10 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
     with admin_call("describeCluster"):
         live = client.view([]).brokers
     moves = _moves(client, topics)
-    eligible = eligible_replicas(client, [topic.name for topic in topics])
+    # Topics that are asked for by their ids are described by Metadata, which has no such replicas.
+    is_by_id = given.has("topic-id") and any(java_uuid(given.needed("topic-id")))
+    names = [] if is_by_id else [topic.name for topic in topics]
+    eligible = eligible_replicas(client, names)
     for topic in topics:
         entries = configs[topic.name]
         if isinstance(entries, EngineError):

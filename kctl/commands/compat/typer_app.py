@@ -36,10 +36,15 @@ def install(
     force: Annotated[
         bool, typer.Option("--force", help="Also over scripts that kctl did not write.")
     ] = False,
+    kafka_version: Annotated[
+        str, typer.Option(metavar="RELEASE", help="The release that the tools follow: 3.9 or 4.3.")
+    ] = "3.9",
 ) -> int:
     """Write scripts with the names of Kafka's tools that run kctl."""
     from kctl.compat.installing import install_scripts
+    from kctl.compat.releases import release_named
 
-    for path in install_scripts(directory, is_forced=force):
+    release = release_named(kafka_version)
+    for path in install_scripts(directory, release, is_forced=force):
         sys.stdout.write(f"{path}\n")
     return 0

@@ -36,11 +36,13 @@ from kctl.compat.plan_json import (
     read_proposal_to_execute,
     read_topics,
 )
+from kctl.compat.releases import Release
 from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
 from kctl.compat.tools import (
     CLUSTER,
     E2E_LATENCY,
     FEATURES,
+    GROUPS,
     METADATA_QUORUM,
     PRODUCER_PERF,
     TOOLS,
@@ -280,7 +282,8 @@ def test_help_goes_to_stderr_and_the_version_to_stdout(
         out, err = capsys.readouterr()
         assert (out, f"Usage: {tool} " in err) == ("", True)
     assert run([tool, "--version"]) == 0
-    assert "3.9.1\n" == capsys.readouterr().out
+    release = "4.3.0" if tool == GROUPS else "3.9.1"
+    assert f"{release}\n" == capsys.readouterr().out
 
 
 def test_a_tool_with_commands_prints_requested_help_on_stdout(
@@ -384,7 +387,7 @@ def test_an_election_that_fails_as_a_whole_says_so_on_stdout(
 
 
 def test_installed_scripts_run_the_tools(tmp_path: Path) -> None:
-    paths = install_scripts(str(tmp_path / "bin"), is_forced=False)
+    paths = install_scripts(str(tmp_path / "bin"), Release.V3_9, is_forced=False)
     assert [f"{tool}.sh" for tool in TOOLS] == [os.path.basename(path) for path in paths]
     assert all(os.stat(path).st_mode & stat.S_IXUSR for path in paths)
     done = subprocess.run([paths[0], "--version"], capture_output=True, text=True, check=True)
@@ -392,17 +395,17 @@ def test_installed_scripts_run_the_tools(tmp_path: Path) -> None:
 
 
 def test_a_script_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
-    install_scripts(str(tmp_path), is_forced=False)
+    install_scripts(str(tmp_path), Release.V3_9, is_forced=False)
     theirs = tmp_path / f"{TOOLS[1]}.sh"
     theirs.write_text("#!/bin/sh\n")
     with pytest.raises(ScriptInTheWay):
-        install_scripts(str(tmp_path), is_forced=False)
+        install_scripts(str(tmp_path), Release.V3_9, is_forced=False)
     assert "#!/bin/sh\n" == theirs.read_text()
-    install_scripts(str(tmp_path), is_forced=True)
+    install_scripts(str(tmp_path), Release.V3_9, is_forced=True)
     assert "kctl compat" in theirs.read_text()
 
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotInstall):
-        install_scripts(str(tmp_path / "file" / "bin"), is_forced=False)
+        install_scripts(str(tmp_path / "file" / "bin"), Release.V3_9, is_forced=False)
