@@ -99,8 +99,9 @@ def test_the_first_frame_makes_the_client_known() -> None:
     stage.stop()
 
 
-def test_who_no_rule_is_about_is_not_served() -> None:
-    stage = _broker({**_PEM, "ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/"})
+@pytest.mark.parametrize("rules", ["RULE:^CN=bob$/bob/", "RULE:.*/${user}/"])
+def test_who_no_rule_is_about_is_not_served(rules: str) -> None:
+    stage = _broker({**_PEM, "ssl.principal.mapping.rules": rules})
     frames, connection = _asked(stage, _CERTIFICATE)
     assert [] == frames
     assert connection.is_closed
