@@ -61,3 +61,20 @@ def java_string_hash(text: str) -> int:
     for unit in units:
         value = (31 * value + unit) & 0xFFFF_FFFF
     return (value ^ 0x8000_0000) - 0x8000_0000
+
+
+def java_address(address: str) -> str:
+    """Return an address; of version 6 all eight numbers, none left out.
+
+    Source: InetAddress.getHostAddress.
+    """
+    from ipaddress import IPv6Address
+
+    try:
+        parsed = IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    raw = parsed.packed
+    return ":".join(f"{raw[at] << 8 | raw[at + 1]:x}" for at in range(0, len(raw), 2))

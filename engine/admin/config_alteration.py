@@ -4,6 +4,7 @@
 |---|---|
 | a topic | one that is known, keys of topics, values that fit each other |
 | this broker, all brokers | what may change at run time (`config.change`), values that fit |
+| a listener's TLS and SASL | settings with which the broker could start |
 | a password of this broker | only in a request that writes nothing: no secret encrypts it |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
@@ -34,6 +35,8 @@ from engine.errors import ConfigError
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
+#: Raises ConfigError where a listener could not be opened with the settings after a change.
+CheckListeners: TypeAlias = Callable[[BrokerSettings, BrokerSettings], None]
 #: Returns new settings from those that are set, given the keys of the resource.
 Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
 
@@ -47,11 +50,14 @@ class ConfigAlteration:
         metadata_cache: MetadataCache,
         admin: ConfigAdmin,
         settings: Callable[[], BrokerSettings],
+        check_listeners: CheckListeners,
     ) -> None:
+        """`check_listeners` is given the settings before and after a change."""
         self.broker_id = broker_id
         self._metadata_cache = metadata_cache
         self._admin = admin
         self._settings = settings
+        self._check_listeners = check_listeners
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
         """Change a topic's settings, or only check; raises UnknownTopic or ConfigError."""
@@ -77,8 +83,9 @@ class ConfigAlteration:
             passwords = {key: text for key, text in current.items() if is_encrypted(key)}
             changed = edit({**kept, **passwords}, broker_keys())
             checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
-            _check_broker(checked, settings, per_broker=per_broker)
+            after = _check_broker(checked, settings, per_broker=per_broker)
             _check_passwords(checked, settings, per_broker=per_broker, is_written=not validate_only)
+            self._check_listeners(settings, after)
             return changed
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
@@ -91,8 +98,8 @@ def _pass_over(_error: ConfigError) -> None:
 
 def _check_broker(
     changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool
-) -> None:
-    """Raise InvalidRequest or ConfigError unless a broker, or all, may be set to these."""
+) -> BrokerSettings:
+    """Return the settings after a change; raises InvalidRequest and ConfigError."""
     keys = broker_keys()
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
@@ -106,6 +113,7 @@ def _check_broker(
     check_thread_counts(settings, after, [listener.name for listener in config.bound_listeners])
     check_local_retention(settings, after)
     check_security_protocols(BrokerConfig.of(settings), config)
+    return after
 
 
 def _check_passwords(

@@ -359,7 +359,11 @@ class Admission:
         is_inter_broker: bool,
         is_free: bool = False,
     ) -> Verdict:
-        """Judge a request by its API, before what is in it; no quota counts for a free one."""
+        """Judge a request by its API, before what is in it.
+
+        No quota counts for a free one, unless it is denied: then no broker has asked.
+        Source: RequestHandlerHelper.handleError.
+        """
         if session.may_take_fast_path:
             return ADMITTED
         operations = _CLUSTER_OPERATIONS.get(rule)
@@ -368,7 +372,8 @@ class Admission:
             error_code = CLUSTER_AUTHORIZATION_FAILED
         else:
             error_code = 0
-        delay_ms = 0 if is_free else self.quotas.delay_ms(session, api_key, client_id)
+        is_counted = error_code or not is_free
+        delay_ms = 0 if not is_counted else self.quotas.delay_ms(session, api_key, client_id)
         return Verdict(error_code, delay_ms)
 
     def _is_for_brokers(self, session: Session) -> bool:

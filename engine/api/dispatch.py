@@ -142,9 +142,11 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:
-        refusal = denied(row.name, request, exchange.api_version, verdict.error_code)
-        return refusal, verdict.delay_ms
-    handled = row.handler(request, exchange)
+        # Somebody else than a broker asks: the time counts, whatever the API is.
+        is_free = False
+        handled: Handled = denied(row.name, request, exchange.api_version, verdict.error_code)
+    else:
+        handled = row.handler(request, exchange)
     if not is_free:
         quotas.worked(session, exchange.client_id, quotas.work_ns() - began_ns)
     return handled, verdict.delay_ms

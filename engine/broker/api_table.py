@@ -72,6 +72,7 @@ from engine.api.write_txn_markers import WriteTxnMarkers
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
 from engine.broker.transactions import BrokerTransactions
+from engine.broker.unserved import check_listener_change
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
@@ -351,7 +352,9 @@ def leader_rows(deps: ApiDeps) -> list[Row]:
 def config_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of settings."""
     admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
-    alteration = ConfigAlteration(deps.broker_id, deps.metadata_cache, admin, deps.settings)
+    alteration = ConfigAlteration(
+        deps.broker_id, deps.metadata_cache, admin, deps.settings, check_listener_change
+    )
     describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [
         Row("DescribeConfigs", describe.handle, rule),

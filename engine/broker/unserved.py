@@ -20,7 +20,7 @@ from typing import Final
 
 from engine.config.broker_config import BrokerConfig
 from engine.config.replica_selectors import REPLICA_SELECTORS
-from engine.config.settings import BrokerSettings
+from engine.config.settings import BrokerSettings, synonym_names
 from engine.errors import ConfigError
 from engine.security.principals import super_users_of
 
@@ -30,6 +30,8 @@ _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
 _OFF = ("", "false")
+#: How keys of TLS and SASL begin, behind the name of a listener and of a mechanism.
+_OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
 _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
@@ -57,6 +59,24 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     if builder not in ("", _PRINCIPAL_BUILDER):
         raise ConfigError("principal.builder.class", builder, f"must be {_PRINCIPAL_BUILDER}")
     _check_authorizer(settings, config)
+
+
+def check_listener_change(before: BrokerSettings, after: BrokerSettings) -> None:
+    """Raise ConfigError where a listener could not be opened with settings that were changed.
+
+    A broker that keeps them would not start again. Other changes read no stores: one that is gone
+    since the start does not keep them from being made.
+
+    Source: ListenerReconfigurable.validateReconfiguration of SslChannelBuilder.
+    """
+    names = {
+        name
+        for settings in (before, after)
+        for name in (*settings.dynamic_broker, *settings.dynamic_default)
+    }
+    changed = [name for name in names if before.set_text(name) != after.set_text(name)]
+    if any(synonym_names(name)[-1].startswith(_OF_SECURITY) for name in changed):
+        _check_listeners(after, BrokerConfig.of(after))
 
 
 def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:

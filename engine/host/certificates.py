@@ -84,6 +84,12 @@ class Validity(NamedTuple):
         return datetime.fromtimestamp(self.now_ms // 1000, UTC) + timedelta(days=self.days)
 
 
+def check_common_name(name: str) -> None:
+    """Raise BadCertificateName for what cannot be the common name of a certificate."""
+    if not 0 < len(name) <= _NAME_CHARACTERS_MAX:
+        raise BadCertificateName(name)
+
+
 def new_authority(name: str, validity: Validity) -> IssuedCertificate:
     """Return a new authority; raises NoCertificates, BadCertificateName."""
     x509, ec = _packages()
@@ -209,8 +215,7 @@ def _common_name(name: str) -> Any:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    if not 0 < len(name) <= _NAME_CHARACTERS_MAX:
-        raise BadCertificateName(name)
+    check_common_name(name)
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 

@@ -8,7 +8,7 @@ RULE:^CN=(.*?),OU=Ops.*$/$1/L, RULE:^CN=(.*?)$/$1/, DEFAULT
 The first rule whose pattern matches counts.
 
 Source: SslPrincipalMapper of 3.9.1. Differs: patterns are Python's; those of Java that Python has
-not, such as possessive quantifiers before 3.11 or `\p{Lu}`, stop the start.
+not, such as `\p{Lu}`, stop the start; `\d`, `\w` and `\s` are ASCII, as in Java.
 """
 
 from __future__ import annotations
@@ -38,6 +38,14 @@ class NoMappingRule(EngineError):
         self.name = name
 
 
+class BadReplacement(EngineError):
+    """A replacement names a group that its pattern does not have; Kafka finds it as late."""
+
+    def __init__(self, replacement: str) -> None:
+        super().__init__(f"{replacement} of ssl.principal.mapping.rules names no group")
+        self.replacement = replacement
+
+
 class _Rule(NamedTuple):
     #: None for the name itself.
     pattern: re.Pattern[str] | None
@@ -57,7 +65,7 @@ class PrincipalMapping:
         ]
 
     def user_of(self, distinguished_name: str) -> str:
-        """Return the user behind a name; raises NoMappingRule."""
+        """Return the user behind a name; raises NoMappingRule, BadReplacement."""
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished_name
@@ -77,7 +85,7 @@ def _rule_of(text: str) -> _Rule | None:
     if pattern is None:
         return None
     try:
-        compiled = re.compile(_NAMED_GROUP.sub("(?P<", pattern))
+        compiled = re.compile(_NAMED_GROUP.sub("(?P<", pattern), re.ASCII)
     except re.error as error:
         raise MappingRefused(f"Invalid rule: {text}: {error}") from error
     return _Rule(compiled, replacement, case)
@@ -89,15 +97,17 @@ def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
 
 
 def _replaced(replacement: str, match: re.Match[str]) -> str:
-    """Return a replacement of Java's with its groups filled in."""
+    """Return a replacement of Java's with its groups filled in; raises BadReplacement."""
 
     def fill(found: re.Match[str]) -> str:
         number, group, escaped = found.groups()
         if number is not None:
             return _numbered(number, match)
-        if group is not None:
+        if group is not None and group in match.re.groupindex:
             return match[group] or ""
-        return found[0] if escaped is None else escaped
+        if escaped is None:
+            raise BadReplacement(replacement)
+        return escaped
 
     return _GROUP.sub(fill, replacement)
 

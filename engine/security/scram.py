@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from enum import IntEnum
@@ -84,7 +85,7 @@ def iterations_of(text: str) -> int | None:
     if [name for name, _, _ in parts] != ["salt", "stored_key", "server_key", "iterations"]:
         return None
     _, _, iterations = parts[-1]
-    return int(iterations) if iterations.isascii() and iterations.isdigit() else None
+    return int(iterations) if re.fullmatch("[0-9]{1,10}", iterations) else None
 
 
 def credential_of(text: str) -> ScramCredential | None:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.host.certificates import BadCertificateName
+from engine.host.real import RealFiles
+from kctl.arguments import UnreadableArgument
+from kctl.commands.certs.issuing import CertificatesRequest, write_certificates
 from tests.cli.shell import Shell
 from tests.cli.test_schemas import check
 
@@ -31,3 +35,24 @@ def test_keys_are_for_their_owner_alone_and_nothing_is_overwritten(tmp_path: Pat
     assert 2 == shell.run(*new, "--client", "f").returncode
     for name in ("../x", "ca", ""):
         assert 2 == shell.run(*new, "--client", name).returncode
+
+
+@pytest.mark.parametrize(
+    ("names", "hosts"),
+    [
+        (["x" * 65], []),
+        (["CA"], []),
+        (["ok"], ["kafka1:9092"]),
+        (["ok"], ["two words"]),
+        (["ok"], ["a..b"]),
+        (["ok"], [f"{'a.' * 127}b"]),
+    ],
+)
+def test_nothing_is_written_for_what_cannot_be_in_a_certificate(
+    names: list[str], hosts: list[str], tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "tls")
+    request = CertificatesRequest(folder, ["first"], names, hosts, 1, "table")
+    with pytest.raises((UnreadableArgument, BadCertificateName)):
+        write_certificates(request, RealFiles(), now_ms=0)
+    assert not Path(folder).exists()

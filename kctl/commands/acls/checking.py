@@ -34,6 +34,7 @@ from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, rules_f
 from kctl.commands.acls.words import (
     RULE_COLUMNS,
     create_command,
+    host_of,
     operations_of,
     pattern_type_of,
     principal_of,
@@ -89,11 +90,12 @@ def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
     """Print a row for each decision; exit code 4 if not all is allowed."""
     check_format(request.output)
     principal = principal_of(request.user)
+    host = None if request.host is None else host_of(request.host)
     wanted = _needed(request)
     with connect(options) as client:
         rules = described(client, [EVERY_RULE])
         settings = _settings(client, request)
-    questions = _questions(rules, principal, wanted, request.host)
+    questions = _questions(rules, principal, wanted, host)
     decisions = {
         question: decide(
             rules,

@@ -20,7 +20,7 @@ from kctl.commands.acls.listing import (
 )
 from kctl.commands.acls.rules_file import rules_in
 from kctl.commands.acls.wanted_rules import RulesRequest, wanted_rules
-from kctl.commands.acls.words import in_order, rule_row, rule_text
+from kctl.commands.acls.words import host_of, in_order, rule_row, rule_text
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
 from kctl.render import check_format
@@ -62,7 +62,7 @@ def create_rules(
 ) -> int:
     """Create the rules that are not there, and print a row for each; returns the exit code."""
     check_format(output)
-    wanted = wanted_rules(request)
+    wanted = wanted_rules(request._replace(hosts=list(map(host_of, request.hosts))))
     with connect(options) as client:
         diff = difference(wanted, described(client, [EVERY_RULE]))
         rows, failures = _created_rows(client, diff.missing, dry_run=dry_run)

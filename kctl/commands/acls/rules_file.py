@@ -26,7 +26,7 @@ from engine.security.acls import AclBinding
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls.options import ResourceOptions
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
-from kctl.commands.acls.words import RULE_COLUMNS
+from kctl.commands.acls.words import RULE_COLUMNS, host_of
 
 _RESOURCES: Final = ResourceOptions._fields
 _KEYS: Final = frozenset(
@@ -70,10 +70,11 @@ def rules_in(content: bytes, path: str) -> list[AclBinding]:
 
 
 def _request(entry: object) -> RulesRequest:
-    """Return what an entry means; raises RulesNotClear."""
+    """Return what an entry means; raises RulesNotClear, UnreadableArgument."""
     if not isinstance(entry, dict):
         raise RulesNotClear("expected a mapping such as {allow: alice, for: producer, topic: t}")
-    if "principal" in entry:
+    is_listed = "principal" in entry
+    if is_listed:
         entry = _as_written(entry)
     unknown = sorted(str(key) for key in entry if key not in _KEYS)
     if unknown:
@@ -82,11 +83,13 @@ def _request(entry: object) -> RulesRequest:
     cluster = entry.get("cluster", False)
     if not isinstance(cluster, bool):
         raise RulesNotClear("cluster is true or false")
+    hosts = _texts(entry, "hosts")
     return RulesRequest(
         allow=_texts(entry, "allow"),
         deny=_texts(entry, "deny"),
         operations=_texts(entry, "operations"),
-        hosts=_texts(entry, "hosts"),
+        # A listed rule stays as it is, also one that applies to nobody.
+        hosts=hosts if is_listed else list(map(host_of, hosts)),
         resources=ResourceOptions(cluster=cluster, **named),
         pattern=_text(entry, "pattern"),
         job=_text(entry, "for"),

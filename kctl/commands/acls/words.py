@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
+from engine.java_text import java_address
 from engine.security.acls import (
     CLUSTER_NAME,
     WILDCARD_HOST,
@@ -74,6 +75,22 @@ def principal_of(text: str) -> str:
     if not is_utf8(text) or not kind or (colon and not name):
         raise UnreadableArgument("a principal", text, "USER, or TYPE:NAME as in User:alice")
     return text.strip() if colon else user_principal(kind)
+
+
+def host_of(text: str) -> str:
+    """Return an address as brokers compare it, `::1` in full; raises UnreadableArgument.
+
+    Rules with other texts apply to nobody: brokers look up no names.
+    """
+    from ipaddress import ip_address
+
+    if text == WILDCARD_HOST:
+        return text
+    try:
+        ip_address(text)
+    except ValueError:
+        raise UnreadableArgument("a host", text, "an address as 10.0.0.9, or *") from None
+    return java_address(text)
 
 
 def pattern_type_of(text: str | None) -> PatternType:

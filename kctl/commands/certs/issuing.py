@@ -14,12 +14,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from engine.errors import EngineError
 from engine.host.certificates import (
     IssuedCertificate,
     Validity,
+    check_common_name,
     issue_certificate,
     new_authority,
 )
@@ -27,7 +29,7 @@ from engine.host.ports import Files
 from engine.host.private_file import create_file
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
-from kctl.arguments import UnreadableArgument, is_utf8
+from kctl.arguments import UnreadableArgument
 from kctl.command_results import end_with
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -45,7 +47,12 @@ AUTHORITY: Final = "ca.pem"
 #: Where a cluster of this machine is reached.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY_NAME: Final = "kctl rehearsal CA"
+_AUTHORITY_FILE: Final = "ca"
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: Labels with dots between them; the first may be a wildcard (RFC 6125).
+_LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
+_HOST_CHARACTERS_MAX: Final = 253
 
 
 class FilesExist(EngineError):
@@ -87,8 +94,10 @@ def write_certificates(
     names = list(dict.fromkeys((*request.brokers, *request.clients)))
     if set(request.brokers) & set(request.clients):
         raise UnreadableArgument("names of brokers and clients", str(names), "each name once")
-    for text in (*names, *request.hosts):
-        _check(text, is_file=text in names)
+    for name in names:
+        _check_name(name)
+    for host in request.hosts:
+        _check_host(host)
     present = [name for name in names if files.exists(_path(request.folder, name))]
     if present:
         hint = "choose other names or another folder, or remove them"
@@ -130,12 +139,25 @@ def _path(folder: str, name: str) -> str:
     return os.path.join(folder, f"{name}.pem")
 
 
-def _check(text: str, *, is_file: bool) -> None:
-    """Raise UnreadableArgument for what is no name of a file, or of a host."""
-    if not is_utf8(text) or not text.isascii() or not text:
-        raise UnreadableArgument("a name", text, "letters, digits, dots and hyphens")
-    if is_file and (not _FILE_NAME.fullmatch(text) or text == "ca"):
-        raise UnreadableArgument("a name", text, "letters, digits, '.', '_' and '-', and not ca")
+def _check_name(name: str) -> None:
+    """Raise for what is no name of a file or of a certificate, before anything is written.
+
+    Errors: UnreadableArgument, BadCertificateName.
+    """
+    if not _FILE_NAME.fullmatch(name) or name.lower() == _AUTHORITY_FILE:
+        expected = "letters, digits, '.', '_' and '-', and not ca"
+        raise UnreadableArgument("a name", name, expected)
+    check_common_name(name)
+
+
+def _check_host(host: str) -> None:
+    """Raise UnreadableArgument for what is no address and no name of a host: no client asks it."""
+    try:
+        ip_address(host)
+    except ValueError:
+        if len(host) > _HOST_CHARACTERS_MAX or not _HOST_NAME.fullmatch(host):
+            expected = "a name such as kafka1.example.com or an address, without a port"
+            raise UnreadableArgument("a host", host, expected) from None
 
 
 def _row(

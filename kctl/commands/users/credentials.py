@@ -18,7 +18,12 @@ from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
-from kctl.passwords import PasswordOptions, check_password_options, read_password
+from kctl.passwords import (
+    NoPassword,
+    PasswordOptions,
+    check_password_options,
+    read_password,
+)
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 
@@ -92,7 +97,7 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism) or ScramMechanism.SCRAM_SHA_512
     _check_iterations(request.iterations)
-    check_password_options(request.password)
+    _check_password(request)
     with connect(options) as client:
         if mechanism in _credentials(client, request.user):
             raise UserExists(request.user, mechanism)
@@ -106,7 +111,7 @@ def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism)
     _check_iterations(request.iterations)
-    check_password_options(request.password)
+    _check_password(request)
     with connect(options) as client:
         credentials = _existing(client, request.user, mechanism)
         iterations = {m: request.iterations or credentials[m] for m in sorted(credentials)}
@@ -253,6 +258,13 @@ def _check_iterations(count: int | None) -> None:
     if count is not None and not ITERATIONS_MIN <= count <= ITERATIONS_MAX:
         expected = f"a number from {ITERATIONS_MIN} to {ITERATIONS_MAX}"
         raise UnreadableArgument("a number of iterations", str(count), expected)
+
+
+def _check_password(request: PasswordRequest) -> None:
+    """Raise NoPassword for options that name no one source, or show a made password to nobody."""
+    check_password_options(request.password)
+    if request.password.generate and request.password.out is None and request.output == "name":
+        raise NoPassword("nobody would see the made password with -o name: add --out FILE")
 
 
 def _row(user: str, mechanism: ScramMechanism, iterations: int) -> OutputRow:

@@ -64,7 +64,9 @@ class Stage:
         self.levels = Levels()
         cache = cluster()
         admin = self.admin = ConfigAdmin(self.client)
-        alteration = ConfigAlteration(1, cache, admin, lambda: self.settings)
+        alteration = ConfigAlteration(
+            1, cache, admin, lambda: self.settings, lambda _before, _after: None
+        )
         self.describe = DescribeConfigs(1, cache, admin, lambda: self.settings, self.levels)
         self.alter = AlterConfigs(alteration)
         self.incremental = IncrementalAlterConfigs(alteration, self.levels)

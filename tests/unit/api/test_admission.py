@@ -536,6 +536,20 @@ def test_a_connection_over_its_quota_is_told_so_and_rests(stage: MemoryBroker) -
             assert client.answer("ListOffsets", 1) is not None
 
 
+def test_only_brokers_are_free_of_quotas_when_they_ask_what_brokers_do(stage: MemoryBroker) -> None:
+    """Kafka throttles who is not authorized for the cluster: RequestHandlerHelper.handleError."""
+    key = 7
+    allowed = stage.connect()
+    change(stage, None, FakeQuotas({key: 250}))
+    allowed.ask("ControlledShutdown", 3, broker_id=9)
+    assert allowed.ask("ApiVersions", 0) is not None
+    change(stage, DenyAll(), FakeQuotas({key: 250}))
+    denied = stage.connect()
+    answer = denied.ask("ControlledShutdown", 3, broker_id=9)
+    assert CLUSTER == answer.error_code
+    assert denied.ask("ApiVersions", 0) is None
+
+
 def test_a_connection_that_ended_while_it_rested_is_left_alone(stage: MemoryBroker) -> None:
     quotas = FakeQuotas({METADATA: 250})
     change(stage, quotas=quotas)

@@ -11,6 +11,7 @@ import pytest
 from engine.broker.listener_tls import principal_of_certificates
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
+from engine.kafka_errors import INVALID_REQUEST, NONE
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker, request_frame
 
@@ -98,9 +99,36 @@ def test_the_first_frame_makes_the_client_known() -> None:
     stage.stop()
 
 
-def test_who_no_rule_is_about_is_not_served() -> None:
-    stage = _broker({**_PEM, "ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/"})
+@pytest.mark.parametrize("rules", ["RULE:^CN=bob$/bob/", "RULE:.*/${user}/"])
+def test_who_no_rule_is_about_is_not_served(rules: str) -> None:
+    stage = _broker({**_PEM, "ssl.principal.mapping.rules": rules})
     frames, connection = _asked(stage, _CERTIFICATE)
     assert [] == frames
     assert connection.is_closed
+    stage.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("listener.name.ssl.ssl.keystore.location", "/no/such", INVALID_REQUEST),
+        ("listener.name.ssl.ssl.truststore.location", "/no/such", INVALID_REQUEST),
+        ("listener.name.ssl.ssl.cipher.suites", "TLS_AES_256_GCM_SHA384", INVALID_REQUEST),
+        ("listener.name.ssl.ssl.keystore.location", _KEY_STORE, NONE),
+        ("listener.name.ssl.max.connections", "9", NONE),
+        ("listener.name.ssl.ssl.client.auth", "required", NONE),
+    ],
+)
+def test_a_change_with_which_the_broker_could_not_start_again_is_refused(
+    name: str, text: str, code: int
+) -> None:
+    stage = _broker(_PEM)
+    request = message_class("IncrementalAlterConfigsRequest")
+    resource = request.AlterConfigsResource(
+        resource_type=4,
+        resource_name="1",
+        configs=[request.AlterableConfig(name=name, config_operation=0, value=text)],
+    )
+    answer = stage.connect().ask("IncrementalAlterConfigs", 1, resources=[resource])
+    assert [code] == [row.error_code for row in answer.responses]
     stage.stop()

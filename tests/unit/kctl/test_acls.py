@@ -19,6 +19,7 @@ from kctl.commands.acls.rules_file import BadRulesFile, rules_in
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
 from kctl.commands.acls.words import (
     create_command,
+    host_of,
     operations_of,
     principal_of,
     rule_row,
@@ -92,6 +93,25 @@ def test_a_user_without_a_type_is_one() -> None:
     for text in ("", ":x", "User:"):
         with pytest.raises(UnreadableArgument):
             principal_of(text)
+
+
+def test_a_host_is_an_address_as_brokers_compare_it() -> None:
+    """Java prints all numbers of an address: a rule for ::1 itself applies to nobody."""
+    assert ["*", "10.0.0.9", "0:0:0:0:0:0:0:1"] == [
+        host_of(text) for text in ("*", "10.0.0.9", "::1")
+    ]
+    for text in ("kafka1", "10.0.0", "10.0.0.0/8", ""):
+        with pytest.raises(UnreadableArgument, match="not a host"):
+            host_of(text)
+
+
+def test_hosts_of_a_file_are_addresses_and_those_of_listed_rules_stay() -> None:
+    written = b"[{allow: ann, operations: read, topic: t, hosts: '::1'}]"
+    (rule,) = rules_in(written, "f")
+    assert "0:0:0:0:0:0:0:1" == rule.entry.host
+    listed = rule_row(AclBinding(rule.pattern, rule.entry._replace(host="::1")))
+    (same,) = rules_in(yaml.safe_dump([listed]).encode(), "f")
+    assert "::1" == same.entry.host
 
 
 def test_filters_without_a_word_mean_everything() -> None:

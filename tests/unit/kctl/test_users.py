@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 from engine.errors import ApiError
 from engine.wire import messages
 from kctl.commands.users import credentials
-from kctl.commands.users.credentials import PasswordRequest, delete_users, rotate_user
+from kctl.commands.users.credentials import PasswordRequest, create_user, delete_users, rotate_user
 from kctl.connect import ClusterOptions
-from kctl.passwords import PasswordOptions
+from kctl.passwords import NoPassword, PasswordOptions
 from tests.unit.client.fake_broker import FakeCluster
 
 
@@ -55,6 +56,17 @@ def rotate(path: Path) -> int:
     password = PasswordOptions(generate=True, out=str(path))
     request = PasswordRequest("app", None, None, password, dry_run=False, output="csv")
     return rotate_user(ClusterOptions(), request)
+
+
+@pytest.mark.parametrize("change", [create_user, rotate_user])
+def test_a_made_password_that_nobody_would_see_is_refused(
+    cluster: Users, change: Callable[[ClusterOptions, PasswordRequest], int]
+) -> None:
+    password = PasswordOptions(generate=True)
+    request = PasswordRequest("app", None, None, password, dry_run=False, output="name")
+    with pytest.raises(NoPassword, match="nobody would see"):
+        change(ClusterOptions(), request)
+    assert not cluster.changes
 
 
 def test_a_request_changes_one_credential(cluster: Users, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from engine.security.scram import (
     SaltedPassword,
     ScramMechanism,
+    credential_of,
     credential_text,
     iterations_of,
 )
@@ -35,3 +36,9 @@ def test_mechanisms_have_their_own_hashes_and_names() -> None:
 )
 def test_a_text_that_is_no_credential_has_no_iterations(text: str) -> None:
     assert iterations_of(text) is None
+
+
+def test_a_count_beyond_every_number_is_no_credential() -> None:
+    """Python reads no number of so many digits: it would raise while settings are read."""
+    digits = "9" * 5000
+    assert credential_of(f"salt=YQ==,stored_key=YQ==,server_key=YQ==,iterations={digits}") is None
