@@ -88,6 +88,9 @@ class DeletionRules:
         latest_epoch = log.epochs.latest_epoch
         own_end = history.own_end(latest_epoch)
         start = log.log_start_offset if own_end is None else min(log.log_start_offset, own_end)
+        # A log that ends in what a leader lost unseen has its own records there, of the same epoch.
+        ends_in = [fork.first for fork in history.forks if log.log_end_offset <= fork.end]
+        start = min([start, *ends_in])
         if has_risen:
             fault = self._fault_of(history, key, log, start, moment)
             if fault:
