@@ -6,6 +6,7 @@ other's metadata. `stop` returns when the process has ended and its files are in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -263,9 +264,17 @@ def _listed(words: Collection[str]) -> str:
     return ",".join(words) or "none"
 
 
-def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
+def start(
+    data: DataDirectory,
+    files: Files,
+    plan: ClusterPlan,
+    timeout_s: float,
+    *,
+    ends_with_owner: bool = False,
+) -> None:
     """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
+    With `ends_with_owner` its processes end when this process is gone.
     The caller holds the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime,
     those of `check_start`; the plan is not stored then.
     """
@@ -273,7 +282,8 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
         raise ClusterInUse(data.path)
     check_start(data, files, plan)
     with data.trying(plan) as started:
-        command = processes.python_command(_PROGRAM, data.path)
+        owner = (str(os.getpid()),) if ends_with_owner else ()
+        command = processes.python_command(_PROGRAM, data.path, *owner)
         log_end = log_size(files, data.log_path)
         process = None
         try:
