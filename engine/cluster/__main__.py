@@ -3,6 +3,7 @@
 `python -m engine.cluster DIRECTORY PID` ends when process PID, which started it, is gone.
 `python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it for process PID: the
 metadata store listens at STORE, and PORT is the broker's last port, 0 for any.
+`python -m engine.cluster --forks` forks clusters for the process that started it (`warm_process`).
 
 `kctl cluster start` starts this module and not itself, which would load the command line again.
 Brokers in processes of their own are forks of this process as it is before it runs anything.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Sequence
+
+from engine.cluster.warm_process import FORKS
 
 
 def main(path: str, *words: str) -> int:
@@ -26,6 +29,11 @@ def main(path: str, *words: str) -> int:
     from engine.cluster.run import log_to_stderr
 
     log_to_stderr()
+    if path == FORKS:
+        from engine.host.fork_server import serve_forks
+
+        _load_for_members()
+        serve_forks(lambda words: _reporting(lambda: _run_cluster(*words)))
     if len(words) > 1:
         return _run_member((path, *words))
     return _reporting(lambda: _run_cluster(path, *words))

@@ -6,7 +6,6 @@ other's metadata. `stop` returns when the process has ended and its files are in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -269,12 +268,11 @@ def start(
     files: Files,
     plan: ClusterPlan,
     timeout_s: float,
-    *,
-    ends_with_owner: bool = False,
+    start_process: Callable[[DataDirectory], processes.Started] | None = None,
 ) -> None:
     """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
-    With `ends_with_owner` its processes end when this process is gone.
+    `start_process` starts its process in another way than `start_program`.
     The caller holds the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime,
     those of `check_start`; the plan is not stored then.
     """
@@ -282,13 +280,11 @@ def start(
         raise ClusterInUse(data.path)
     check_start(data, files, plan)
     with data.trying(plan) as started:
-        owner = (str(os.getpid()),) if ends_with_owner else ()
-        command = processes.python_command(_PROGRAM, data.path, *owner)
         log_end = log_size(files, data.log_path)
         process = None
         try:
             with signals_blocked():
-                process = processes.start_detached(command, data.log_path)
+                process = (start_process or start_program)(data)
             said = process.wait_until_ready(timeout_s)
             if said is None:
                 raise ClusterNotReadyInTime(data.path, timeout_s)
@@ -304,6 +300,12 @@ def start(
             raise
     if not said:
         raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+
+
+def start_program(data: DataDirectory, *owner: str) -> processes.Started:
+    """Start the process of a cluster; it ends with an owner whose pid is given."""
+    command = processes.python_command(_PROGRAM, data.path, *owner)
+    return processes.start_detached(command, data.log_path)
 
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
@@ -397,9 +399,6 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     Returns the paths in its directory that remain, because no cluster created them. The
     contents of `directories_that_stay` remain too.
     """
-    # Imported here: repairs load the metadata store and batches, which a status does not need.
-    from engine.cluster.served_logs import remove_links
-
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)
@@ -414,7 +413,11 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         log_dirs = [path for paths in found for path in paths]
     else:
         log_dirs = list(data.own_log_dirs(plan))
-    remove_links(data, files)
+    if files.exists(data.served_path):
+        # Imported here: it loads the metadata store and batches.
+        from engine.cluster.served_logs import remove_links
+
+        remove_links(data, files)
     # The plan is removed last, so that an interrupted removal can be repeated.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
     plan = plan or ClusterPlan()

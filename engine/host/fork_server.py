@@ -21,11 +21,14 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from engine.errors import StorageError
 from engine.host.processes import Started, become_detached, leave_ready, opened_log
 
 _MESSAGE_BYTES = 65_536
+#: Where a program that is launched as a server finds its connection.
+_CONNECTION = 3
 _FAILED = 1
 
 
@@ -85,17 +88,46 @@ def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
     """
     ours, of_server = socket.socketpair()
     pid = os.fork()
-    if pid:
-        of_server.close()
-        return ForkServer(pid, ours)
-    ours.close()
-    code = _FAILED
-    try:
+    if not pid:
+        ours.close()
         # Whoever waits for the process that started this one would wait for the server, too.
         leave_ready()
+        _serve_and_exit(of_server, main)
+    of_server.close()
+    return ForkServer(pid, ours)
+
+
+def launch_fork_server(command: Sequence[str]) -> ForkServer:
+    """Start a program that calls `serve_forks`; raises StorageError."""
+    ours, of_server = socket.socketpair()
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    actions = [(os.POSIX_SPAWN_DUP2, of_server.fileno(), _CONNECTION)]
+    actions += [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+    try:
+        # In a session of its own: it outlives Ctrl-C as long as it is needed.
+        pid = os.posix_spawn(
+            command[0], list(command), os.environ, file_actions=actions, setsid=True
+        )
+    except OSError as error:
+        ours.close()
+        raise StorageError(f"cannot start {command[0]}: {error.strerror}") from error
+    finally:
+        os.close(nothing)
+        of_server.close()
+    return ForkServer(pid, ours)
+
+
+def serve_forks(main: Callable[[Sequence[str]], int]) -> NoReturn:
+    """Be the server of a process that called `launch_fork_server`, until that is gone."""
+    _serve_and_exit(socket.socket(fileno=_CONNECTION), main)
+
+
+def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> NoReturn:
+    code = _FAILED
+    try:
         # Processes that end are not awaited by anybody.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        code = _serve(of_server, main)
+        code = _serve(connection, main)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -104,6 +136,7 @@ def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
 
 
 def _serve(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> int:
+    """Fork what is asked for; a forked process returns from here, too, with its exit code."""
     while True:
         request, descriptors = b"", list[int]()
         while not request.endswith(b"\n"):
