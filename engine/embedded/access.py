@@ -216,6 +216,13 @@ class ClusterAccess:
 
     # -- replicas
 
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """Return the broker that leads a partition, None while none does; raises ApiError."""
+        with self._client() as client:
+            view = client.view_of_existing([topic])
+        found = view.partition(TopicPartition(topic, partition))
+        return found.leader if found is not None and found.has_leader else None
+
     def wait_in_sync(self, *, brokers: int = 1, timeout_s: float | None = None) -> None:
         """Wait until brokers are there and every partition has a leader and all replicas in sync.
 

@@ -170,12 +170,8 @@ class EmbeddedCluster(ClusterAccess):
             self._bootstrap = ""
 
     def _kill_all(self) -> None:
-        plan = self._plan
-        running = self._data.running()
-        pids = [member.pid for member in running_processes(self._data, plan).values()]
-        if running is not None:
-            # First, as it would tell of the others.
-            pids.insert(0, running.pid)
+        # The first would report of the others.
+        pids = self.pids
         for pid in pids:
             processes.kill(pid)
         self._await_gone(pids)
@@ -234,6 +230,14 @@ class EmbeddedCluster(ClusterAccess):
         status = daemon.status_as(self._data, self._data.state())
         return {broker.broker_id: broker.state for broker in status.brokers}
 
+    @property
+    def pids(self) -> list[int]:
+        """Return its processes: first the one with the metadata store, then those of brokers."""
+        running = self._data.running()
+        members = running_processes(self._data, self._plan).values()
+        first = [] if running is None else [running.pid]
+        return [*first, *(member.pid for member in members if member.pid not in first)]
+
     # -- faults of brokers
 
     def kill(self, broker_id: int) -> None:
@@ -246,7 +250,9 @@ class EmbeddedCluster(ClusterAccess):
 
     def pause(self, broker_id: int) -> None:
         """Stop the process of a broker in its tracks; errors as `kill`."""
-        pause_broker(self._data, self._plan, broker_id)
+        pid = pause_broker(self._data, self._plan, broker_id)
+        while processes.is_running(pid) and not processes.is_paused(pid):
+            pause_ms(_KILL_POLL_MS)
 
     def resume(self, broker_id: int) -> None:
         """Let a paused broker go on; errors as `kill`."""
