@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from engine.embedded import ClusterAccess, EmbeddedCluster, Login
+from engine.embedded import EmbeddedCluster, KafkaAccess, Login
 from engine.errors import ApiError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class IsolatedKafka(ClusterAccess):
+class IsolatedKafka(KafkaAccess):
     """One broker that tests share, and names that only one test has."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str) -> None:

@@ -20,7 +20,7 @@ with EmbeddedCluster("/tmp/cluster", brokers=3, login=Login("app", "secret")) as
 Errors are `engine.errors.EngineError`, each with its own type.
 """
 
-from engine.embedded.access import ClusterAccess as ClusterAccess
+from engine.embedded.access import KafkaAccess as KafkaAccess
 from engine.embedded.access import NotEnoughRecords as NotEnoughRecords
 from engine.embedded.access import NotInSync as NotInSync
 from engine.embedded.access import ReceivedRecord as ReceivedRecord

@@ -64,7 +64,7 @@ class NotInSync(EngineError):
         self.missing = missing
 
 
-class ClusterAccess:
+class KafkaAccess:
     """A cluster by its addresses, and its user if it asks for one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:

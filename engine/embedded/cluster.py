@@ -32,7 +32,7 @@ from engine.cluster.network_faults import change_faults
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.requests import Action, ask
 from engine.cluster.warm_process import start_warm, warm_up
-from engine.embedded.access import ClusterAccess
+from engine.embedded.access import KafkaAccess
 from engine.embedded.login import (
     BROKER_USER,
     PLAIN,
@@ -73,7 +73,7 @@ class AlreadyStarted(EngineError):
         self.path = path
 
 
-class EmbeddedCluster(ClusterAccess):
+class EmbeddedCluster(KafkaAccess):
     """Brokers and their metadata store. Not for use by several threads."""
 
     def __init__(

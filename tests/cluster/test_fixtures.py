@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +19,8 @@ from engine.cluster.broker_processes import BrokerNotRunning, BrokersShareProces
 from engine.embedded import (
     AlreadyStarted,
     BadLogin,
-    ClusterAccess,
     EmbeddedCluster,
+    KafkaAccess,
     Login,
     NotEnoughRecords,
     NotInSync,
@@ -29,6 +32,7 @@ from kctl.testing import ClusterFactory, IsolatedKafka
 #: The run's broker is started by one process of the tests alone.
 pytestmark = pytest.mark.xdist_group("kafka-fixtures")
 
+_GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "testing.md"
 _TIMEOUT_S = 30
 _VALUES = [b"one", b"two", b"three"]
 
@@ -43,7 +47,7 @@ def test_confluent_kafka_writes_and_reads_in_a_group(kafka: IsolatedKafka) -> No
     assert _VALUES == [record.value for record in kafka.consume(topic)]
 
 
-def _by_confluent(kafka: ClusterAccess, topic: str, group: str) -> None:
+def _by_confluent(kafka: KafkaAccess, topic: str, group: str) -> None:
     producer = Producer(kafka.librdkafka_settings)
     for value in _VALUES:
         producer.produce(topic, value)
@@ -116,6 +120,25 @@ def test_one_broker_has_no_process_that_could_be_killed_alone(kafka: IsolatedKaf
         kafka.cluster.kill(1)
     with pytest.raises(AlreadyStarted):
         kafka.cluster.start()
+
+
+# -- the guide
+
+
+def test_the_examples_of_the_guide_run(kafka: IsolatedKafka, kafka_cluster: ClusterFactory) -> None:
+    fixtures = {"kafka": kafka, "kafka_cluster": kafka_cluster}
+    blocks = re.findall(r"^```python\n(.*?)^```", _GUIDE.read_text(), re.M | re.S)
+    ran = []
+    for block in blocks:
+        if "def test_" not in block:
+            continue
+        names: dict[str, Any] = {}
+        exec(block, names)
+        for name, function in names.items():
+            if name.startswith("test_"):
+                function(**{key: fixtures[key] for key in inspect.signature(function).parameters})
+                ran.append(name)
+    assert 3 == len(ran)
 
 
 # -- clusters

@@ -90,7 +90,7 @@ def test_clusters_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
 
 def test_the_plugin_loads_nothing_of_the_engine() -> None:
     program = (
-        "import sys, kctl.pytest_plugin; "
+        "import kctl.pytest_plugin, sys; "
         "print(sorted(m for m in sys.modules if m.startswith(('engine', 'kctl'))))"
     )
     done = subprocess.run(
