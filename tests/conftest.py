@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.slow_tests import name_of, slow_tests
 
+# By its entry point, too, wherever that is installed.
+pytest_plugins = ["kctl.pytest_plugin"]
+
 settings.register_profile(
     "ci",
     max_examples=50,

@@ -12,5 +12,6 @@
 | `plan` | the configuration of a cluster |
 | `data_directory` | the files of a cluster |
 | `__main__` | that process as a program |
+| `warm_process` | a process that forks clusters, for programs that start several |
 | `daemon` | start, stop, state and removal of a cluster that runs as its own process |
 """

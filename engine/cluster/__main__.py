@@ -1,18 +1,24 @@
 """The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan in that directory.
 
+`python -m engine.cluster DIRECTORY PID` ends when process PID, which started it, is gone.
 `python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it for process PID: the
 metadata store listens at STORE, and PORT is the broker's last port, 0 for any.
+`python -m engine.cluster --forks` forks clusters for the process that started it (`warm_process`).
 
 `kctl cluster start` starts this module and not itself, which would load the command line again.
+Brokers in processes of their own are forks of this process as it is before it runs anything.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable, Sequence
+
+from engine.cluster.warm_process import FORKS
 
 
-def main(path: str, *member: str) -> int:
+def main(path: str, *words: str) -> int:
     """Run the cluster of a data directory, or a broker of it, until a signal.
 
     Returns the exit code.
@@ -20,29 +26,69 @@ def main(path: str, *member: str) -> int:
     # Hundreds of modules are loaded and none is freed: garbage collection would cost a tenth of the
     # start. The process enables it once it serves.
     gc.disable()
-    from engine.cluster.data_directory import DataDirectory
-    from engine.cluster.run import Member, log_to_stderr, run_cluster, run_member
-    from engine.errors import EngineError
-    from engine.host.real import RealFiles
+    from engine.cluster.run import log_to_stderr
 
     log_to_stderr()
+    if path == FORKS:
+        from engine.host.fork_server import serve_forks
+
+        _load_for_members()
+        serve_forks(lambda words: _reporting(lambda: _run_cluster(*words)))
+    if len(words) > 1:
+        return _run_member((path, *words))
+    return _reporting(lambda: _run_cluster(path, *words))
+
+
+def _run_cluster(path: str, owner_pid: str | None = None) -> int:
+    from engine.cluster.data_directory import DataDirectory
+    from engine.cluster.run import ClusterLife, run_cluster
+    from engine.host.fork_server import start_fork_server
+    from engine.host.real import RealFiles
+
     data = DataDirectory(RealFiles(), path)
+    plan = data.plan()
+    if plan is None:
+        sys.stderr.write(f"error: there is no cluster in {path}\n")
+        return 1
+    forks = None
+    if plan.is_in_processes:
+        _load_for_members()
+        forks = start_fork_server(_run_member)
+    run_cluster(data, plan, None, ClusterLife(None if owner_pid is None else int(owner_pid), forks))
+    return 0
+
+
+def _load_for_members() -> None:
+    """Load what only brokers in processes of their own need."""
+    from engine.znode import kazoo_client  # noqa: F401
+
+
+def _run_member(words: Sequence[str]) -> int:
+    from engine.cluster.data_directory import DataDirectory
+    from engine.cluster.run import Member, run_member
+    from engine.host.real import RealFiles
+
+    path, broker_id, znode_address, port, starter_pid = words
+    member = Member(int(broker_id), znode_address, int(port), int(starter_pid))
+
+    def run() -> int:
+        run_member(DataDirectory(RealFiles(), path), member)
+        return 0
+
+    return _reporting(run)
+
+
+def _reporting(run: Callable[[], int]) -> int:
+    """Return the exit code of what runs; an error is written for people."""
+    from engine.errors import EngineError
+
     try:
-        plan = data.plan()
-        if plan is None:
-            sys.stderr.write(f"error: there is no cluster in {path}\n")
-            return 1
-        if member:
-            broker_id, znode_address, port, starter_pid = member
-            run_member(data, Member(int(broker_id), znode_address, int(port), int(starter_pid)))
-        else:
-            run_cluster(data, plan)
+        return run()
     except EngineError as error:
         sys.stderr.write(f"error: {error}\n")
         if error.hint:
             sys.stderr.write(f"hint: {error.hint}\n")
         return 1
-    return 0
 
 
 if __name__ == "__main__":

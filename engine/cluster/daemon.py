@@ -263,9 +263,16 @@ def _listed(words: Collection[str]) -> str:
     return ",".join(words) or "none"
 
 
-def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
+def start(
+    data: DataDirectory,
+    files: Files,
+    plan: ClusterPlan,
+    timeout_s: float,
+    start_process: Callable[[DataDirectory], processes.Started] | None = None,
+) -> None:
     """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
+    `start_process` starts its process in another way than `start_program`.
     The caller holds the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime,
     those of `check_start`; the plan is not stored then.
     """
@@ -273,12 +280,11 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
         raise ClusterInUse(data.path)
     check_start(data, files, plan)
     with data.trying(plan) as started:
-        command = processes.python_command(_PROGRAM, data.path)
         log_end = log_size(files, data.log_path)
         process = None
         try:
             with signals_blocked():
-                process = processes.start_detached(command, data.log_path)
+                process = (start_process or start_program)(data)
             said = process.wait_until_ready(timeout_s)
             if said is None:
                 raise ClusterNotReadyInTime(data.path, timeout_s)
@@ -294,6 +300,12 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             raise
     if not said:
         raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+
+
+def start_program(data: DataDirectory, *owner: str) -> processes.Started:
+    """Start the process of a cluster; it ends with an owner whose pid is given."""
+    command = processes.python_command(_PROGRAM, data.path, *owner)
+    return processes.start_detached(command, data.log_path)
 
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
@@ -387,9 +399,6 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     Returns the paths in its directory that remain, because no cluster created them. The
     contents of `directories_that_stay` remain too.
     """
-    # Imported here: repairs load the metadata store and batches, which a status does not need.
-    from engine.cluster.served_logs import remove_links
-
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)
@@ -404,7 +413,11 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         log_dirs = [path for paths in found for path in paths]
     else:
         log_dirs = list(data.own_log_dirs(plan))
-    remove_links(data, files)
+    if files.exists(data.served_path):
+        # Imported here: it loads the metadata store and batches.
+        from engine.cluster.served_logs import remove_links
+
+        remove_links(data, files)
     # The plan is removed last, so that an interrupted removal can be repeated.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
     plan = plan or ClusterPlan()

@@ -39,6 +39,7 @@ from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.coroutine import until
+from engine.host.fork_server import ForkServer, ForkServerGone
 from engine.host.link_faults import LinkFaults
 from engine.host.lock_file import is_held
 from engine.host.processes import Started
@@ -72,8 +73,13 @@ class MemberProcesses:
         plan: Callable[[], ClusterPlan],
         store: MetadataStore,
         store_address: Callable[[int], str],
+        forks: ForkServer | None = None,
     ) -> None:
-        """`store_address` says where the store listens for a broker: it begins to if need be."""
+        """`store_address` says where the store listens for a broker: it begins to if need be.
+
+        `forks` starts the processes; without it each loads its modules.
+        """
+        self._forks = forks
         self._process = process
         self._data = data
         self._plan = plan
@@ -142,16 +148,28 @@ class MemberProcesses:
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
         log_bytes = log_size(self._process.files, log_path)
-        port = self._ports.get(broker_id, "0")
-        store = self._store_address(broker_id)
-        command = processes.python_command(
-            _PROGRAM, self._data.path, str(broker_id), store, port, str(os.getpid())
-        )
-        started = processes.start_detached(command, log_path)
+        started = self._start(broker_id, log_path)
         self._pids[broker_id] = started.pid
         self._own_pids.add(started.pid)
         _log.info("broker %d: process %d", broker_id, started.pid)
         return started, log_bytes
+
+    def _start(self, broker_id: int, log_path: str) -> Started:
+        """Fork a process that has its modules, or start a new one where nothing forks."""
+        arguments = (
+            self._data.path,
+            str(broker_id),
+            self._store_address(broker_id),
+            self._ports.get(broker_id, "0"),
+        )
+        if self._forks is not None:
+            try:
+                return self._forks.spawn((*arguments, str(self._forks.pid)), log_path)
+            except ForkServerGone as error:
+                _log.warning("%s: brokers start as new processes", error)
+                self._forks = None
+        command = processes.python_command(_PROGRAM, *arguments, str(os.getpid()))
+        return processes.start_detached(command, log_path)
 
     async def _until_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
         said: list[bytes] = []

@@ -140,19 +140,25 @@ class Process:
         if self._failure is not None:
             raise BrokerGaveUp(self._failure)
 
-    def end_without(self, starter_pid: int, is_wanted: Callable[[], bool]) -> None:
+    def end_without(
+        self,
+        starter_pid: int,
+        is_wanted: Callable[[], bool],
+        before_end: Callable[[], None] = lambda: None,
+    ) -> None:
         """End at once when the process that started this one is gone, as long as that `is_wanted`.
 
-        A kill is nothing else: the next start recovers.
+        A kill is nothing else: the next start recovers. `before_end` kills what else has to go.
         """
         if not is_wanted():
             return
         if os.getppid() != starter_pid:
             _log.critical("process %d, which started this one, is gone", starter_pid)
+            before_end()
             logging.shutdown()
             os._exit(_EXIT_KILLED)
         due_ms = self.clock.monotonic_ms() + _STARTER_LOOK_MS
-        self.loop.call_at(due_ms, lambda: self.end_without(starter_pid, is_wanted))
+        self.loop.call_at(due_ms, lambda: self.end_without(starter_pid, is_wanted, before_end))
 
     def _serve(
         self,

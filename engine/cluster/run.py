@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from engine.cluster.broker_processes import BrokerInUse
+from engine.cluster.broker_processes import BrokerInUse, running_processes
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import (
     BadClusterFile,
@@ -40,11 +40,12 @@ from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.coroutine import PromiseCoroutine, drive
+from engine.host.fork_server import ForkServer
 from engine.host.link_faults import STORE
 from engine.host.linked_network import LinkedNetwork
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.ports import Entropy, Network
-from engine.host.processes import say_ready
+from engine.host.processes import kill, say_ready
 from engine.host.real import RealFiles
 from engine.host.real_network import CannotListen
 from engine.znode.paths import broker_path
@@ -54,8 +55,21 @@ _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 _LOOK_SESSION_MS = 60_000
 
 
+class ClusterLife(NamedTuple):
+    """What the process of a cluster depends on.
+
+    It ends when its owner, which started it, is gone. `forks` starts processes of brokers.
+    """
+
+    owner_pid: int | None = None
+    forks: ForkServer | None = None
+
+
 def run_cluster(
-    data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None] | None = None
+    data: DataDirectory,
+    plan: ClusterPlan,
+    on_ready: Callable[[], None] | None = None,
+    life: ClusterLife | None = None,
 ) -> None:
     """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
 
@@ -81,7 +95,7 @@ def run_cluster(
                 if on_ready is not None:
                     on_ready()
 
-            _run_cluster(process, data, plan, ready)
+            _run_cluster(process, data, plan, ready, life or ClusterLife())
     finally:
         data.remove_running()
         data.remove_network(plan.broker_ids())
@@ -101,7 +115,11 @@ def _process_of(data: DataDirectory) -> Process:
 
 
 def _run_cluster(
-    process: Process, data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None]
+    process: Process,
+    data: DataDirectory,
+    plan: ClusterPlan,
+    on_ready: Callable[[], None],
+    life: ClusterLife,
 ) -> None:
     store = MetadataStore(data.store_path, process.clock, process.loop)
     try:
@@ -113,11 +131,20 @@ def _run_cluster(
         def current_plan() -> ClusterPlan:
             return keepers[0].plan if keepers else plan
 
+        def kill_members() -> None:
+            for running in running_processes(data, current_plan()).values():
+                if running.pid != os.getpid():
+                    kill(running.pid)
+
         async def opening(on_fatal: Callable[[str], None]) -> Members:
+            if life.owner_pid is not None:
+                process.end_without(life.owner_pid, lambda: True, kill_members)
             members: Members
             if plan.is_in_processes:
                 store_address = StoreAddresses(process, data, store, plan.host).of
-                members = MemberProcesses(process, data, current_plan, store, store_address)
+                members = MemberProcesses(
+                    process, data, current_plan, store, store_address, life.forks
+                )
                 await members.open()
             else:
                 settings_of = partial(_settings_of, data, current_plan, znode_address)

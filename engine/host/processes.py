@@ -82,11 +82,11 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
     """
     ready, ready_for_child = os.pipe()
     try:
-        log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _LOG_MODE)
-    except OSError as error:
+        log = opened_log(log_path)
+    except StorageError:
         os.close(ready)
         os.close(ready_for_child)
-        raise storage_error(error.errno or 0, log_path, "open") from error
+        raise
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     # The pipe was opened first, so neither other file has the number of the ready descriptor.
     actions = [
@@ -113,6 +113,34 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
         os.close(nothing)
         os.close(log)
     return Started(pid, ready)
+
+
+def opened_log(path: str) -> int:
+    """Return a descriptor that appends to a file; raises StorageError."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _LOG_MODE)
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "open") from error
+
+
+def become_detached(log: int, ready: int) -> None:
+    """Make a process that was forked one like those that `start_detached` starts.
+
+    The two descriptors, of its log and of the ready pipe, are closed.
+    """
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for descriptor, number in ((nothing, 0), (log, 1), (log, 2), (ready, _READY_DESCRIPTOR)):
+        os.dup2(descriptor, number)
+    for descriptor in {nothing, log, ready} - {_READY_DESCRIPTOR}:
+        os.close(descriptor)
+    os.environ[_READY_VARIABLE] = "1"
+
+
+def leave_ready() -> None:
+    """Close the ready descriptor, if there is one, without a message."""
+    if os.environ.pop(_READY_VARIABLE, None) is not None:
+        os.close(_READY_DESCRIPTOR)
 
 
 def python_command(module: str, *arguments: str) -> list[str]:

@@ -35,6 +35,11 @@ class RealClock:
         return time.monotonic_ns() // 1_000_000
 
 
+def pause_ms(duration_ms: int) -> None:
+    """Wait, without looking at anything meanwhile."""
+    time.sleep(duration_ms / 1000)
+
+
 def work_ns() -> int:
     """Return nanoseconds since an arbitrary start, to measure work by."""
     return time.perf_counter_ns()

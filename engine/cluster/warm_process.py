@@ -1,0 +1,49 @@
+"""A process that has loaded what clusters need, and forks them for this one.
+
+The first cluster waits until it has loaded, and all others start in a fraction of the time. It ends
+with the process that started it, and the clusters that it has forked end with it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from engine.host.fork_server import ForkServer, ForkServerGone, launch_fork_server
+from engine.host.processes import Started, python_command
+
+# A caller warms up first, and loads what it needs itself meanwhile.
+if TYPE_CHECKING:
+    from engine.cluster.data_directory import DataDirectory
+
+#: In place of a directory: fork clusters.
+FORKS: Final = "--forks"
+#: By the process that started it: a fork of that has to start another.
+_servers: dict[int, ForkServer] = {}
+
+
+def warm_up() -> None:
+    """Start the process that clusters are forked from, unless it is there. Raises StorageError."""
+    if os.getpid() not in _servers:
+        _servers[os.getpid()] = launch_fork_server(python_command("engine.cluster", FORKS))
+
+
+def cool_down() -> None:
+    """End that process, if there is one, and with it the clusters that run."""
+    server = _servers.pop(os.getpid(), None)
+    if server is not None:
+        server.close()
+
+
+def start_warm(data: DataDirectory) -> Started:
+    """Start the process of a cluster that ends with this process. Raises StorageError."""
+    from engine.cluster.daemon import start_program
+
+    warm_up()
+    server = _servers[os.getpid()]
+    try:
+        return server.spawn((data.path, str(server.pid)), data.log_path)
+    except ForkServerGone:
+        # Whatever ended it: the log says what keeps clusters from starting, if anything does.
+        cool_down()
+        return start_program(data, str(os.getpid()))

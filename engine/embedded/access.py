@@ -1,0 +1,329 @@
+"""What a test asks of a cluster: topics, records, lag, replicas in sync.
+
+Each call has a client of its own, so brokers may be killed and started between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import Fetcher, FetchOptions
+from engine.client.groups import committed_offsets
+from engine.client.metadata import ClusterView
+from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.client.producing import OutgoingRecord, Producer
+from engine.client.settings import Address, ClientSettings, parse_addresses
+from engine.client.topic_admin import BROKER_DEFAULT, NewTopic, create_topics, delete_topics
+from engine.embedded.login import (
+    Login,
+    java_properties,
+    librdkafka_settings,
+    python_settings,
+)
+from engine.errors import ApiError, EngineError
+from engine.host.real import RealClock, RealEntropy
+from engine.host.real_streams import RealStreams
+from engine.model import TopicPartition
+from engine.records.record import Header
+
+_FETCH_WAIT_MS: Final = 50
+_MS: Final = 1000
+
+
+class ReceivedRecord(NamedTuple):
+    """A record as a consumer sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+class NotEnoughRecords(EngineError):
+    """Fewer records came in time than were expected; `records` are those that came."""
+
+    def __init__(
+        self, topic: str, count: int, records: list[ReceivedRecord], wait_s: float
+    ) -> None:
+        super().__init__(f"{topic}: {len(records)} of {count} records after {wait_s:g} s")
+        self.topic = topic
+        self.count = count
+        self.records = records
+
+
+class NotInSync(EngineError):
+    """Replicas are not in sync, or brokers not there, after the time for it."""
+
+    def __init__(self, missing: list[str], wait_s: float) -> None:
+        super().__init__(f"not in sync after {wait_s:g} s: {', '.join(missing)}")
+        self.missing = missing
+
+
+class KafkaAccess:
+    """A cluster by its addresses, and its user if it asks for one."""
+
+    def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
+        """`timeout_s` bounds each call that has no time of its own."""
+        self._bootstrap = bootstrap
+        self.login = login
+        self.timeout_s = timeout_s
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the addresses of brokers, with commas between: `bootstrap.servers`."""
+        return self._bootstrap
+
+    # -- settings of other clients
+
+    @property
+    def java_properties(self) -> Mapping[str, str]:
+        """Return the settings of a client of Java: its addresses, and its login if need be."""
+        return java_properties(self.bootstrap, self.login)
+
+    @property
+    def librdkafka_settings(self) -> dict[str, str]:
+        """Return the settings of a client of librdkafka, such as confluent-kafka."""
+        return librdkafka_settings(self.bootstrap, self.login)
+
+    @property
+    def python_settings(self) -> dict[str, str]:
+        """Return the keyword arguments of clients of kafka-python and aiokafka."""
+        return python_settings(self.bootstrap, self.login)
+
+    # -- topics
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replication_factor: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> str:
+        """Create a topic and return its name; replicas are as many as the brokers' default.
+
+        Every broker knows it then. Raises ApiError.
+        """
+        replicas = BROKER_DEFAULT if replication_factor is None else replication_factor
+        topic = NewTopic(name, partitions, replicas, configs=settings or {})
+        with self._client() as client:
+            result = create_topics(client, [topic])[name]
+            if isinstance(result, ApiError):
+                raise result
+            for address in self._addresses(client):
+                with self._client([address]) as each:
+                    each.await_view([name], lambda view: _leads(view, name), each.timeout_ms)
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; raises ApiError."""
+        with self._client() as client:
+            error = delete_topics(client, [name])[name]
+        if error is not None:
+            raise error
+
+    # -- records
+
+    def produce(
+        self,
+        topic: str,
+        *values: bytes | str | None,
+        key: bytes | str | None = None,
+        partition: int | None = None,
+        headers: tuple[Header, ...] = (),
+    ) -> list[int]:
+        """Write records, wait for all replicas in sync, and return their offsets.
+
+        Texts are written as UTF-8, None as a tombstone. Errors: those of the requests.
+        """
+        offsets: dict[int, int] = {}
+        with self._client() as client:
+            producer = Producer(client)
+            for place, value in enumerate(values):
+                record = OutgoingRecord(
+                    topic, _bytes(key), _bytes(value), headers, partition=partition
+                )
+                producer.add(record, place)
+            for result in producer.flush():
+                if result.error is not None:
+                    raise result.error
+                for delta, place in enumerate(result.batch.places):
+                    offsets[place] = result.base_offset + delta
+        return [offsets[place] for place in range(len(values))]
+
+    def consume(
+        self,
+        topic: str,
+        count: int | None = None,
+        *,
+        timeout_s: float | None = None,
+        read_committed: bool = False,
+    ) -> list[ReceivedRecord]:
+        """Return the records of a topic from its start, without a group.
+
+        Those of a partition are in order. Without a `count` these are all that are there now; with
+        one it is waited for as many. Errors: NotEnoughRecords, and those of the requests.
+        """
+        wait_s = self.timeout_s if timeout_s is None else timeout_s
+        with self._client() as client:
+            partitions = self._partitions(client, topic)
+            starts = _offsets(client, partitions, EARLIEST)
+            ends = _offsets(client, partitions, LATEST, read_committed=read_committed)
+            options = FetchOptions(read_committed, max_wait_ms=_FETCH_WAIT_MS)
+            fetcher = Fetcher(client, starts, options)
+            deadline_ms = client.clock.monotonic_ms() + round(wait_s * _MS)
+            received: list[ReceivedRecord] = []
+            while _wants_more(fetcher, ends, received, count):
+                if client.clock.monotonic_ms() > deadline_ms:
+                    expected = sum(ends.values()) if count is None else count
+                    raise NotEnoughRecords(topic, expected, received, wait_s)
+                for consumed in fetcher.poll(_FETCH_WAIT_MS):
+                    if consumed.error is not None:
+                        raise consumed.error
+                    received += [
+                        _received(consumed.partition, *row)
+                        for run in consumed.runs
+                        for row in zip(
+                            run.offsets,
+                            run.timestamps_ms,
+                            run.keys,
+                            run.values,
+                            run.headers,
+                            strict=True,
+                        )
+                    ]
+        return received if count is None else received[:count]
+
+    def lag(self, group: str, topic: str) -> dict[int, int]:
+        """Return how many offsets of each partition a group has not committed.
+
+        Partitions without a commit count from their start. Errors: those of the requests.
+        """
+        with self._client() as client:
+            partitions = self._partitions(client, topic)
+            starts = _offsets(client, partitions, EARLIEST)
+            ends = _offsets(client, partitions, LATEST)
+            committed = committed_offsets(client, group, partitions)
+        return {
+            key.partition: max(ends[key] - max(committed.get(key, -1), starts[key]), 0)
+            for key in partitions
+        }
+
+    # -- replicas
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """Return the broker that leads a partition, None while none does; raises ApiError."""
+        with self._client() as client:
+            view = client.view_of_existing([topic])
+        found = view.partition(TopicPartition(topic, partition))
+        return found.leader if found is not None and found.has_leader else None
+
+    def wait_in_sync(self, *, brokers: int = 1, timeout_s: float | None = None) -> None:
+        """Wait until brokers are there and every partition has a leader and all replicas in sync.
+
+        Raises NotInSync.
+        """
+        wait_s = self.timeout_s if timeout_s is None else timeout_s
+        with self._client() as client:
+            deadline_ms = client.clock.monotonic_ms() + round(wait_s * _MS)
+            attempt = 0
+            while True:
+                missing = _missing(client.view(None), brokers)
+                if not missing:
+                    return
+                if client.clock.monotonic_ms() > deadline_ms:
+                    raise NotInSync(missing, wait_s)
+                client.back_off(min(attempt, 1))
+                attempt += 1
+
+    # -- clients
+
+    def _client(
+        self, addresses: Iterable[Address] | None = None, settings: ClientSettings | None = None
+    ) -> KafkaClient:
+        if settings is None and self.login is not None:
+            settings = self.login.client_settings
+        return KafkaClient(
+            list(addresses or parse_addresses(self.bootstrap)),
+            streams=RealStreams(),
+            clock=RealClock(),
+            entropy=RealEntropy(),
+            settings=settings,
+            timeout_ms=max(round(self.timeout_s * _MS), 1),
+        )
+
+    @staticmethod
+    def _addresses(client: KafkaClient) -> list[Address]:
+        return [broker.address for broker in client.view([]).brokers.values()]
+
+    @staticmethod
+    def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
+        view = client.view_of_existing([topic]).topics[topic]
+        return [TopicPartition(topic, row.partition) for row in view.partitions]
+
+
+def _bytes(text: bytes | str | None) -> bytes | None:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _leads(view: ClusterView, name: str) -> bool:
+    topic = view.topics.get(name)
+    return (
+        topic is not None and bool(topic.partitions) and all(p.has_leader for p in topic.partitions)
+    )
+
+
+def _offsets(
+    client: KafkaClient,
+    partitions: Iterable[TopicPartition],
+    at: int,
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, int]:
+    found = {}
+    timestamps = dict.fromkeys(partitions, at)
+    for key, result in list_offsets(client, timestamps, read_committed=read_committed).items():
+        if isinstance(result, EngineError):
+            raise result
+        found[key] = result.offset
+    return found
+
+
+def _wants_more(
+    fetcher: Fetcher,
+    ends: Mapping[TopicPartition, int],
+    received: list[ReceivedRecord],
+    count: int | None,
+) -> bool:
+    if count is not None:
+        return len(received) < count
+    return any(fetcher.position(key) < end for key, end in ends.items())
+
+
+def _received(
+    partition: TopicPartition,
+    offset: int,
+    timestamp_ms: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: tuple[Header, ...],
+) -> ReceivedRecord:
+    return ReceivedRecord(
+        partition.topic, partition.partition, offset, timestamp_ms, key, value, headers
+    )
+
+
+def _missing(view: ClusterView, brokers: int) -> list[str]:
+    """Return what is not in sync yet, as words."""
+    missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
+    return missing + [
+        f"{topic.name}-{row.partition}"
+        for topic in view.topics.values()
+        for row in topic.partitions
+        if row.is_under_replicated or not row.has_leader
+    ]

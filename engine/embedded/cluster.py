@@ -1,0 +1,329 @@
+"""An embedded cluster in processes of its own, and the faults that a test gives it.
+
+```
+start ── stop ── start …     the data stays
+   └──── close               processes are killed, the data is removed
+```
+
+The processes end with the one that started them, also when that is killed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
+from typing import Final
+
+from engine.client.settings import ClientSettings, SaslSettings, parse_addresses
+from engine.cluster import daemon
+from engine.cluster.broker_processes import (
+    BrokerState,
+    NoSuchBroker,
+    kill_broker,
+    pause_broker,
+    resume_broker,
+    running_processes,
+)
+from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.network_faults import change_faults
+from engine.cluster.plan import ClusterPlan, check_plan
+from engine.cluster.requests import Action, ask
+from engine.cluster.warm_process import start_warm, warm_up
+from engine.embedded.access import KafkaAccess
+from engine.embedded.login import (
+    BROKER_USER,
+    PLAIN,
+    Login,
+    await_login,
+    check_login,
+    create_user,
+    login_settings,
+)
+from engine.embedded.quick_settings import quick_settings
+from engine.errors import EngineError
+from engine.host import processes
+from engine.host.deferred_signals import signals_blocked
+from engine.host.held_file import RealHeldFiles
+from engine.host.link_faults import STORE, LinkFaults
+from engine.host.lock_file import is_held
+from engine.host.real import RealClock, RealEntropy, pause_ms
+from engine.security.passwords import random_password
+
+_KILL_POLL_MS: Final = 2
+
+
+class NotStarted(EngineError):
+    """A cluster has to run for what is asked of it."""
+
+    hint = "call start(), or use the cluster in a `with` block"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the cluster in {path} was not started, or has stopped")
+        self.path = path
+
+
+class AlreadyStarted(EngineError):
+    """A cluster runs in the directory already."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the cluster in {path} runs already")
+        self.path = path
+
+
+class EmbeddedCluster(KafkaAccess):
+    """Brokers and their metadata store. Not for use by several threads."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        brokers: int = 1,
+        *,
+        in_processes: bool | None = None,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        login: Login | None = None,
+        is_quick: bool = True,
+        timeout_s: float = 60.0,
+    ) -> None:
+        """`path` is its data directory, which it creates; `port` is the first broker's, 0 for any.
+
+        Several brokers have a process each unless `in_processes` is False: only those can be killed
+        and paused. `settings` are broker keys in Kafka's names; `is_quick` gives those of
+        `quick_settings` before. With a `login` clients have to authenticate. Errors: BadLogin, and
+        ConfigError for settings.
+        """
+        super().__init__("", login, timeout_s)
+        if login is not None:
+            check_login(login)
+        warm_up()
+        self._broker_password = random_password(RealEntropy())
+        self._clock = RealClock()
+        self._files = RealHeldFiles()
+        self._data = DataDirectory(self._files, os.path.abspath(path))
+        self._plan = ClusterPlan(
+            broker_count=brokers,
+            port=port,
+            settings={
+                **(quick_settings(brokers) if is_quick else {}),
+                **({} if login is None else login_settings(login, self._broker_password)),
+                **(settings or {}),
+            },
+            is_in_processes=brokers > 1 if in_processes is None else in_processes,
+        )
+        check_plan(self._plan)
+
+    def __enter__(self) -> EmbeddedCluster:
+        """Start it. Errors as `start`."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Kill its processes and remove its data."""
+        self.close()
+
+    # -- from start to end
+
+    def start(self) -> None:
+        """Start it, and return when clients can connect and log in.
+
+        Errors: AlreadyStarted, ClusterDidNotStart, ClusterNotReadyInTime, StorageError, and those
+        of a client for the login.
+        """
+        if is_held(self._data.lock_path):
+            raise AlreadyStarted(self._data.path)
+        with self._turn():
+            daemon.start(self._data, self._files, self._plan, self.timeout_s, start_warm)
+        try:
+            self._read_addresses()
+            if self.login is not None:
+                self._create_login(self.login)
+        except BaseException:
+            self.close()
+            raise
+
+    def stop(self) -> None:
+        """Stop it cleanly; its data stays for another start. Raises ClusterDidNotStop."""
+        running = self._data.running()
+        daemon.stop(self._data, self._clock, self.timeout_s, pause_ms)
+        if running is not None:
+            self._await_gone([running.pid])
+        self._bootstrap = ""
+
+    def close(self) -> None:
+        """Kill its processes and remove its data; one that does not run is fine.
+
+        Data that no cluster wrote into the directory stays.
+        """
+        with signals_blocked():
+            self._kill_all()
+            if self._data.state() is not ClusterState.ABSENT:
+                with self._turn():
+                    daemon.destroy(self._data, self._files)
+            self._bootstrap = ""
+
+    def _kill_all(self) -> None:
+        # The first would report of the others.
+        pids = self.pids
+        for pid in pids:
+            processes.kill(pid)
+        self._await_gone(pids)
+
+    def _await_gone(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            while processes.is_running(pid):
+                pause_ms(_KILL_POLL_MS)
+
+    def _create_login(self, login: Login) -> None:
+        sasl = SaslSettings(PLAIN, BROKER_USER, self._broker_password)
+        with self._client(settings=ClientSettings(sasl=sasl)) as client:
+            create_user(client, login)
+        for address in parse_addresses(self.bootstrap):
+            await_login(lambda known: self._client([known]), address)
+
+    def _read_addresses(self) -> None:
+        running = self._data.running()
+        self._bootstrap = "" if running is None else running.bootstrap_servers
+
+    # -- where it is
+
+    @property
+    def path(self) -> str:
+        """Return its data directory, for `kctl … --data`."""
+        return self._data.path
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the addresses of its brokers, with commas between; raises NotStarted."""
+        if not self._bootstrap:
+            raise NotStarted(self._data.path)
+        return self._bootstrap
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """Return the ids of its brokers: 1 and so on."""
+        return self._plan.broker_ids()
+
+    def address(self, broker_id: int) -> str:
+        """Return where a broker listens, also one that was killed or paused.
+
+        Errors: NoSuchBroker, NotStarted.
+        """
+        running = self._data.running()
+        if running is None:
+            raise NotStarted(self._data.path)
+        address = running.brokers.get(str(broker_id))
+        if address is None:
+            raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
+        return address
+
+    @property
+    def broker_states(self) -> dict[int, BrokerState]:
+        """Return the state of each broker, by its process."""
+        status = daemon.status_as(self._data, self._data.state())
+        return {broker.broker_id: broker.state for broker in status.brokers}
+
+    @property
+    def pids(self) -> list[int]:
+        """Return its processes: first the one with the metadata store, then those of brokers."""
+        running = self._data.running()
+        members = running_processes(self._data, self._plan).values()
+        first = [] if running is None else [running.pid]
+        return [*first, *(member.pid for member in members if member.pid not in first)]
+
+    # -- faults of brokers
+
+    def kill(self, broker_id: int) -> None:
+        """Kill the process of a broker, as a crash would.
+
+        Others take over its leaderships when its session ends, after
+        `zookeeper.session.timeout.ms`. Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
+        """
+        kill_broker(self._data, self._plan, broker_id, pause_ms)
+
+    def pause(self, broker_id: int) -> None:
+        """Stop the process of a broker in its tracks; errors as `kill`."""
+        pid = pause_broker(self._data, self._plan, broker_id)
+        while processes.is_running(pid) and not processes.is_paused(pid):
+            pause_ms(_KILL_POLL_MS)
+
+    def resume(self, broker_id: int) -> None:
+        """Let a paused broker go on; errors as `kill`."""
+        resume_broker(self._data, self._plan, broker_id)
+
+    def restart(self, broker_id: int) -> None:
+        """Start a broker that was killed, or stop one cleanly and start it again.
+
+        It has its port again. Errors: NoSuchBroker, ClusterRefused, RequestNotCarriedOut.
+        """
+        if broker_id not in self.broker_ids:
+            raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
+        self._ask(Action.RESTART, broker_id)
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop a broker cleanly: its leaderships move first. Errors as `restart`."""
+        self._ask(Action.STOP, broker_id)
+
+    def _ask(self, action: Action, broker_id: int) -> None:
+        with self._turn():
+            ask(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
+
+    # -- faults of the network
+
+    def isolate(self, *broker_ids: int) -> None:
+        """Cut brokers off from the others and from the metadata store, until `heal`.
+
+        Clients still reach them. Errors as `partition_network`.
+        """
+        cut = [str(broker_id) for broker_id in broker_ids]
+        rest = [str(id_) for id_ in self.broker_ids if id_ not in broker_ids]
+        self._check_brokers(broker_ids)
+        self._partition([cut, [*rest, STORE]])
+
+    def partition_network(self, *groups: Iterable[int], store_with: int = 0) -> None:
+        """Cut groups of brokers from each other, in place of an earlier partition, until `heal`.
+
+        The metadata store is with the group of number `store_with`. Clients reach every broker.
+        Errors: NoSuchBroker, ClusterNotRunning, RequestNotCarriedOut.
+        """
+        named = [[*map(str, group)] for group in groups]
+        self._check_brokers(int(place) for group in named for place in group)
+        named[store_with].append(STORE)
+        self._partition(named)
+
+    def heal(self) -> None:
+        """Take all faults of the network back. Errors: ClusterNotRunning, RequestNotCarriedOut."""
+        self._change_faults(lambda _faults: LinkFaults())
+
+    def _partition(self, groups: list[list[str]]) -> None:
+        self._change_faults(lambda faults: faults.with_partition(groups))
+
+    def _change_faults(self, change: Callable[[LinkFaults], LinkFaults]) -> None:
+        with self._turn(self._data.network_lock_path):
+            change_faults(self._data, self._plan, change, self._clock, self.timeout_s, pause_ms)
+
+    def _check_brokers(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            if broker_id not in self.broker_ids:
+                raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
+
+    # -- replicas
+
+    def wait_in_sync(self, *, brokers: int | None = None, timeout_s: float | None = None) -> None:
+        """Wait until all brokers are there, and every partition has all its replicas in sync.
+
+        `brokers` are enough where some are to stay away. Raises NotInSync.
+        """
+        count = len(self.broker_ids) if brokers is None else brokers
+        super().wait_in_sync(brokers=count, timeout_s=timeout_s)
+
+    def _turn(self, lock_path: str | None = None) -> AbstractContextManager[None]:
+        turn = partial(daemon.turn, self._data, self._files, self._clock, self.timeout_s, pause_ms)
+        return turn(lock_path=lock_path)

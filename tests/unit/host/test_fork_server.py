@@ -1,0 +1,18 @@
+"""Processes forked from one that has loaded its modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_forked_processes_are_detached_say_when_they_are_ready_and_write_to_their_log(
+    tmp_path: Path,
+) -> None:
+    # In a process of its own: the one with the tests has threads, which must not be forked.
+    log = tmp_path / "log"
+    words = [sys.executable, "-m", "tests.unit.host.forking", str(log)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "True True\nTrue True\nTrue\n" == done.stdout
+    assert "a b c\nd\n" == log.read_text()
