@@ -85,7 +85,7 @@ def lag(
     A partition that a member has and nobody has committed for has no offset and no lag: that is
     not a lag of zero.
     """
-    from kctl.commands.groups.listing import LagRequest, show_lag
+    from kctl.commands.groups.lag import LagRequest, show_lag
 
     return show_lag(cluster, LagRequest(groups, time, watch, every, output))
 
