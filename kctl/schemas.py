@@ -74,7 +74,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "groups list": _rows("groups.listing.LIST_COLUMNS"),
     "groups members": _rows("groups.listing.MEMBER_COLUMNS"),
     "groups lag": _rows(
-        "groups.listing.LAG_COLUMNS+groups.listing.LAG_TIME_COLUMN+groups.listing.VERDICT_COLUMNS",
+        "groups.lag.LAG_COLUMNS+groups.lag.LAG_TIME_COLUMN+groups.lag.VERDICT_COLUMNS",
         note="lag_ms is there with --time, verdict and reason with --watch",
     ),
     "groups describe": _rows("groups.listing.DESCRIBE_COLUMNS"),

@@ -85,6 +85,7 @@ TOOLS = {
         *_SERVERS,
         *("abort", "--topic", "t", "--partition", "0", "--start-offset", "5"),
     ),
+    "kafka-cluster": ("unregister", "--id", "1", *_SERVERS),
     "kafka-features": (*_SERVERS, "disable", "--feature", "x"),
     "kafka-metadata-quorum": (
         *_SERVERS,

@@ -33,6 +33,7 @@ READING = frozenset(
         "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
+        "ListGroups",
         "ListOffsets",
         "ListPartitionReassignments",
         "ListTransactions",

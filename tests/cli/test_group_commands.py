@@ -111,6 +111,12 @@ def test_no_committed_offset_is_no_lag_of_zero(shell: Shell) -> None:
 
 
 @pytest.mark.usefixtures("member", "alone")
+def test_a_time_between_samples_goes_with_watching(shell: Shell) -> None:
+    done = shell.run("groups", "lag", "live", "--every", "1")
+    assert 2 == done.returncode
+    assert "--every: goes with --watch" in done.stderr
+
+
 def test_a_lag_that_is_watched_has_a_verdict_and_an_age(shell: Shell) -> None:
     words = ("lag", "live", "alone", "--time", "--watch", "0.3", "--every", "0.1", "-o", "json")
     done = shell.run("groups", *words)

@@ -82,7 +82,7 @@ class CheckRequest(NamedTuple):
         )
 
 
-class _Look(NamedTuple):
+class Look(NamedTuple):
     """What one look found: findings, since when sets are as they are, whose moves are."""
 
     findings: Sequence[HealthFinding]
@@ -98,13 +98,13 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
             raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
     request.thresholds()
     look = _await(options, request) if request.wait else _look(options, request)
-    write_rows(FINDING_COLUMNS, [_row(one, look) for one in look.findings], request.output)
+    write_rows(FINDING_COLUMNS, [finding_row(one, look) for one in look.findings], request.output)
     if not look.findings:
         say("nothing is wrong")
     return exits.PROBLEMS_FOUND if _problems(look, request) else exits.OK
 
 
-def _await(options: ClusterOptions, request: CheckRequest) -> _Look:
+def _await(options: ClusterOptions, request: CheckRequest) -> Look:
     """Look until there is nothing to wait for, or the time is up; returns the last look."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
@@ -133,7 +133,7 @@ def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
     return known_journals().moves(cluster_id)
 
 
-def _problems(look: _Look, request: CheckRequest) -> list[HealthFinding]:
+def _problems(look: Look, request: CheckRequest) -> list[HealthFinding]:
     """Return the findings that make the exit code 4."""
     return [
         one
@@ -142,7 +142,7 @@ def _problems(look: _Look, request: CheckRequest) -> list[HealthFinding]:
     ]
 
 
-def _awaited(look: _Look, request: CheckRequest) -> list[HealthFinding]:
+def _awaited(look: Look, request: CheckRequest) -> list[HealthFinding]:
     """Return the problems that are waited for: a move, and its throttles, only if it is said."""
     problems = _problems(look, request)
     if request.moves or not any(one.kind == "move" for one in look.findings):
@@ -150,7 +150,7 @@ def _awaited(look: _Look, request: CheckRequest) -> list[HealthFinding]:
     return [one for one in problems if one.kind not in _OF_MOVES]
 
 
-def _look(options: ClusterOptions, request: CheckRequest) -> _Look:
+def _look(options: ClusterOptions, request: CheckRequest) -> Look:
     """Return what is found within the time-out."""
     began_s = time.monotonic()
     with connect(options) as client:
@@ -166,7 +166,7 @@ def _look(options: ClusterOptions, request: CheckRequest) -> _Look:
         since, of_store = _of_store(client, request, found, end_s)
         owners = _owners(facts.view.cluster_id) if facts.moves else {}
     found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
-    return _Look([one for one in found if one.kind not in request.ignored], since, owners)
+    return Look([one for one in found if one.kind not in request.ignored], since, owners)
 
 
 def _of_readers(
@@ -211,13 +211,14 @@ def _of_store(
     return {}, []
 
 
-def _row(finding: HealthFinding, look: _Look) -> dict[str, object]:
+def finding_row(finding: HealthFinding, look: Look) -> dict[str, object]:
+    """Return the row of a finding; `since` is that of its in-sync set, if it is about one."""
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,
         "finding": finding.kind,
         "subject": finding.subject,
-        "since": look.since.get(finding.subject),
+        "since": None if finding.partition is None else look.since.get(finding.subject),
         "cause": cause,
         "move": None,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from string import digits
+from typing import Final
 
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.broker_failure import Situation, if_died
@@ -70,6 +71,18 @@ PARTITION_COLUMNS = (
 )
 #: What is printed as tables of their own.
 _TABLES_WITHIN = ("replicas", "transactions")
+#: Field, timestamp to ask for, whether only committed records count.
+_LEADER_OFFSETS: Final = (
+    ("start_offset", EARLIEST, False),
+    ("high_watermark", LATEST, False),
+    ("last_stable_offset", LATEST, True),
+)
+_NOTHING_OF_LEADER: Final[OutputRow] = {
+    "start_offset": None,
+    "high_watermark": None,
+    "last_stable_offset": None,
+    "transactions": [],
+}
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
@@ -145,14 +158,25 @@ def _row(
         "isr": list(partition.isr),
         "min_isr": min_isr,
         "unclean_allowed": is_unclean_allowed,
-        "start_offset": _offset(client, key, EARLIEST) if partition.has_leader else None,
-        "high_watermark": _offset(client, key, LATEST) if partition.has_leader else None,
-        "last_stable_offset": (
-            _offset(client, key, LATEST, read_committed=True) if partition.has_leader else None
-        ),
+        **(of_leader(client, key) if partition.has_leader else _NOTHING_OF_LEADER),
         "replicas": replicas,
-        "transactions": _transactions(client, key) if partition.has_leader else [],
     }
+
+
+def of_leader(client: KafkaClient, key: TopicPartition) -> OutputRow:
+    """Return what the leader knows; after the first error, which is reported, it is asked no more.
+
+    Each further request would take as long to fail, and report the same.
+    """
+    row = dict(_NOTHING_OF_LEADER)
+    for name, timestamp, read_committed in _LEADER_OFFSETS:
+        found = list_offsets(client, {key: timestamp}, read_committed=read_committed)[key]
+        if isinstance(found, EngineError):
+            report_error(found, str(key))
+            return row
+        row[name] = found.offset
+    row["transactions"] = _transactions(client, key)
+    return row
 
 
 def _transactions(client: KafkaClient, key: TopicPartition) -> list[OutputRow]:
@@ -210,16 +234,6 @@ def _known(
         for (_, broker_id), offset in offsets.items()
         if not isinstance(offset, EngineError)
     }
-
-
-def _offset(
-    client: KafkaClient, key: TopicPartition, timestamp: int, *, read_committed: bool = False
-) -> int | None:
-    found = list_offsets(client, {key: timestamp}, read_committed=read_committed)[key]
-    if isinstance(found, EngineError):
-        report_error(found, str(key))
-        return None
-    return found.offset
 
 
 def _stored(stored: StoredState | None) -> dict[str, object]:

@@ -62,18 +62,23 @@ def lag(
     groups: _Groups,
     time: Annotated[
         bool,
-        typer.Option("--time", help="And how long ago the first unread record was written."),
+        typer.Option("--time", help="Also show how long ago the first unread record was written."),
     ] = False,
     watch: Annotated[
         float | None,
         typer.Option(
-            "--watch", min=0.1, metavar="SECONDS", help="Take samples for so long, and judge them."
+            "--watch", min=0.1, metavar="SECONDS", help="Take samples for this time; judge them."
         ),
     ] = None,
     every: Annotated[
-        float,
-        typer.Option("--every", min=0.1, metavar="SECONDS", help="How often with --watch."),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--every",
+            min=0.1,
+            metavar="SECONDS",
+            help="With --watch: the time from one sample to the next; 1 if not given.",
+        ),
+    ] = None,
     output: Output = "table",
 ) -> int:
     """Show what groups have committed in each partition, and how far that is from the end.
@@ -85,9 +90,11 @@ def lag(
     A partition that a member has and nobody has committed for has no offset and no lag: that is
     not a lag of zero.
     """
-    from kctl.commands.groups.listing import LagRequest, show_lag
+    from kctl.commands.groups.lag import LagRequest, show_lag
 
-    return show_lag(cluster, LagRequest(groups, time, watch, every, output))
+    if every is not None and watch is None:
+        raise typer.BadParameter("goes with --watch", param_hint="--every")
+    return show_lag(cluster, LagRequest(groups, time, watch, every or 1.0, output))
 
 
 @app.command("describe", epilog="Example: kctl groups describe billing")
