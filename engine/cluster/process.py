@@ -144,7 +144,7 @@ class Process:
         self,
         starter_pid: int,
         is_wanted: Callable[[], bool],
-        before_end: Callable[[], None] = lambda: None,
+        before_end: Callable[[], None] | None = None,
     ) -> None:
         """End at once when the process that started this one is gone, as long as that `is_wanted`.
 
@@ -154,7 +154,8 @@ class Process:
             return
         if os.getppid() != starter_pid:
             _log.critical("process %d, which started this one, is gone", starter_pid)
-            before_end()
+            if before_end is not None:
+                before_end()
             logging.shutdown()
             os._exit(_EXIT_KILLED)
         due_ms = self.clock.monotonic_ms() + _STARTER_LOOK_MS

@@ -33,6 +33,7 @@ from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.requests import Action, ask
 from engine.cluster.warm_process import start_warm, warm_up
 from engine.embedded.access import KafkaAccess
+from engine.embedded.impatient_settings import impatient_settings
 from engine.embedded.login import (
     BROKER_USER,
     PLAIN,
@@ -42,7 +43,6 @@ from engine.embedded.login import (
     create_user,
     login_settings,
 )
-from engine.embedded.quick_settings import quick_settings
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.deferred_signals import signals_blocked
@@ -92,8 +92,8 @@ class EmbeddedCluster(KafkaAccess):
 
         Several brokers have a process each unless `in_processes` is False: only those can be killed
         and paused. `settings` are broker keys in Kafka's names; `is_quick` gives those of
-        `quick_settings` before. With a `login` clients have to authenticate. Errors: BadLogin, and
-        ConfigError for settings.
+        `impatient_settings` before. With a `login` clients have to authenticate. Errors: BadLogin,
+        and ConfigError for settings.
         """
         super().__init__("", login, timeout_s)
         if login is not None:
@@ -107,7 +107,7 @@ class EmbeddedCluster(KafkaAccess):
             broker_count=brokers,
             port=port,
             settings={
-                **(quick_settings(brokers) if is_quick else {}),
+                **(impatient_settings(brokers) if is_quick else {}),
                 **({} if login is None else login_settings(login, self._broker_password)),
                 **(settings or {}),
             },

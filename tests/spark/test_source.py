@@ -48,4 +48,6 @@ def test_a_stream_follows_a_directory(source: Any, tmp_path: Path) -> None:
     finally:
         query.stop()
     rows = source.sql("select offset from followed order by offset").collect()
+    # The session is that of other tests, which list its views.
+    source.catalog.dropTempView("followed")
     assert list(range(7)) == [row["offset"] for row in rows]
