@@ -9,11 +9,16 @@ import typer
 
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.options.spark import (
+    IsolationOption,
+    PartitionsOption,
+    RegistryOption,
+    SchemasOption,
+    TopicsOption,
+    ValuesOption,
+)
 from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers
 from kctl.value_options import (
-    REGISTRY_HELP,
-    SCHEMAS_HELP,
-    VALUES_HELP,
     read_hash_key,
     wanted_values,
 )
@@ -61,15 +66,11 @@ def spark_export(
             metavar="FILE", help="Hash by HMAC-SHA-256 with the bytes of a file, not by SHA-256."
         ),
     ] = None,
-    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
-    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
-    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
-    topics: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
-    ] = None,
-    partitions: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
-    ] = None,
+    values: ValuesOption = None,
+    schema_registry: RegistryOption = None,
+    schemas: SchemasOption = None,
+    topics: TopicsOption = None,
+    partitions: PartitionsOption = None,
     columns: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
@@ -92,12 +93,7 @@ def spark_export(
     strict: Annotated[
         bool, typer.Option("--strict", help="Publish nothing if a batch is damaged (exit 4).")
     ] = False,
-    isolation: Annotated[
-        str,
-        typer.Option(
-            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
-        ),
-    ] = "read_uncommitted",
+    isolation: IsolationOption = "read_uncommitted",
     output: Annotated[
         str,
         typer.Option(

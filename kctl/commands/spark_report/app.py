@@ -11,6 +11,10 @@ import typer
 from engine.errors import EngineError
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.options.spark import (
+    PartitionsOption,
+    TopicsOption,
+)
 from kctl.render import Column
 from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
 
@@ -51,12 +55,8 @@ def spark_report(
         list[str] | None,
         typer.Argument(metavar="DIR...", help=LOGDIRS_HELP),
     ] = None,
-    topics: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
-    ] = None,
-    partitions: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
-    ] = None,
+    topics: TopicsOption = None,
+    partitions: PartitionsOption = None,
     engine: Annotated[
         str,
         typer.Option(

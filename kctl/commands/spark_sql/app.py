@@ -11,8 +11,17 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
+from kctl.options.spark import (
+    ControlOption,
+    IsolationOption,
+    PartitionsOption,
+    RegistryOption,
+    SchemasOption,
+    TopicsOption,
+    ValuesOption,
+)
 from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
-from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP, wanted_values
+from kctl.value_options import wanted_values
 
 app = one_command()
 
@@ -37,12 +46,8 @@ def spark_sql(
         str | None,
         typer.Option("-f", "--file", metavar="FILE", help="Read the SQL from a file; - is stdin."),
     ] = None,
-    topics: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
-    ] = None,
-    partitions: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
-    ] = None,
+    topics: TopicsOption = None,
+    partitions: PartitionsOption = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -53,18 +58,11 @@ def spark_sql(
     master: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spark master; local[*] by default.")
     ] = None,
-    include_control: Annotated[
-        bool, typer.Option("--include-control", help="Transaction markers are records too.")
-    ] = False,
-    isolation: Annotated[
-        str,
-        typer.Option(
-            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
-        ),
-    ] = "read_uncommitted",
-    values: Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)] = None,
-    schema_registry: Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)] = None,
-    schemas: Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)] = None,
+    include_control: ControlOption = False,
+    isolation: IsolationOption = "read_uncommitted",
+    values: ValuesOption = None,
+    schema_registry: RegistryOption = None,
+    schemas: SchemasOption = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
     ] = 1000,

@@ -1,0 +1,28 @@
+"""Options of the commands that ask log directories by Spark or in this process."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.value_options import REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP
+
+TopicsOption = Annotated[
+    str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
+]
+PartitionsOption = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
+]
+ControlOption = Annotated[
+    bool, typer.Option("--include-control", help="Transaction markers are records too.")
+]
+IsolationOption = Annotated[
+    str,
+    typer.Option(
+        metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
+    ),
+]
+ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
+RegistryOption = Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)]
+SchemasOption = Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)]
