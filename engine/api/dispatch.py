@@ -142,7 +142,7 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:
-        # Somebody else than a broker asks: the time counts, whatever the API is.
+        # The client is no broker: the time counts for every API.
         is_free = False
         handled: Handled = denied(row.name, request, exchange.api_version, verdict.error_code)
     else:

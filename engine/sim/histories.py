@@ -89,8 +89,8 @@ class History:
         self.is_doomed = False
         self.losses: list[Loss] = []
         self.forks: list[Fork] = []
-        #: Whether somebody asked for records to go: a log may begin amid a batch then.
-        self.begins_amid_batches = False
+        #: Whether somebody asked for records to go: a log may begin inside a batch then.
+        self.begins_inside_batches = False
         #: What was committed and is lost, by base offset; a leader of before may still give it.
         self._lost: dict[int, set[BatchId]] = {}
         #: The epoch of the leader that lacked something last, or was elected uncleanly.

@@ -283,7 +283,7 @@ class Operator:
             return
         history = self._invariants.history(partition)
         links, end = self._links, history.committed_end
-        history.begins_amid_batches = True
+        history.begins_inside_batches = True
         offset = end // draw.choice((1, 2))
         self._invariants.deletions.requested(partition, offset)
         request = messages.DeleteRecordsRequest

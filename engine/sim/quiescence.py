@@ -172,12 +172,12 @@ def _has_given_up(
 
     What a leader that lost writes has written in their place may not fit behind the log of a
     follower that still has them: batches that begin below its end. So does the first batch of a
-    leader whose log begins amid it, to which a follower has truncated that begins before. Source:
+    leader whose log begins inside it, to which a follower has truncated that begins before. Source:
     UnifiedLog.append throws UnexpectedAppendOffsetException, AbstractFetcherThread
     markPartitionFailed.
     """
     partition = _replica_on(node, key)
-    may_not_follow = history.forks or history.begins_amid_batches
+    may_not_follow = history.forks or history.begins_inside_batches
     if not may_not_follow or node.broker is None or partition is None or partition.is_leader:
         return False
     leader = None if history.state is None else _replica_on(nodes.get(history.state.leader), key)
