@@ -117,6 +117,7 @@ def test_a_time_between_samples_goes_with_watching(shell: Shell) -> None:
     assert "--every: goes with --watch" in done.stderr
 
 
+@pytest.mark.usefixtures("member", "alone")
 def test_a_lag_that_is_watched_has_a_verdict_and_an_age(shell: Shell) -> None:
     words = ("lag", "live", "alone", "--time", "--watch", "0.3", "--every", "0.1", "-o", "json")
     done = shell.run("groups", *words)
