@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.fork_server import NOT_FORKED, ForkServer
+from tests.cli.shell import KCTL, Shell
 from tests.cli.test_reassign_commands import until_moving
 
+FORKED_KCTL = Path(__file__).with_name("forked_kctl.py")
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 #: What the guide gives up half-way, to look at what is left. Here that is once something moves, and
 #: under a throttle that lets nothing end for minutes, however slow the machine is.
@@ -35,7 +38,9 @@ def home(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
     script = tmp_path / "bin" / "kctl"
     script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kctl "$@"\n')
+    forked = [ForkServer.of_this_process().path, [sys.executable, "-m", "kctl"], [*NOT_FORKED]]
+    program = shlex.join([sys.executable, "-I", "-S", str(FORKED_KCTL), json.dumps(forked)])
+    script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     root = str(Path(__file__).parents[2])
     shell.environment |= {
@@ -46,10 +51,16 @@ def home(tmp_path: Path) -> Shell:
     return shell
 
 
+def impatient(line: str) -> str:
+    """Return a command line with any free port, and without what a guide waits for."""
+    started = "--port 0 --set group.initial.rebalance.delay.ms=0"
+    return line.replace("--port 9492", started).replace("--throttle 2MB", "--throttle 20MB")
+
+
 def run(home: Shell, line: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line of a guide, with any free port."""
+    """Run a command line of a guide."""
     return subprocess.run(
-        ["bash", "-c", line.replace("--port 9492", "--port 0")],
+        ["bash", "-c", impatient(line)],
         cwd=home.home,
         env=home.environment,
         capture_output=True,
@@ -62,8 +73,9 @@ def give_up(home: Shell, line: str) -> subprocess.CompletedProcess[str]:
     """Run a move, and interrupt it once the cluster has begun with it."""
     assert THROTTLE in line
     words = shlex.split(line.removeprefix(GIVEN_UP).replace(THROTTLE, SLOW_THROTTLE))
+    # A process of its own gets the signal.
     with subprocess.Popen(
-        words,
+        [*KCTL, *words[1:]],
         cwd=home.home,
         env=home.environment,
         stdout=subprocess.PIPE,
