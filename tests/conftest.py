@@ -51,6 +51,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_groups_are_kept(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a pytest-xdist that drops groups: every process would make every shared fixture.
+
+    It marks the groups by what pytest calls its own, which a release of pytest may rename.
+    """
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+                raise pytest.UsageError("this pytest-xdist groups no tests under this pytest")
+
+
 def _share_fixtures(item: pytest.Item) -> None:
     """Run the tests with a fixture of their module in one process, which makes the fixture once.
 
