@@ -60,7 +60,7 @@ def pytest_groups_are_kept(config: pytest.Config, items: list[pytest.Item]) -> N
     if getattr(config.option, "loadgroup", False):
         for item in items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
-                raise pytest.UsageError("this pytest-xdist groups no tests under this pytest")
+                raise RuntimeError("this pytest-xdist groups no tests under this pytest")
 
 
 def _share_fixtures(item: pytest.Item) -> None:
