@@ -85,7 +85,7 @@ def check_passwords(steps: Sequence[StateStep]) -> list[PasswordNotSet]:
 
 def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
     """Yield steps in their order, those together that one request can carry out."""
-    for kind, group in groupby(steps, key=lambda step: type(step.operation)):
+    for (kind, _), group in groupby(steps, key=lambda step: (type(step.operation), step.deletes)):
         together = list(group)
         size = len(together) if kind is MoveReplicas else _STEPS_PER_REQUEST
         for first in range(0, len(together), size):

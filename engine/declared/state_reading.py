@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from engine.client.acl_admin import describe_acls
@@ -46,11 +46,16 @@ _EVERY_RULE: Final = AclFilter(
 )
 
 
-def read_topics(client: KafkaClient, names: Iterable[str] | None) -> dict[str, ClusterTopic]:
-    """Return topics with their settings, all for None; those that are not there are left out.
+def read_topics(
+    client: KafkaClient,
+    names: Iterable[str] | None = None,
+    *,
+    described: Container[str] | None = None,
+) -> dict[str, ClusterTopic]:
+    """Return topics, all for None; those that are not there are left out.
 
-    Replicas are those after all reassignments under way. Errors: those of asking, ApiError of any
-    topic that cannot be described.
+    Settings are those of `described` topics, of all for None. Replicas are those after all
+    reassignments under way. Errors: those of asking, ApiError of any topic that has one.
     """
     wanted = None if names is None else sorted(set(names))
     view = client.view(wanted)
@@ -62,11 +67,14 @@ def read_topics(client: KafkaClient, names: Iterable[str] | None) -> dict[str, C
         elif failure.code != UNKNOWN_TOPIC_OR_PARTITION:
             raise failure
     view, ongoing = with_moves(client, view)
-    settings = _topic_settings(client, there)
+    requested = [name for name in there if described is None or name in described]
+    settings = _topic_settings(client, requested)
+    # A topic that has gone meanwhile is not there either.
+    gone = set(requested) - set(settings)
     return {
-        name: _topic(view.topics[name], ongoing, settings[name])
+        name: _topic(view.topics[name], ongoing, settings.get(name, {}))
         for name in there
-        if name in settings
+        if name not in gone
     }
 
 

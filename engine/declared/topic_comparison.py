@@ -55,7 +55,7 @@ def compare_topic(
     if faults:
         return TopicSteps(), faults
     if current is None:
-        return TopicSteps(created=_creation(name, declared)), []
+        return _creation(name, declared), []
     move = _move(name, declared, current)
     wanted = changed_settings(declared.settings, current.settings)
     if prunes:
@@ -80,26 +80,28 @@ def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving:
     return [_MIN_ISR] if int(value) > fewest else []
 
 
-def _creation(name: str, declared: DeclaredTopic) -> StateStep:
+def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
+    """Return the steps to a topic that is not there.
+
+    Brokers create topics with one number of replicas: where partitions shall have different ones,
+    those that not all of them have come by a move.
+    """
+    fewest = min(map(len, declared.placement), default=0)
+    placement = tuple(replicas[:fewest] for replicas in declared.placement)
     settings = {key: value for key, value in declared.settings.items() if value is not None}
     partitions = declared.partitions or len(declared.placement) or None
-    changes = []
-    if partitions is not None:
-        changes.append(PropertyChange("partitions", None, str(partitions)))
-    if declared.placement:
-        changes.append(PropertyChange("placement", None, placement_text(declared.placement)))
-    elif declared.replication_factor is not None:
-        changes.append(PropertyChange("replication_factor", None, str(declared.replication_factor)))
-    operation = CreateTopic(
-        name, partitions, declared.replication_factor, declared.placement, settings
-    )
-    return StateStep(
+    counts = {"partitions": partitions, "replication_factor": declared.replication_factor}
+    changes = [PropertyChange(k, None, str(count)) for k, count in counts.items() if count]
+    if placement:
+        changes.append(PropertyChange("placement", None, placement_text(placement)))
+    created = StateStep(
         StepAction.CREATE,
         ResourceKind.TOPICS,
         name,
         (*changes, *shown_settings(settings)),
-        operation,
+        CreateTopic(name, partitions, declared.replication_factor, placement, settings),
     )
+    return TopicSteps(created, moved=_move(name, declared, ClusterTopic(placement, {})))
 
 
 def _growth(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
@@ -124,7 +126,7 @@ def _move(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateSte
     """Return the step that moves replicas of partitions that are there once it is grown."""
     if declared.placement:
         wanted = declared.placement
-        if _fits(declared, current):
+        if len(wanted) > current.partitions and _fits(declared, current):
             wanted = wanted[: current.partitions]
         if wanted == current.placement:
             return None
@@ -133,7 +135,7 @@ def _move(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateSte
         operation = MoveReplicas(name, None, wanted)
     else:
         factor = declared.replication_factor
-        if factor is None or factor == current.replication_factor:
+        if factor in (None, current.replication_factor) or not current.placement:
             return None
         change = PropertyChange("replication_factor", current.replicas_text, str(factor))
         operation = MoveReplicas(name, factor, ())

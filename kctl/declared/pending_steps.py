@@ -87,15 +87,13 @@ def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredStat
     return read.state
 
 
-def read_cluster_state(
-    client: KafkaClient, declared: DeclaredState, *, prunes: bool
-) -> CurrentState:
+def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentState:
     """Ask a cluster for all that is compared with a declared state; errors of asking."""
     kinds = declared.kinds
     state = CurrentState(read_broker_ids(client))
     if ResourceKind.TOPICS in kinds:
-        # Of all topics only where those that are not declared matter.
-        state = state._replace(topics=read_topics(client, None if prunes else declared.topics))
+        # Settings of others are of no use: they are deleted, or left.
+        state = state._replace(topics=read_topics(client, described=declared.topics))
     if ResourceKind.USERS in kinds:
         state = state._replace(users=read_users(client))
     if ResourceKind.ACLS in kinds:
@@ -112,7 +110,7 @@ def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> S
 
     Errors: CannotBeHad, those of asking.
     """
-    state = read_cluster_state(client, declared, prunes=prunes)
+    state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)
     if comparison.faults:
         for fault in comparison.faults[1:]:

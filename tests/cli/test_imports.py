@@ -73,7 +73,7 @@ TABLE = {
     "transactions list": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
     "apply --help": "typer",
-    "apply -f {state} -y": "engine.wire hashlib hmac html json tabulate typer yaml",
+    "apply -f {state} -y": "engine.wire hashlib hmac html json random tabulate typer yaml",
     "diff -f {state}": "engine.wire hashlib hmac html json tabulate typer yaml",
     "export": "engine.wire hashlib hmac json typer yaml",
     "acls list": "engine.wire html json tabulate typer",

@@ -145,7 +145,9 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
         for fault in faults[1:]:
             report_error(fault)
         raise CannotBeHad(faults)
+    created = {s.name for s in steps if isinstance(s.operation, CreateTopic)}
     operations = [s.operation for s in steps if isinstance(s.operation, MoveReplicas)]
+    operations = [one for one in operations if one.topic not in created]
     if operations:
         check_moves(client, operations, request.moves)
 

@@ -30,7 +30,7 @@ from kctl.selection import name_matcher
 
 _READERS: Final[Mapping[ResourceKind, tuple[str, Callable[[KafkaClient], Any]]]] = {
     ResourceKind.BROKERS: ("brokers", read_brokers),
-    ResourceKind.TOPICS: ("topics", lambda client: read_topics(client, None)),
+    ResourceKind.TOPICS: ("topics", read_topics),
     ResourceKind.USERS: ("users", read_users),
     ResourceKind.QUOTAS: ("quotas", read_quotas),
     ResourceKind.ACLS: ("acls", read_rules),

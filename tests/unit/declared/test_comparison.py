@@ -30,6 +30,18 @@ def test_a_topic_that_is_not_there_is_created_with_its_settings() -> None:
     ] == told([step])
 
 
+def test_partitions_with_different_replicas_are_created_alike_and_then_moved() -> None:
+    declared = DeclaredState(topics={"t": DeclaredTopic(placement=((1,), (3, 2)))})
+    assert [
+        "create topics t partitions:None>2 placement:None>1,3",
+        "move topics t placement:1,3>1,3:2",
+    ] == told(steps(declared, CurrentState(BROKERS)))
+    even = DeclaredState(topics={"t": DeclaredTopic(placement=((1, 2), (3, 2)))})
+    assert ["create topics t partitions:None>2 placement:None>1:2,3:2"] == told(
+        steps(even, CurrentState(BROKERS))
+    )
+
+
 def test_what_is_as_declared_needs_no_step() -> None:
     declared = DeclaredState(
         kinds=EVERY_KIND,

@@ -1,0 +1,237 @@
+"""`kctl apply`, `diff` and `export` on embedded clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.cli.test_schemas import check
+
+pytestmark = [pytest.mark.xdist_group("declared"), pytest.mark.slow]
+
+START = (
+    *("cluster", "start", "--brokers", "3", "--port", "0"),
+    *("--set", "super.users=User:ANONYMOUS"),
+    *("--set", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"),
+)
+#: In the order and the words of an export.
+STATE = """version: 1
+brokers:
+  default:
+    settings:
+      log.cleaner.threads: 2
+  2:
+    settings:
+      background.threads: 11
+topics:
+  audit:
+    partitions: 1
+    replication_factor: 3
+  orders:
+    partitions: 3
+    replication_factor: 2
+    settings:
+      cleanup.policy: compact,delete
+      min.cleanable.dirty.ratio: 0.25
+      retention.ms: 604800000
+  uneven:
+    placement:
+      - [1]
+      - [3, 2]
+users:
+  app:
+    mechanisms:
+      SCRAM-SHA-256: 8192
+      SCRAM-SHA-512: 4096
+    password: ${PASSWORD_OF_APP}
+quotas:
+  - ip: 10.0.0.9
+    limits:
+      connection_creation_rate: 20
+  - user: <default>
+    client_id: etl
+    limits:
+      producer_byte_rate: 1048576
+      request_percentage: 12.5
+acls:
+  - allow: User:app
+    operations: [read, describe]
+    topic: orders
+  - deny: User:bob
+    hosts: 10.0.0.9
+    operations: [write]
+    topic: pay-
+    pattern: prefixed
+  - allow: User:app
+    operations: [describe]
+    cluster: true
+"""
+
+
+def started(home: Path) -> Shell:
+    found = Shell(home)
+    found.environment["XDG_STATE_HOME"] = str(home / "state")
+    found.environment["PASSWORD_OF_APP"] = "geheim"
+    found.ok(*START)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    found = started(tmp_path_factory.mktemp("declared"))
+    yield found
+    found.ok("cluster", "destroy", "-y")
+
+
+def run(shell: Shell, text: str, *words: str, code: int = 0) -> tuple[Any, str]:
+    """Run a command on a file of this text; returns its rows, held to their schema, and stderr."""
+    (shell.home / "state.yaml").write_text(text)
+    command, *options = words
+    done = shell.run(command, "-f", str(shell.home / "state.yaml"), *options, "-o", "json")
+    assert code == done.returncode, (done.stdout, done.stderr)
+    assert "geheim" not in done.stdout + done.stderr
+    return check(command, done.stdout) if done.stdout else None, done.stderr
+
+
+def results(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"{row['kind']} {row['name']} {row['result']}" for row in rows]
+
+
+def test_an_export_applied_to_an_empty_cluster_is_exported_as_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    exports = []
+    text = STATE
+    for _ in range(2):
+        shell = started(tmp_path)
+        try:
+            rows, _ = run(shell, text, "apply", "-y")
+            assert {"created", "changed", "moved"} == {row["result"] for row in rows}
+            run(shell, text, "diff", "--prune")
+            text = shell.ok("export")
+            exports.append(text)
+            shell.ok("export", "--out", f"{tmp_path}/folder/")
+            shell.ok("diff", "-f", f"{tmp_path}/folder", "--prune")
+        finally:
+            shell.ok("cluster", "destroy", "-y")
+    assert [STATE, STATE] == exports
+
+
+def test_steps_are_shown_and_nothing_is_done_without_a_yes(shell: Shell) -> None:
+    text = "version: 1\ntopics: {asked: {partitions: 2, replication_factor: 1}}\n"
+    (row,), _ = run(shell, text, "diff", code=5)
+    assert [
+        {"property": "partitions", "before": None, "after": "2"},
+        {"property": "replication_factor", "before": None, "after": "1"},
+    ] == row["changes"]
+    _, said = run(shell, text, "apply", code=2)
+    assert "  1. create topic asked: partitions=2, replication_factor=1" in said
+    (pending,), _ = run(shell, text, "apply", "--dry-run", code=5)
+    assert "pending" == pending["result"]
+    run(shell, text, "diff", code=5)
+
+
+def test_what_is_refused_is_known_before_the_first_step(shell: Shell) -> None:
+    shell.ok("topics", "create", "shrinking", "-p", "3")
+    for text, reason in (
+        ("topics: {new: {}, shrinking: {partitions: 2}}", "has 3 partitions, and 2 are declared"),
+        ("topics: {new: {replication_factor: 4}}", "only 3 brokers are alive"),
+        ("topics: {new: {settings: {retention.ms: 7d}}}", "retention.ms"),
+        ("topics: {new: {}}\nusers: {u: {password: '${UNSET}'}}", "export UNSET"),
+        ("topics: {new: {}}\nbrokers: {9: {settings: {a: b}}}", "brokers: 9"),
+    ):
+        for option in ("--dry-run", "-y"):
+            _, said = run(shell, f"version: 1\n{text}\n", "apply", option, code=1)
+            assert reason in said
+    assert "new" not in shell.ok("topics", "list", "-o", "name").splitlines()
+
+
+def test_a_step_that_fails_is_told_and_the_others_are_done(shell: Shell) -> None:
+    text = """version: 1
+topics: {partial: {partitions: 1, replication_factor: 1}}
+quotas: [{user: half, limits: {produce: 1.5}}, {user: whole, limits: {produce: 2}}]
+acls: [{allow: half, operations: read, topic: partial}]
+"""
+    rows, said = run(shell, text, "apply", "-y", code=1)
+    assert [
+        "topics partial created",
+        "quotas user=half failed",
+        "quotas user=whole created",
+        "acls allow User:half to read topic:partial created",
+    ] == results(rows)
+    assert rows[1]["error"] in said
+    assert "1 of 4 steps not done" in said
+    rows, _ = run(shell, text.replace("1.5", "1"), "apply", "-y")
+    assert ["quotas user=half created"] == results(rows)
+
+
+def test_nothing_is_deleted_after_a_failure(shell: Shell) -> None:
+    shell.ok("quotas", "set", "produce=5", "--user", "surplus")
+    text = "version: 1\nquotas: [{user: bad, limits: {produce: 1.5}}]\n"
+    options = ("--prune", "--allow-delete", "-y")
+    rows, _ = run(shell, text, "apply", *options, code=1)
+    assert {"quotas user=bad failed", "quotas user=surplus skipped"} <= set(results(rows))
+    assert "surplus" in shell.ok("quotas", "list")
+
+
+def test_deletion_needs_permission_and_has_a_limit(shell: Shell) -> None:
+    shell.ok("topics", "create", "surplus-1", "surplus-2", "_kept")
+    text = "version: 1\nkeep: {topics: ['(?!surplus-).*']}\ntopics: {}\n"
+    _, said = run(shell, text, "diff", code=0)
+    assert "not declared and left, topics: surplus-1, surplus-2" in said
+    run(shell, text, "diff", "--prune", code=5)
+    _, said = run(shell, text, "apply", "--prune", "-y", code=2)
+    assert "--allow-delete" in said
+    delete = ("apply", "--prune", "--allow-delete", "-y")
+    _, said = run(shell, text, *delete, "--max-deletions", "1", code=2)
+    assert "more than 1" in said
+    rows, _ = run(shell, text, *delete)
+    assert ["topics surplus-1 deleted", "topics surplus-2 deleted"] == [
+        line for line in results(rows) if "deleted" in line
+    ]
+    assert "_kept" in shell.ok("topics", "list", "-o", "name").split()
+    run(shell, text, "diff", "--prune")
+
+
+def test_other_replicas_are_moved_by_a_journal(shell: Shell) -> None:
+    shell.ok("topics", "create", "moving", "--replica-assignment", "1,2")
+    shell.ok("topics", "create", "placed", "--replica-assignment", "1:2,2:3")
+    text = """version: 1
+topics:
+  moving: {partitions: 3, replication_factor: 3, settings: {min.insync.replicas: 2}}
+  placed: {placement: [[3, 2], [2, 3], [1, 3]]}
+"""
+    _, said = run(shell, text, "apply", "--dry-run", code=5)
+    assert "moves: 3 partitions" in said
+    rows, _ = run(shell, text, "apply", "-y", "--throttle", "50MB")
+    assert [
+        "change moving",
+        "change placed",
+        "move moving",
+        "move placed",
+        "change moving",
+    ] == [f"{row['action']} {row['name']}" for row in rows]
+    assert {"changed", "moved"} == {row["result"] for row in rows}
+    run(shell, text, "diff")
+    topics = json.loads(shell.ok("topics", "describe", "placed", "-o", "json"))
+    assert [[3, 2], [2, 3], [1, 3]] == [p["replicas"] for p in topics[0]["partitions"]]
+    assert list((shell.home / "state" / "kctl" / "reassign").glob("*-apply.journal"))
+
+
+def test_a_document_for_another_context_is_passed_over(shell: Shell) -> None:
+    address = shell.status()["bootstrap_servers"]
+    shell.ok("context", "set", "here", "-b", address)
+    text = (
+        "version: 1\ncontexts: [here]\ntopics: {}\n---\n"
+        "version: 1\ncontexts: [there]\ntopics: {never: {}}\n"
+    )
+    _, said = run(shell, text, "diff", "--context", "here")
+    assert "passed over" in said
+    _, said = run(shell, text, "diff", "-b", address, code=2)
+    assert "--context here" in said
+    shell.ok("context", "delete", "here")
