@@ -74,7 +74,7 @@ def _brokers(
             continue
         wanted = changed_settings(settings, current)
         if prunes:
-            wanted |= settings_to_reset(settings, current)
+            wanted |= settings_to_reset(settings, current, is_shared=name == ALL_BROKERS)
         step = settings_step(ResourceKind.BROKERS, name, wanted, current)
         steps += [] if step is None else [step]
     if prunes:

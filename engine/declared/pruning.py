@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.declared.resources import CurrentState, DeclaredState, ResourceKind
+from engine.declared.resources import ALL_BROKERS, CurrentState, DeclaredState, ResourceKind
 from engine.declared.step_making import (
     entity_text,
     quota_step,
@@ -48,11 +48,11 @@ def undeclared_broker_steps(declared: DeclaredState, cluster: CurrentState) -> l
     """Return the steps that unset settings of brokers that no file names."""
     if ResourceKind.BROKERS not in declared.kinds:
         return []
-    steps = [
-        settings_step(ResourceKind.BROKERS, name, settings_to_reset({}, settings), settings)
-        for name, settings in sorted(cluster.brokers.items())
-        if name not in declared.brokers
-    ]
+    steps = []
+    for name, settings in sorted(cluster.brokers.items()):
+        if name not in declared.brokers:
+            surplus = settings_to_reset({}, settings, is_shared=name == ALL_BROKERS)
+            steps.append(settings_step(ResourceKind.BROKERS, name, surplus, settings))
     return [step for step in steps if step is not None]
 
 

@@ -21,6 +21,8 @@ OF_MOVES: Final = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     )
 )
+#: With KRaft brokers set it for all when they are new, and refuse to unset it (KIP-966).
+OF_CLUSTER: Final = "min.insync.replicas"
 _SECRET_WORDS: Final = re.compile(r"password|secret|jaas|keystore\.key", re.IGNORECASE)
 
 

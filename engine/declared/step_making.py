@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.declared.resources import ALL_BROKERS, ClusterSetting, Entity, ResourceKind, Settings
-from engine.declared.setting_values import OF_MOVES, is_secret, means_the_same
+from engine.declared.setting_values import OF_CLUSTER, OF_MOVES, is_secret, means_the_same
 from engine.declared.steps import (
     ChangeQuotas,
     ChangeSettings,
@@ -51,13 +51,17 @@ def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
 
 
 def settings_to_reset(
-    declared: Settings, current: Mapping[str, ClusterSetting]
+    declared: Settings, current: Mapping[str, ClusterSetting], *, is_shared: bool = False
 ) -> dict[str, str | None]:
-    """Return what is set and not declared, as settings to unset; throttles of moves stay."""
+    """Return what is set and not declared, as settings to unset; throttles of moves stay.
+
+    `is_shared` settings are those of all brokers: one of them cannot be unset.
+    """
+    kept = {*declared, *OF_MOVES, *((OF_CLUSTER,) if is_shared else ())}
     return {
         name: None
         for name, setting in sorted(current.items())
-        if setting.is_set and name not in declared and name not in OF_MOVES
+        if setting.is_set and name not in kept
     }
 
 

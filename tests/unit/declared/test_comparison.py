@@ -255,6 +255,14 @@ def test_pruning_deletes_what_is_of_a_declared_kind_and_not_declared() -> None:
     assert [False, True, True, True, True] == [step.deletes for step in pruned]
 
 
+def test_what_kraft_sets_for_all_brokers_is_not_unset() -> None:
+    shared = {"min.insync.replicas": ClusterSetting("1", "int", is_set=True)}
+    for declared in ({}, {ALL_BROKERS: {}}):
+        state = DeclaredState(kinds=EVERY_KIND, brokers=declared)
+        cluster = CurrentState(BROKERS, brokers={ALL_BROKERS: shared})
+        assert [] == steps(state, cluster, prunes=True)
+
+
 def test_kept_topics_are_not_deleted() -> None:
     cluster = CurrentState(BROKERS, {"_schemas": topic((1,)), "my_schemas": topic((1,))})
     declared = DeclaredState(kinds=EVERY_KIND, kept_topics=("_.*",))
