@@ -112,7 +112,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "compact status": _rows("compact.rows.STATUS_COLUMNS"),
     "apply": _rows(
         "apply.applying.RESULT_COLUMNS",
-        note="result is pending with --dry-run; failed and skipped are not done",
+        note="result is pending with --dry-run; failed, skipped and interrupted are not done",
     ),
     "diff": _rows(".declared.pending_steps.STEP_COLUMNS"),
     "acls list": _rows("acls.words.RULE_COLUMNS"),

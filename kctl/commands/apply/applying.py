@@ -22,7 +22,7 @@ from engine.declared.steps import (
 from engine.errors import EngineError
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
+from kctl.commands.apply.moving import check_moves, finish_earlier_moves, has_earlier_moves, move
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
@@ -53,7 +53,7 @@ _DONE: Final = {
     StepAction.MOVE: "moved",
     StepAction.DELETE: "deleted",
 }
-_FAILED, _SKIPPED, _PENDING = "failed", "skipped", "pending"
+_FAILED, _SKIPPED, _PENDING, _INTERRUPTED = "failed", "skipped", "pending", "interrupted"
 
 
 class DeletionNotAllowed(EngineError):
@@ -110,7 +110,9 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
     check_format(moves.output)
     declared = read_declared(options, request.files)
     with connect(options) as client:
-        is_free = finish_earlier_moves(client, moves)
+        has_moves = has_earlier_moves(client)
+        if has_moves and not moves.dry_run:
+            has_moves = finish_earlier_moves(client, moves) != exits.OK
         steps = compared(client, declared, prunes=request.prunes).steps
         for number, step in enumerate(steps, 1):
             say(step_line(number, step))
@@ -119,10 +121,10 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
         if moves.dry_run:
             rows = [{**step_row(n, s), "result": _PENDING} for n, s in enumerate(steps, 1)]
             end_with(RESULT_COLUMNS, rows, moves.output)
-            return exits.CHANGES_PENDING if steps or not is_free else exits.OK
+            return exits.CHANGES_PENDING if steps or has_moves else exits.OK
         if not steps:
             say("nothing to change: the cluster has the declared state")
-            return end_with(RESULT_COLUMNS, [], moves.output, failures=not is_free)
+            return end_with(RESULT_COLUMNS, [], moves.output, failures=has_moves)
         confirm(f"carry out {steps_counted(steps)}, of {cluster_named(client)}", yes=moves.yes)
         return _carried_out(client, steps, moves)
 
@@ -188,7 +190,11 @@ def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOpt
     results: list[StepResult] = []
     try:
         for group in step_groups(steps):
-            results += _results_of(client, group, moves, results)
+            try:
+                results += _results_of(client, group, moves, results)
+            except KeyboardInterrupt:
+                results += [StepResult(_INTERRUPTED)] * len(group)
+                raise
     except KeyboardInterrupt:
         say("interrupted: the same command again does what is left")
         raise
@@ -255,8 +261,8 @@ def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: st
         }
         for number, (step, ended) in enumerate(zip(steps, results, strict=True), 1)
     ]
-    failures = sum(ended.result in (_FAILED, _SKIPPED) for ended in results)
+    failures = sum(ended.result not in _DONE.values() for ended in results)
     code = end_with(RESULT_COLUMNS, rows, output, failures=failures)
     if failures:
-        say(f"{failures} of {steps_counted(steps)} not done: the same command again does them")
+        say(f"{failures} of {steps_counted(steps)} not done: the same command again does the rest")
     return exits.UNREACHABLE if any(map(_is_out_of_reach, results)) else code

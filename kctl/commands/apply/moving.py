@@ -21,7 +21,6 @@ from engine.reassign.cluster_reader import read_cluster
 from engine.reassign.journal import JournalHeld, is_held, is_open
 from engine.reassign.journal_state import Begun, SettingsChange
 from engine.reassign.plan_reading import in_order
-from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import begin, resume_on, settings_of
@@ -135,34 +134,37 @@ def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
     return topic.replication_factor == wanted.replication_factor
 
 
-def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> bool:
-    """Go on with the moves of an earlier `apply` that are not over, if that is agreed to.
-
-    Returns True if there are none left. Errors: JournalHeld, those of executions.
-    """
+def has_earlier_moves(client: KafkaClient) -> bool:
+    """Return True, and say so, if the moves of an earlier `apply` are not over."""
     path = _journal_path(client)
     if not is_open(RealHeldFiles(), path):
-        return True
+        return False
     state = journal_state(path)
     left = [change for change in state.begun.changes if change.name not in state.ended]
     say(
         f"the moves of an earlier apply are not over: {len(left)} of "
         f"{counted(len(state.begun.changes), 'partition')} left; {path}"
     )
-    if moves.dry_run:
-        return False
+    return True
+
+
+def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
+    """Go on with the moves of an earlier `apply`, if that is agreed to; returns the exit code.
+
+    Errors: JournalHeld, those of executions.
+    """
+    path = _journal_path(client)
     if is_held(RealHeldFiles(), path):
-        raise JournalHeld(path, state.writer)
-    confirm(f"go on with the moves of {counted(len(left), 'partition')}", yes=moves.yes)
+        raise JournalHeld(path, journal_state(path).writer)
+    confirm("go on with these moves", yes=moves.yes)
     change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
-    code = resume_on(
+    return resume_on(
         client,
         path,
         change._replace(is_paused=False),
         None,
         ignores_room=moves.ignore_free_space,
     )
-    return code == exits.OK
 
 
 def _journal_path(client: KafkaClient) -> str:

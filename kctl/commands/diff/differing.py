@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kctl import exits
+from kctl.commands.apply.moving import has_earlier_moves
 from kctl.connect import ClusterOptions, connect
 from kctl.console import say
 from kctl.declared.pending_steps import STEP_COLUMNS, compared, read_declared, step_row
@@ -18,9 +19,10 @@ def show_difference(
     check_format(output)
     declared = read_declared(options, paths)
     with connect(options) as client:
+        has_moves = has_earlier_moves(client)
         steps = compared(client, declared, prunes=prunes).steps
     write_rows(STEP_COLUMNS, [step_row(n, step) for n, step in enumerate(steps, 1)], output)
-    if not steps:
-        say("nothing to change: the cluster has the declared state")
-        return exits.OK
-    return exits.CHANGES_PENDING
+    if steps or has_moves:
+        return exits.CHANGES_PENDING
+    say("nothing to change: the cluster has the declared state")
+    return exits.OK
