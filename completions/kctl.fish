@@ -727,6 +727,7 @@ complete -c kctl -n '__fish_seen_subcommand_from export' -l out -r -d 'Write it 
 complete -c kctl -n '__fish_seen_subcommand_from export' -s v -d 'Say on stderr which cluster is meant, and what decided that'
 complete -c kctl -n '__fish_seen_subcommand_from export' -l verbose -d 'Say on stderr which cluster is meant, and what decided that'
 complete -c kctl -n '__fish_seen_subcommand_from export' -l help -d 'Show help'
+complete -c kctl -n '__fish_seen_subcommand_from export' -f -a 'topics users acls quotas brokers none'
 complete -c kctl -n '__fish_seen_subcommand_from acls' -f -a 'list' -d 'List access rules; without options all'
 complete -c kctl -n '__fish_seen_subcommand_from acls' -f -a 'create' -d 'Create access rules: every user, host, operation and resource with each other'
 complete -c kctl -n '__fish_seen_subcommand_from acls' -f -a 'delete' -d 'Delete the access rules that `kctl acls list` lists with the same options'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.shell import Shell
+from tests.cli.test_reassign_commands import until_moving
 from tests.cli.test_schemas import check
 
 pytestmark = [pytest.mark.xdist_group("declared"), pytest.mark.slow]
@@ -221,6 +223,29 @@ topics:
     topics = json.loads(shell.ok("topics", "describe", "placed", "-o", "json"))
     assert [[3, 2], [2, 3], [1, 3]] == [p["replicas"] for p in topics[0]["partitions"]]
     assert list((shell.home / "state" / "kctl" / "reassign").glob("*-apply.journal"))
+
+
+def test_interrupted_moves_go_on_by_the_same_command(shell: Shell) -> None:
+    shell.ok("topics", "create", "long", "--replica-assignment", "1")
+    shell.ok("produce", "long", stdin="".join(f"{number:0999}\n" for number in range(3000)))
+    text = "version: 1\ntopics: {long: {replication_factor: 2}}\n"
+    (shell.home / "long.yaml").write_text(text)
+    command = ("apply", "-f", str(shell.home / "long.yaml"), "-y", "-o", "json")
+    with shell.popen(*command, "--throttle", "2") as process:
+        until_moving(shell)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate()
+    assert 130 == process.returncode, stderr
+    assert ["interrupted"] == [row["result"] for row in check("apply", stdout)]
+    # It is where it moves to, and the journal is open.
+    rows, said = run(shell, text, "diff", code=5)
+    assert [] == rows
+    assert "moves of an earlier apply are not over" in said
+    run(shell, text, "apply", "--dry-run", code=5)
+    run(shell, text, "apply", code=2)
+    run(shell, text, "apply", "-y", "--throttle", "none")
+    run(shell, text, "diff")
+    assert [] == json.loads(shell.ok("reassign", "throttles", "-o", "json"))
 
 
 def test_a_document_for_another_context_is_passed_over(shell: Shell) -> None:

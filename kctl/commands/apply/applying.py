@@ -14,6 +14,7 @@ from engine.declared.steps import (
     AddPartitions,
     ChangeSettings,
     CreateTopic,
+    DeleteCredential,
     DeleteTopic,
     MoveReplicas,
     StateStep,
@@ -139,7 +140,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
         raise DeletionNotAllowed(deletions)
     if deletions > request.deletions_max:
         raise TooManyDeletions(deletions, request.deletions_max)
-    faults: list[EngineError] = list(check_passwords(steps))
+    faults: list[EngineError] = [*_lock_outs(client, steps), *check_passwords(steps)]
     for step, error in zip(steps, validate(client, steps), strict=True):
         if error is not None:
             faults.append(_Refused(step, _with_hint(step, error)))
@@ -152,6 +153,22 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
     operations = [one for one in operations if one.topic not in created]
     if operations:
         check_moves(client, operations, request.moves)
+
+
+class OwnLogin(EngineError):
+    """The user that the command logs in as would be deleted."""
+
+    hint = "declare the user, or log in as another"
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+        super().__init__(f"users: {user} would be deleted, and this command logs in as that user")
+
+
+def _lock_outs(client: KafkaClient, steps: Sequence[StateStep]) -> list[OwnLogin]:
+    login = client.settings.sasl
+    users = {step.operation.user for step in steps if isinstance(step.operation, DeleteCredential)}
+    return [] if login is None or login.username not in users else [OwnLogin(login.username)]
 
 
 class _Refused(EngineError):

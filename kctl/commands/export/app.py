@@ -22,7 +22,8 @@ def export(
     kinds: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KIND]...", help="topics, users, acls, quotas, brokers; all if not given."
+            metavar="[KIND]...",
+            help="topics, users, acls, quotas, brokers; each of them if none is given.",
         ),
     ] = None,
     match: Annotated[
