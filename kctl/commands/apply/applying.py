@@ -23,10 +23,11 @@ from engine.declared.steps import (
 from engine.errors import EngineError
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.apply.moving import check_moves, finish_earlier_moves, has_earlier_moves, move
+from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
+from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import (
     STEP_COLUMNS,
     CannotBeHad,

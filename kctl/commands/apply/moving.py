@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,15 +17,16 @@ from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import TargetRow, changes_from_targets
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.journal import JournalHeld, is_held, is_open
+from engine.reassign.journal import JournalHeld, is_held
 from engine.reassign.journal_state import Begun, SettingsChange
 from engine.reassign.plan_reading import in_order
 from kctl.arguments import counted
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import begin, resume_on, settings_of
-from kctl.commands.reassign.files import journal_state, state_folder
+from kctl.commands.reassign.files import journal_state
 from kctl.commands.reassign.preflight import require_possible
 from kctl.console import confirm, say
+from kctl.declared.open_moves import journal_path
 from kctl.options.moves import MoveOptions
 from kctl.render.table import size_text
 
@@ -116,7 +116,7 @@ def move(
             is_dry_run=False,
             ignores_room=moves.ignore_free_space,
         )
-        path = _journal_path(client)
+        path = journal_path(client)
         RealFiles().make_dir(os.path.dirname(path))
         begin(client, path, Begun(planned.cluster_id, tuple(planned.changes), settings), None)
     topics = read_topics(client, [one.topic for one in operations])
@@ -134,26 +134,12 @@ def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
     return topic.replication_factor == wanted.replication_factor
 
 
-def has_earlier_moves(client: KafkaClient) -> bool:
-    """Return True, and say so, if the moves of an earlier `apply` are not over."""
-    path = _journal_path(client)
-    if not is_open(RealHeldFiles(), path):
-        return False
-    state = journal_state(path)
-    left = [change for change in state.begun.changes if change.name not in state.ended]
-    say(
-        f"the moves of an earlier apply are not over: {len(left)} of "
-        f"{counted(len(state.begun.changes), 'partition')} left; {path}"
-    )
-    return True
-
-
 def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
     """Go on with the moves of an earlier `apply`, if that is agreed to; returns the exit code.
 
     Errors: JournalHeld, those of executions.
     """
-    path = _journal_path(client)
+    path = journal_path(client)
     if is_held(RealHeldFiles(), path):
         raise JournalHeld(path, journal_state(path).writer)
     confirm("go on with these moves", yes=moves.yes)
@@ -165,8 +151,3 @@ def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
         None,
         ignores_room=moves.ignore_free_space,
     )
-
-
-def _journal_path(client: KafkaClient) -> str:
-    cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
-    return f"{state_folder()}/{cluster}-apply.journal"

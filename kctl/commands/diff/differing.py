@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kctl import exits
-from kctl.commands.apply.moving import has_earlier_moves
 from kctl.connect import ClusterOptions, connect
 from kctl.console import say
+from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import STEP_COLUMNS, compared, read_declared, step_row
 from kctl.render import check_format, write_rows
 
