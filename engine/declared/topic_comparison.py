@@ -155,7 +155,7 @@ def _faults(
     if current is not None and 0 < wanted < current.partitions:
         reasons.append(
             (
-                f"has {current.partitions} partitions, and {wanted} are declared",
+                f"has {current.partitions} partitions, more than the declared {wanted}",
                 _GROWS.format(current.partitions),
             )
         )

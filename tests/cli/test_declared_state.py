@@ -141,7 +141,10 @@ def test_steps_are_shown_and_nothing_is_done_without_a_yes(shell: Shell) -> None
 def test_what_is_refused_is_known_before_the_first_step(shell: Shell) -> None:
     shell.ok("topics", "create", "shrinking", "-p", "3")
     for text, reason in (
-        ("topics: {new: {}, shrinking: {partitions: 2}}", "has 3 partitions, and 2 are declared"),
+        (
+            "topics: {new: {}, shrinking: {partitions: 2}}",
+            "has 3 partitions, more than the declared 2",
+        ),
         ("topics: {new: {replication_factor: 4}}", "only 3 brokers are alive"),
         ("topics: {new: {settings: {retention.ms: 7d}}}", "retention.ms"),
         ("topics: {new: {}}\nusers: {u: {password: '${UNSET}'}}", "export UNSET"),

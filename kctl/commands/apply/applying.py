@@ -24,6 +24,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
+from kctl.commands.reassign.execute import settings_of
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, report_error, say
@@ -110,6 +111,8 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
     """Carry out the steps to a declared state and print a row for each; returns the exit code."""
     moves = request.moves
     check_format(moves.output)
+    # Options of moves are right or wrong whether something moves or not.
+    settings_of(moves)
     declared = read_declared(options, request.files)
     with connect(options) as client:
         has_moves = has_earlier_moves(client)

@@ -18,12 +18,12 @@ from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import TargetRow, changes_from_targets
 from engine.reassign.cluster_reader import read_cluster
 from engine.reassign.journal import JournalHeld, is_held
-from engine.reassign.journal_state import Begun, SettingsChange
+from engine.reassign.journal_state import Begun
 from engine.reassign.plan_reading import in_order
 from kctl.arguments import counted
-from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import begin, resume_on, settings_of
 from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.jobs import change_of
 from kctl.commands.reassign.preflight import require_possible
 from kctl.console import confirm, say
 from kctl.declared.open_moves import journal_path
@@ -143,11 +143,4 @@ def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
     if is_held(RealHeldFiles(), path):
         raise JournalHeld(path, journal_state(path).writer)
     confirm("go on with these moves", yes=moves.yes)
-    change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
-    return resume_on(
-        client,
-        path,
-        change._replace(is_paused=False),
-        None,
-        ignores_room=moves.ignore_free_space,
-    )
+    return resume_on(client, path, change_of(moves), None, ignores_room=moves.ignore_free_space)
