@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import ConfigChange, ConfigOp, ConfigResourceType, Resource
-from engine.declared.performing import Errors, check_passwords, perform, step_groups, validate
+from engine.declared.performing import Errors, check_passwords, perform, validate
 from engine.declared.resources import ResourceKind
 from engine.declared.steps import (
     AddPartitions,
@@ -18,12 +18,13 @@ from engine.declared.steps import (
     DeleteTopic,
     MoveReplicas,
     StateStep,
-    StepAction,
 )
 from engine.errors import EngineError
+from engine.reassign.cluster_reader import ReassignmentUnderWay
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
+from kctl.commands.apply.step_run import StepResult, StepRun
 from kctl.commands.reassign.execute import settings_of
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
@@ -50,13 +51,7 @@ RESULT_COLUMNS: Final = (
     Column("result", "RESULT"),
     Column("error", "ERROR", wide=True, kind="string?"),
 )
-_DONE: Final = {
-    StepAction.CREATE: "created",
-    StepAction.CHANGE: "changed",
-    StepAction.MOVE: "moved",
-    StepAction.DELETE: "deleted",
-}
-_FAILED, _SKIPPED, _PENDING, _INTERRUPTED = "failed", "skipped", "pending", "interrupted"
+_PENDING: Final = "pending"
 
 
 class DeletionNotAllowed(EngineError):
@@ -92,13 +87,6 @@ class ApplyStateRequest(NamedTuple):
     allows_deletion: bool
     deletions_max: int
     moves: MoveOptions
-
-
-class StepResult(NamedTuple):
-    """How a step ended."""
-
-    result: str
-    error: EngineError | None = None
 
 
 def print_state_schema() -> int:
@@ -155,8 +143,13 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
     created = {s.name for s in steps if isinstance(s.operation, CreateTopic)}
     operations = [s.operation for s in steps if isinstance(s.operation, MoveReplicas)]
     operations = [one for one in operations if one.topic not in created]
-    if operations:
+    if not operations:
+        return
+    try:
         check_moves(client, operations, request.moves)
+    except ReassignmentUnderWay as error:
+        # Others need not wait for it, and it may be over when it is their turn.
+        say(f"warning: replicas cannot be moved now: {error}")
 
 
 class OwnLogin(EngineError):
@@ -208,54 +201,30 @@ def _changes(settings: dict[str, str | None]) -> list[ConfigChange]:
 
 def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOptions) -> int:
     """Carry out steps and print a row for each, also if interrupted; returns the exit code."""
-    results: list[StepResult] = []
+    run = StepRun(steps, lambda group: _errors_of(client, group, moves))
     try:
-        for group in step_groups(steps):
-            try:
-                results += _results_of(client, group, moves, results)
-            except KeyboardInterrupt:
-                results += [StepResult(_INTERRUPTED)] * len(group)
-                raise
+        run.run()
     except KeyboardInterrupt:
         say("interrupted: the same command again does what is left")
         raise
     finally:
-        results += [StepResult(_SKIPPED)] * (len(steps) - len(results))
-        code = _print(steps, results, moves.output)
-    return code
+        code = _print(steps, run.results, moves.output)
+    return exits.UNREACHABLE if run.is_out_of_reach else code
 
 
-def _results_of(
-    client: KafkaClient,
-    group: Sequence[StateStep],
-    moves: MoveOptions,
-    before: Sequence[StepResult],
-) -> list[StepResult]:
-    """Return how steps of a group end: skipped where those before it forbid them."""
-    failures = [result for result in before if result.error is not None]
-    if any(map(_is_out_of_reach, failures)) or (failures and group[0].deletes):
-        return [StepResult(_SKIPPED)] * len(group)
+def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptions) -> Errors:
+    """Carry out steps of one kind, and report the error of each."""
+    operations = [s.operation for s in group if isinstance(s.operation, MoveReplicas)]
+    errors: Errors
     try:
-        if isinstance(group[0].operation, MoveReplicas):
-            operations = [s.operation for s in group if isinstance(s.operation, MoveReplicas)]
-            errors: Errors = move(client, operations, moves)
-        else:
-            errors = perform(client, group)
-            _settle(client, [s for s, e in zip(group, errors, strict=True) if e is None])
+        errors = move(client, operations, moves) if operations else perform(client, group)
     except EngineError as of_all:
         errors = [of_all] * len(group)
     for step, error in zip(group, errors, strict=True):
         if error is not None:
             report_error(_with_hint(step, error), name_of(step))
-    return [
-        StepResult(_DONE[step.action]) if error is None else StepResult(_FAILED, error)
-        for step, error in zip(group, errors, strict=True)
-    ]
-
-
-def _is_out_of_reach(result: StepResult) -> bool:
-    """Return True if a step has failed because no broker answers: the others would, too."""
-    return getattr(result.error, "exit_code", None) == exits.UNREACHABLE
+    _settle(client, [s for s, error in zip(group, errors, strict=True) if error is None])
+    return errors
 
 
 def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
@@ -282,8 +251,8 @@ def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: st
         }
         for number, (step, ended) in enumerate(zip(steps, results, strict=True), 1)
     ]
-    failures = sum(ended.result not in _DONE.values() for ended in results)
+    failures = sum(not ended.is_done for ended in results)
     code = end_with(RESULT_COLUMNS, rows, output, failures=failures)
     if failures:
         say(f"{failures} of {steps_counted(steps)} not done: the same command again does the rest")
-    return exits.UNREACHABLE if any(map(_is_out_of_reach, results)) else code
+    return code
