@@ -102,9 +102,9 @@ def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
 
 
 def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
-    """Have the cluster check steps on topics and settings; returns the error of each step refused.
+    """Have the cluster check steps on topics, settings and quotas; returns the error of each.
 
-    Nothing is changed. Other steps are not checked.
+    Nothing is changed. Other steps are not checked: brokers have no such request.
     """
     errors: list[EngineError | None] = []
     for group in step_groups(steps):
@@ -197,9 +197,11 @@ def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredenti
     return [_error_of(delete, client, one) for one in operations]
 
 
-def _change_quotas(client: KafkaClient, operations: Sequence[ChangeQuotas]) -> Errors:
+def _change_quotas(
+    client: KafkaClient, operations: Sequence[ChangeQuotas], validate_only: bool = False
+) -> Errors:
     def change(client: KafkaClient, one: ChangeQuotas) -> None:
-        alter_quotas(client, one.entity, one.quotas)
+        alter_quotas(client, one.entity, one.quotas, validate_only=validate_only)
 
     return [_error_of(change, client, one) for one in operations]
 
@@ -251,4 +253,5 @@ _VALIDATORS: Final[
     CreateTopic: _create_topics,
     AddPartitions: _add_partitions,
     ChangeSettings: _change_settings,
+    ChangeQuotas: _change_quotas,
 }

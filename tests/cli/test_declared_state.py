@@ -20,6 +20,9 @@ START = (
     *("cluster", "start", "--brokers", "3", "--port", "0"),
     *("--set", "super.users=User:ANONYMOUS"),
     *("--set", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"),
+    # No throttled move ends by itself: one fetch passes the throttle for hours.
+    *("--set", "replication.quota.window.size.seconds=3600"),
+    *("--set", "replica.fetch.max.bytes=100000"),
 )
 #: In the order and the words of an export.
 STATE = """version: 1
@@ -148,6 +151,7 @@ def test_what_is_refused_is_known_before_the_first_step(shell: Shell) -> None:
         ("topics: {new: {replication_factor: 4}}", "only 3 brokers are alive"),
         ("topics: {new: {settings: {retention.ms: 7d}}}", "retention.ms"),
         ("topics: {new: {}}\nusers: {u: {password: '${UNSET}'}}", "export UNSET"),
+        ("topics: {new: {}}\nquotas: [{user: u, limits: {produce: 1.5}}]", "user=u"),
         ("topics: {new: {}}\nbrokers: {9: {settings: {a: b}}}", "brokers: 9"),
     ):
         for option in ("--dry-run", "-y"):
@@ -157,31 +161,36 @@ def test_what_is_refused_is_known_before_the_first_step(shell: Shell) -> None:
 
 
 def test_a_step_that_fails_is_told_and_the_others_are_done(shell: Shell) -> None:
+    for name in ("theirs", "ours"):
+        shell.ok("topics", "create", name, "--replica-assignment", "1")
+    shell.ok("quotas", "set", "produce=5", "--user", "surplus")
+    shell.ok("produce", "theirs", stdin="".join(f"{number:0999}\n" for number in range(3000)))
     text = """version: 1
-topics: {partial: {partitions: 1, replication_factor: 1}}
-quotas: [{user: half, limits: {produce: 1.5}}, {user: whole, limits: {produce: 2}}]
-acls: [{allow: half, operations: read, topic: partial}]
+topics:
+  ours: {replication_factor: 2, settings: {min.insync.replicas: 2}}
+  partial: {partitions: 1, replication_factor: 1}
+quotas: [{user: whole, limits: {produce: 2}}]
 """
-    rows, said = run(shell, text, "apply", "-y", code=1)
+    prune = ("--prune", "--allow-delete", "-y")
+    text += "keep: {topics: ['.*']}\n"
+    moving = ("topics", "set-rf", "2", "theirs", "-y", "--throttle", "2")
+    with shell.popen(*moving) as process:
+        until_moving(shell)
+        rows, said = run(shell, text, "apply", *prune, code=1)
+        process.kill()
     assert [
         "topics partial created",
-        "quotas user=half failed",
         "quotas user=whole created",
-        "acls allow User:half to read topic:partial created",
+        "topics ours failed",
+        "topics ours skipped",
+        "quotas user=surplus skipped",
     ] == results(rows)
-    assert rows[1]["error"] in said
-    assert "1 of 4 steps not done" in said
-    rows, _ = run(shell, text.replace("1.5", "1"), "apply", "-y")
-    assert ["quotas user=half created"] == results(rows)
-
-
-def test_nothing_is_deleted_after_a_failure(shell: Shell) -> None:
-    shell.ok("quotas", "set", "produce=5", "--user", "surplus")
-    text = "version: 1\nquotas: [{user: bad, limits: {produce: 1.5}}]\n"
-    options = ("--prune", "--allow-delete", "-y")
-    rows, _ = run(shell, text, "apply", *options, code=1)
-    assert {"quotas user=bad failed", "quotas user=surplus skipped"} <= set(results(rows))
-    assert "surplus" in shell.ok("quotas", "list")
+    assert rows[2]["error"] in said
+    assert "3 of 5 steps not done" in said
+    shell.ok("reassign", "cancel", "--all", "-y")
+    shell.ok("reassign", "throttles", "--clear", "-y")
+    rows, _ = run(shell, text, "apply", *prune)
+    assert ["moved", "changed", "deleted"] == [row["result"] for row in rows]
 
 
 def test_deletion_needs_permission_and_has_a_limit(shell: Shell) -> None:
