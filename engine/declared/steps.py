@@ -131,7 +131,7 @@ Operation = (
 class StateStep(NamedTuple):
     """One step: what it does, to what, and by which operation.
 
-    `name` is None for access rules, whose words are those of whoever shows them.
+    `name` is empty for access rules, whose words are those of the command line.
     """
 
     action: StepAction

@@ -6,7 +6,6 @@ those in hidden folders left out. A document with `contexts` counts only for the
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -34,7 +33,7 @@ def read_state_files(
 ) -> ReadState:
     """Return what files and folders declare for a context; None is none.
 
-    Errors: BadStateFile, FileMissing.
+    Errors: BadStateFile, those of files.
     """
     counting: list[YamlValue] = []
     passed_over: list[str] = []
@@ -57,7 +56,7 @@ def read_state_files(
 
 
 def _files(path: str) -> Iterator[str]:
-    if path == _STDIN or not os.path.isdir(path):
+    if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return
     found = sorted(_below(path))
@@ -67,20 +66,29 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str]:
-    for name in sorted(os.listdir(folder)):
+    files = RealFiles()
+    for name in files.list_dir(folder):
         path = f"{folder.rstrip('/')}/{name}"
         if name.startswith("."):
             continue
-        if os.path.isdir(path):
+        if files.is_dir(path):
             yield from _below(path)
         elif name.endswith(_SUFFIXES):
             yield path
 
 
 def _content(path: str) -> bytes:
-    if path == _STDIN:
-        return sys.stdin.buffer.read(_FILE_BYTES_MAX)
     files = RealFiles()
-    if files.size_bytes(path) > _FILE_BYTES_MAX:
-        raise BadStateFile(path, f"has more than {_FILE_BYTES_MAX} bytes")
-    return files.read_bytes(path)
+    if path == _STDIN:
+        content = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
+    elif files.size_bytes(path) > _FILE_BYTES_MAX:
+        raise _too_large(path)
+    else:
+        content = files.read_bytes(path)
+    if len(content) > _FILE_BYTES_MAX:
+        raise _too_large(path)
+    return content
+
+
+def _too_large(path: str) -> BadStateFile:
+    return BadStateFile(path, f"has more than {_FILE_BYTES_MAX} bytes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -109,7 +108,7 @@ def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRe
         sys.stdout.write(text(kinds))
         return
     files = RealFiles()
-    if not (request.out.endswith("/") or os.path.isdir(request.out)):
+    if not (request.out.endswith("/") or files.is_dir(request.out)):
         files.replace_file(request.out, text(kinds).encode())
         say(f"written to {request.out}")
         return
