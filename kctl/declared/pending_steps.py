@@ -30,6 +30,7 @@ from kctl.context import choose
 from kctl.declared.state_files import ReadState, read_state_files
 from kctl.render import Column
 from kctl.render.rows import OutputRow
+from kctl.render.visible import visible_cell
 
 _PROPERTY_COLUMNS: Final = (
     Column("property", "PROPERTY"),
@@ -125,7 +126,8 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
     by_kind: dict[ResourceKind, list[str]] = {}
     for step in steps:
         by_kind.setdefault(step.kind, []).append(name_of(step))
-    for kind, names in by_kind.items():
+    for kind, named in by_kind.items():
+        names = list(map(visible_cell, named))
         few = ", ".join(names[:_NOTED_MAX]) + (", …" if len(names) > _NOTED_MAX else "")
         say(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
 
@@ -167,7 +169,9 @@ def step_line(number: int, step: StateStep) -> str:
     """Return a step as a line for people."""
     change = change_text(step)
     kind = "acl" if step.kind is ResourceKind.ACLS else step.kind.value.removesuffix("s")
-    return f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
+    line = f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
+    # Values are anybody's: none may steer the terminal or pass for another step.
+    return visible_cell(line)
 
 
 def steps_counted(steps: Sequence[StateStep]) -> str:

@@ -15,6 +15,7 @@ from engine.declared.resources import (
 from engine.declared.steps import StateStep
 from engine.errors import EngineError
 from kctl.commands.apply.step_run import StepResult, StepRun
+from kctl.declared.pending_steps import step_line
 from tests.unit.declared.states import BROKERS, EVERY_KIND, rule, steps, topic
 
 
@@ -32,6 +33,12 @@ def some_steps() -> list[StateStep]:
         BROKERS, {name: topic((1,)) for name in "ab"}, acls=frozenset((rule("old"),))
     )
     return steps(declared, current, prunes=True)
+
+
+def test_a_step_in_words_steers_no_terminal() -> None:
+    declared = DeclaredState(topics={"t": DeclaredTopic(settings={"k": "a\n  2. x\x1b[2J"})})
+    (step,) = steps(declared, CurrentState(BROKERS, {"t": topic((1,))}))
+    assert "  1. change topic t: k=a\\n  2. x\\x1b[2J" == step_line(1, step)
 
 
 class Performer:
