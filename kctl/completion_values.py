@@ -21,7 +21,7 @@ from typing import Any
 #: Kinds that only a look at files, at a cluster or at the other words tells.
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
-_ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL")
+_ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL", "KIND")
 #: The words by which values are called in helps; all else there is prose.
 _VALUES = frozenset(
     (
@@ -29,6 +29,7 @@ _VALUES = frozenset(
         *("markdown", "html", "tsv", "parquet", "lines", "value"),
         *("none", "gzip", "snappy", "lz4", "zstd", "0", "1", "all"),
         *("bash", "zsh", "fish", "read_committed", "read_uncommitted"),
+        *("topics", "users", "acls", "quotas", "brokers"),
     )
 )
 _BY_OPTION = {

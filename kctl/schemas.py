@@ -110,6 +110,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with broker are those of a cluster",
     ),
     "compact status": _rows("compact.rows.STATUS_COLUMNS"),
+    "apply": _rows(
+        "apply.applying.RESULT_COLUMNS",
+        note="result is pending with --dry-run; failed, skipped and interrupted are not done",
+    ),
+    "diff": _rows(".declared.pending_steps.STEP_COLUMNS"),
     "acls list": _rows("acls.words.RULE_COLUMNS"),
     "acls create": _rows("acls.listing.CHANGE_COLUMNS"),
     "acls delete": _rows("acls.listing.CHANGE_COLUMNS"),

@@ -22,6 +22,7 @@ def pages() -> dict[str, str]:
         "dump_rows.md": rows_page(),
         "schemas.md": schemas_page(),
         **schema_files(),
+        "declared_state.schema.json": state_schema_file(),
     }
 
 
@@ -137,6 +138,14 @@ def schema_files() -> dict[str, str]:
     from kctl.schemas import OUTPUTS, schema_of, schema_text
 
     return {_schema_file(command): schema_text(schema_of(command)) for command in OUTPUTS}
+
+
+def state_schema_file() -> str:
+    """Return the schema of files of declared state."""
+    from kctl.declared.state_schema import state_schema
+    from kctl.schemas import schema_text
+
+    return schema_text(state_schema())
 
 
 def _schema_file(command: str) -> str:

@@ -18,7 +18,7 @@ from engine.reassign.journal_state import Begun, ExecutionSettings
 from kctl.command_effects import CHANGES, EFFECTS
 from tests.cli.commands import all_leaves, option_names
 from tests.cli.shell import KCTL, Shell
-from tests.cli.test_dry_runs import ACLS, COMMANDS, READING
+from tests.cli.test_dry_runs import ACLS, COMMANDS, READING, STATE
 from tests.cluster.recording_proxy import RecordingProxy
 
 #: Words for each command that changes something and is not in COMMANDS.
@@ -123,12 +123,14 @@ class Place:
             "plan": str(shell.home / "plan.json"),
             "journal": str(shell.home / "plan.json.journal"),
             "acls": str(shell.home / "acls.yaml"),
+            "state": str(shell.home / "state.yaml"),
             "data": str(shell.home / "data" / "kctl" / "cluster"),
             "cluster": proxy.bootstrap,
             "znodes": self._znodes(),
         }
         Path(self.files["plan"]).write_text(json.dumps(plan))
         Path(self.files["acls"]).write_text(ACLS)
+        Path(self.files["state"]).write_text(STATE)
         begun = Begun(self.cluster_id, (), ExecutionSettings())
         MoveJournal.create(RealHeldFiles(), self.files["journal"], begun, this_process()).close()
 

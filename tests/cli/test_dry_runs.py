@@ -59,6 +59,7 @@ COMMANDS = {
     "acls create": ("--allow", "a", "--operation", "read", "--topic", "t"),
     "acls delete": ("--topic", "t"),
     "acls apply": ("{acls}", "--prune"),
+    "apply": ("-f", "{state}", "--prune", "--allow-delete"),
     "groups delete": ("g",),
     "groups delete-offsets": ("g", "--topic", "t"),
     "groups remove-members": ("g", "--all"),
@@ -77,6 +78,16 @@ COMMANDS = {
 }
 #: A file of access rules that the cluster does not have.
 ACLS = "acls: [{allow: a, for: producer, topic: t}]\n"
+#: Declared state with steps of all kinds.
+STATE = """version: 1
+topics:
+  t: {partitions: 5, settings: {retention.ms: 1000000}}
+  new: {partitions: 2, replication_factor: 2}
+users: {}
+quotas: [{user: a, limits: {produce: 1MB}}]
+acls: [{allow: a, for: producer, topic: t}]
+brokers: {default: {settings: {log.cleaner.threads: 2}}}
+"""
 #: Of the embedded cluster alone, which they ask by a file and not by the protocol.
 OF_EMBEDDED = {"compact run", "retention run"}
 JOBS = (
@@ -126,6 +137,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     shell.ok("users", "create", "known", "--generate")
     shell.ok("quotas", "set", "consume=1MB", "--user", "b")
     (shell.home / "acls.yaml").write_text(ACLS)
+    (shell.home / "state.yaml").write_text(STATE)
     shell.ok("produce", "t", stdin="".join(f"{number:0999}\n" for number in range(2000)))
     # A reset makes a group that nobody knows.
     shell.ok("groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--execute")
@@ -157,8 +169,8 @@ def test_nothing_that_writes_is_sent(
     shell, proxy = cluster
     plan = str(shell.home / "plan.json")
     leave_behind(shell, plan, is_job_open=is_job_open)
-    acls = str(shell.home / "acls.yaml")
-    told = [word.format(plan=plan, acls=acls) for word in COMMANDS[words]]
+    acls, state = (str(shell.home / f"{name}.yaml") for name in ("acls", "state"))
+    told = [word.format(plan=plan, acls=acls, state=state) for word in COMMANDS[words]]
     options = option_names(changing()[words])
     tries = [("--dry-run",)] if "--dry-run" in options else []
     if tries and "--yes" in options:

@@ -180,6 +180,24 @@ def test_securing_a_cluster(home: Shell) -> None:
     assert not (home.home / "rehearsal").exists()
 
 
+def test_declaring_the_state_of_a_cluster(home: Shell) -> None:
+    guide = (GUIDES / "declared-state.md").read_text()
+    wanted = guide.partition("```\nversion")[2].partition("```")[0]
+    (home.home / "wanted.yaml").write_text(f"version{wanted}")
+    told = {}
+    try:
+        for line in commands("declared-state.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            assert "secret" not in done.stdout + done.stderr
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    topics = told["kctl export topics"]
+    assert "old-orders" not in topics
+    assert "partitions: 4" in topics
+
+
 def test_ending_a_hanging_transaction(home: Shell) -> None:
     told = {}
     try:

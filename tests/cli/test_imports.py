@@ -72,6 +72,10 @@ TABLE = {
     "groups list": "engine.wire html json tabulate typer",
     "transactions list": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
+    "apply --help": "typer",
+    "apply -f {state} -y": "engine.wire hashlib hmac html json random tabulate typer yaml",
+    "diff -f {state}": "engine.wire hashlib hmac html json tabulate typer yaml",
+    "export": "engine.wire hashlib hmac json typer yaml",
     "acls list": "engine.wire html json tabulate typer",
     "acls check a read topic:t": "engine.wire html json tabulate typer",
     "acls --help": "typer",
@@ -151,6 +155,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     found.ok("produce", "clicks", stdin="a\n")
     found.ok("produce", "packed", "-z", "lz4", stdin="a\n")
     found.ok("znode", "create", "/gone")
+    (found.home / "state.yaml").write_text("version: 1\ntopics: {spare: {}}\n")
     yield found
     found.ok("cluster", "destroy", "-y")
 
@@ -183,7 +188,10 @@ def _is_imported(heavy: str, names: set[str]) -> bool:
 @pytest.mark.parametrize("line", TABLE)
 def test_a_command_imports_what_the_table_says(shell: Shell, line: str) -> None:
     address = shell.status()["bootstrap_servers"]
-    words = line.format(cluster=address, logs=_LOGS, part=_PARTITION, segment=_SEGMENT).split()
+    state = str(shell.home / "state.yaml")
+    words = line.format(
+        cluster=address, logs=_LOGS, part=_PARTITION, segment=_SEGMENT, state=state
+    ).split()
     # A completion ends by its budget, which a busy machine may use up before all is imported.
     environment = {**shell.environment, "KCTL_COMPLETION_MS": "60000"}
     found = imported_by([*KCTL, *words], environment, stdin="a\n")

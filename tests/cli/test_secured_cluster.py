@@ -29,6 +29,12 @@ def test_a_secured_cluster_is_used_at_once_and_leaves_nothing(tmp_path: Path) ->
         assert {"ca.pem"} == {name for name, mode in modes.items() if mode}
         shell.ok("topics", "create", "t")
         assert 1 == json.loads(shell.ok("cluster", "status", "-o", "json"))["controller_id"]
+        # Nobody prunes the user that the command logs in as.
+        (tmp_path / "state.yaml").write_text("version: 1\nusers: {}\n")
+        prune = ("--prune", "--allow-delete", "-y")
+        kept = shell.run("apply", "-f", str(tmp_path / "state.yaml"), *prune)
+        assert 1 == kept.returncode
+        assert "logs in as that user" in kept.stderr
         # Who is nobody is not let in.
         refused = shell.run("topics", "list", "-b", servers, "--timeout", "5")
         assert (3, "") == (refused.returncode, refused.stdout)

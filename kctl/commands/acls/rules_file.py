@@ -29,7 +29,7 @@ from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_
 from kctl.commands.acls.words import RULE_COLUMNS, host_of
 
 _RESOURCES: Final = ResourceOptions._fields
-_KEYS: Final = frozenset(
+KEYS_OF_RULES: Final = frozenset(
     ("allow", "deny", "operations", "hosts", "pattern", "for", "input", *_RESOURCES)
 )
 _LISTED_KEYS: Final = frozenset(column.key for column in RULE_COLUMNS)
@@ -63,10 +63,15 @@ def rules_in(content: bytes, path: str) -> list[AclBinding]:
     rules: list[AclBinding] = []
     for number, entry in enumerate(entries, 1):
         try:
-            rules += wanted_rules(_request(entry))
+            rules += entry_rules(entry)
         except (RulesNotClear, UnreadableArgument) as error:
             raise BadRulesFile(path, f"rule {number}: {error}", error.hint) from error
     return list(dict.fromkeys(rules))
+
+
+def entry_rules(entry: object) -> list[AclBinding]:
+    """Return the rules of one entry; raises RulesNotClear, UnreadableArgument."""
+    return wanted_rules(_request(entry))
 
 
 def _request(entry: object) -> RulesRequest:
@@ -76,9 +81,11 @@ def _request(entry: object) -> RulesRequest:
     is_listed = "principal" in entry
     if is_listed:
         entry = _as_written(entry)
-    unknown = sorted(str(key) for key in entry if key not in _KEYS)
+    unknown = sorted(str(key) for key in entry if key not in KEYS_OF_RULES)
     if unknown:
-        raise RulesNotClear(f"no key {', '.join(unknown)}", f"there are {', '.join(sorted(_KEYS))}")
+        raise RulesNotClear(
+            f"no key {', '.join(unknown)}", f"there are {', '.join(sorted(KEYS_OF_RULES))}"
+        )
     named = {key: _texts(entry, key) for key in _RESOURCES if key in entry and key != "cluster"}
     cluster = entry.get("cluster", False)
     if not isinstance(cluster, bool):

@@ -143,8 +143,8 @@ def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> s
     return f"reassign {what}, of {cluster_named(client)}"
 
 
-def begin(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
-    """Execute a plan with a new journal; returns the exit code."""
+def begin(client: KafkaClient, path: str, begun: Begun, output: str | None) -> int:
+    """Execute a plan with a new journal; returns the exit code. Without an output no rows."""
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
@@ -182,7 +182,12 @@ def resume_journal(
 
 
 def resume_on(
-    client: KafkaClient, path: str, change: SettingsChange, output: str, *, ignores_room: bool
+    client: KafkaClient,
+    path: str,
+    change: SettingsChange,
+    output: str | None,
+    *,
+    ignores_room: bool,
 ) -> int:
     """Go on with an execution that is not over, or with its cancel; returns the exit code.
 

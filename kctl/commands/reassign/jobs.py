@@ -136,7 +136,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     code = resume_on(
         client,
         journal,
-        _change_of(request.moves),
+        change_of(request.moves),
         request.moves.output,
         ignores_room=request.moves.ignore_free_space,
     )
@@ -147,7 +147,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     return exits.FAILED
 
 
-def _change_of(moves: MoveOptions) -> SettingsChange:
+def change_of(moves: MoveOptions) -> SettingsChange:
     """Return what the command asks for beside going on: another throttle, another bound."""
     is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
     bound = None if is_default else moves.moves_per_broker

@@ -1,0 +1,17 @@
+"""What is declared and cannot be had: found before anything is done."""
+
+from __future__ import annotations
+
+from engine.declared.resources import ResourceKind
+from engine.errors import EngineError
+
+
+class StateFault(EngineError):
+    """A declared resource cannot become as it is declared, by any step."""
+
+    def __init__(self, kind: ResourceKind, name: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{kind.value}: {name}: {reason}")
+        self.kind = kind
+        self.name = name
+        self.reason = reason
+        self.hint = hint

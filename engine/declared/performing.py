@@ -1,0 +1,257 @@
+"""Carries out steps that are one request each; the error of each, so that others go on.
+
+Steps of one kind that follow each other go together in requests. Moves of replicas are not here:
+they take a plan and a journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from engine.client.acl_admin import create_each, delete_each
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigOp,
+    ConfigResourceType,
+    Resource,
+    alter_configs,
+)
+from engine.client.quota_admin import alter_quotas
+from engine.client.scram_admin import NewCredential, alter_credentials
+from engine.client.topic_admin import (
+    BROKER_DEFAULT,
+    CreatedTopic,
+    NewPartitions,
+    NewTopic,
+    create_partitions,
+    create_topics,
+    delete_topics,
+)
+from engine.declared.resources import ResourceKind
+from engine.declared.steps import (
+    AddPartitions,
+    ChangeQuotas,
+    ChangeSettings,
+    CreateRule,
+    CreateTopic,
+    DeleteCredential,
+    DeleteRule,
+    DeleteTopic,
+    MoveReplicas,
+    Operation,
+    SetCredential,
+    StateStep,
+)
+from engine.errors import EngineError
+from engine.security.acls import AclBinding, AclFilter, EntryFilter, PatternFilter
+from engine.security.scram import ITERATIONS_MIN
+
+#: So many steps go into one request; a controller is given time for each of them.
+_STEPS_PER_REQUEST: Final = 50
+
+Errors = Sequence[EngineError | None]
+
+
+class PasswordNotSet(EngineError):
+    """A user is to get a password, and the variable that has it is not set."""
+
+    def __init__(self, user: str, variable: str | None) -> None:
+        self.user = user
+        self.variable = variable
+        where = "no password is declared" if variable is None else f"${{{variable}}} is not set"
+        super().__init__(f"users: {user} needs a password, and {where}")
+        self.hint = (
+            "declare it: `password: ${NAME}`"
+            if variable is None
+            else f"export {variable}, or create the user by `kctl users create {user} --generate`"
+        )
+
+
+def check_passwords(steps: Sequence[StateStep]) -> list[PasswordNotSet]:
+    """Return an error for each user whose password is needed and not there, each user once."""
+    lacking: dict[str, PasswordNotSet] = {}
+    for step in steps:
+        operation = step.operation
+        if isinstance(operation, SetCredential):
+            password = operation.password
+            if password is None or password.value is None:
+                variable = None if password is None else password.variable
+                lacking.setdefault(operation.user, PasswordNotSet(operation.user, variable))
+    return list(lacking.values())
+
+
+def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
+    """Yield steps in their order, those together that one request can carry out."""
+    for (kind, _), group in groupby(steps, key=lambda step: (type(step.operation), step.deletes)):
+        together = list(group)
+        size = len(together) if kind is MoveReplicas else _STEPS_PER_REQUEST
+        for first in range(0, len(together), size):
+            yield together[first : first + size]
+
+
+def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
+    """Carry out steps of one kind of operation; returns the error of each.
+
+    Errors: those of asking, where it is not known what was done.
+    """
+    operations: list[Any] = [step.operation for step in group]
+    return _PERFORMERS[type(operations[0])](client, operations)
+
+
+def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
+    """Have the cluster check steps on topics, settings and quotas; returns the error of each.
+
+    Nothing is changed. Other steps are not checked: brokers have no such request.
+    """
+    errors: list[EngineError | None] = []
+    for group in step_groups(steps):
+        operations: list[Any] = [step.operation for step in group]
+        check = _VALIDATORS.get(type(operations[0]))
+        errors += [None] * len(group) if check is None else check(client, operations, True)
+    return errors
+
+
+# -- one function for each operation
+
+
+def _create_topics(
+    client: KafkaClient, operations: Sequence[CreateTopic], validate_only: bool = False
+) -> Errors:
+    topics = [
+        NewTopic(
+            one.topic,
+            one.partitions or BROKER_DEFAULT,
+            one.replication_factor or BROKER_DEFAULT,
+            one.placement,
+            one.settings,
+        )
+        for one in operations
+    ]
+    results = create_topics(client, topics, validate_only=validate_only)
+    found = [results[one.topic] for one in operations]
+    return [None if isinstance(result, CreatedTopic) else result for result in found]
+
+
+def _add_partitions(
+    client: KafkaClient, operations: Sequence[AddPartitions], validate_only: bool = False
+) -> Errors:
+    wanted = {one.topic: NewPartitions(one.total, one.placement or None) for one in operations}
+    results = create_partitions(client, wanted, validate_only=validate_only)
+    return [results[one.topic] for one in operations]
+
+
+def _change_settings(
+    client: KafkaClient, operations: Sequence[ChangeSettings], validate_only: bool = False
+) -> Errors:
+    errors: dict[Resource, EngineError | None] = {}
+    changes = {_resource(one): _config_changes(one.settings) for one in operations}
+    topics = {r: c for r, c in changes.items() if r.kind is ConfigResourceType.TOPIC}
+    if topics:
+        errors |= alter_configs(client, topics, validate_only=validate_only)
+    for resource, wanted in changes.items():
+        if resource not in topics:
+            # Each broker is asked itself: one that does not answer is no error of the others.
+            try:
+                errors |= alter_configs(client, {resource: wanted}, validate_only=validate_only)
+            except EngineError as error:
+                errors[resource] = error
+    return [errors[_resource(one)] for one in operations]
+
+
+def _resource(one: ChangeSettings) -> Resource:
+    is_topic = one.kind is ResourceKind.TOPICS
+    kind = ConfigResourceType.TOPIC if is_topic else ConfigResourceType.BROKER
+    return Resource(kind, one.resource)
+
+
+def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
+    return [
+        ConfigChange(ConfigOp.DELETE, name)
+        if value is None
+        else ConfigChange(ConfigOp.SET, name, value)
+        for name, value in settings.items()
+    ]
+
+
+def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -> Errors:
+    return [_error_of(_set_credential, client, one) for one in operations]
+
+
+def _set_credential(client: KafkaClient, one: SetCredential) -> None:
+    """Set a credential; each in a request: KRaft refuses two changes of a user in one."""
+    password = one.password
+    if password is None or password.value is None:
+        raise PasswordNotSet(one.user, None if password is None else password.variable)
+    iterations = one.iterations or ITERATIONS_MIN
+    credential = NewCredential(one.mechanism, iterations, password.value.encode())
+    alter_credentials(client, one.user, (), [credential])
+
+
+def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredential]) -> Errors:
+    def delete(client: KafkaClient, one: DeleteCredential) -> None:
+        alter_credentials(client, one.user, [one.mechanism], ())
+
+    return [_error_of(delete, client, one) for one in operations]
+
+
+def _change_quotas(
+    client: KafkaClient, operations: Sequence[ChangeQuotas], validate_only: bool = False
+) -> Errors:
+    def change(client: KafkaClient, one: ChangeQuotas) -> None:
+        alter_quotas(client, one.entity, one.quotas, validate_only=validate_only)
+
+    return [_error_of(change, client, one) for one in operations]
+
+
+def _create_rules(client: KafkaClient, operations: Sequence[CreateRule]) -> Errors:
+    return create_each(client, [one.rule for one in operations])
+
+
+def _delete_rules(client: KafkaClient, operations: Sequence[DeleteRule]) -> Errors:
+    results = delete_each(client, [exactly(one.rule) for one in operations])
+    return [result if isinstance(result, EngineError) else None for result in results]
+
+
+def exactly(rule: AclBinding) -> AclFilter:
+    """Return the filter that means one rule and no other."""
+    pattern, entry = rule
+    return AclFilter(PatternFilter(*pattern), EntryFilter(*entry))
+
+
+def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Errors:
+    results = delete_topics(client, [one.topic for one in operations])
+    return [results[one.topic] for one in operations]
+
+
+def _error_of(
+    do: Callable[[KafkaClient, Any], None], client: KafkaClient, one: object
+) -> EngineError | None:
+    try:
+        do(client, one)
+    except EngineError as error:
+        return error
+    return None
+
+
+_PERFORMERS: Final[Mapping[type[Operation], Callable[[KafkaClient, Sequence[Any]], Errors]]] = {
+    CreateTopic: _create_topics,
+    AddPartitions: _add_partitions,
+    ChangeSettings: _change_settings,
+    SetCredential: _set_credentials,
+    ChangeQuotas: _change_quotas,
+    CreateRule: _create_rules,
+    DeleteRule: _delete_rules,
+    DeleteCredential: _delete_credentials,
+    DeleteTopic: _delete_topics,
+}
+_VALIDATORS: Final[
+    Mapping[type[Operation], Callable[[KafkaClient, Sequence[Any], bool], Errors]]
+] = {
+    CreateTopic: _create_topics,
+    AddPartitions: _add_partitions,
+    ChangeSettings: _change_settings,
+    ChangeQuotas: _change_quotas,
+}

@@ -1,0 +1,170 @@
+"""Asks a cluster for the state that is compared with a declared one, or written to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from typing import Final
+
+from engine.client.acl_admin import describe_acls
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.config_admin import (
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    describe_configs,
+)
+from engine.client.metadata import TopicView
+from engine.client.quota_admin import QuotaEntityFilter, describe_quotas
+from engine.client.reassignments import OngoingReassignment, with_moves
+from engine.client.scram_admin import describe_credentials
+from engine.declared.resources import (
+    ALL_BROKERS,
+    ClusterSetting,
+    ClusterTopic,
+    Entity,
+)
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from engine.security.acls import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    AclResource,
+    EntryFilter,
+    PatternFilter,
+    PatternType,
+)
+from engine.security.scram import ScramMechanism
+
+#: So many topics are described by one request: a response has some forty settings of each.
+_TOPICS_PER_REQUEST: Final = 500
+_EVERY_RULE: Final = AclFilter(
+    PatternFilter(AclResource.ANY, None, PatternType.ANY),
+    EntryFilter(None, None, AclOperation.ANY, AclPermission.ANY),
+)
+
+
+def read_topics(
+    client: KafkaClient,
+    names: Iterable[str] | None = None,
+    *,
+    described: Container[str] | None = None,
+) -> dict[str, ClusterTopic]:
+    """Return topics, all for None; those that are not there are left out.
+
+    Settings are those of `described` topics, of all for None. Replicas are those after all
+    reassignments under way. Errors: those of asking, ApiError of any topic that has one.
+    """
+    wanted = None if names is None else sorted(set(names))
+    view = client.view(wanted)
+    there = []
+    for name in sorted(view.topics):
+        failure = topic_failure(view, name)
+        if failure is None:
+            there.append(name)
+        elif failure.code != UNKNOWN_TOPIC_OR_PARTITION:
+            raise failure
+    view, ongoing = with_moves(client, view)
+    requested = [name for name in there if described is None or name in described]
+    settings = _topic_settings(client, requested)
+    # A topic that has gone meanwhile is not there either.
+    gone = set(requested) - set(settings)
+    return {
+        name: _topic(view.topics[name], ongoing, settings.get(name, {}))
+        for name in there
+        if name not in gone
+    }
+
+
+def _topic(
+    topic: TopicView,
+    ongoing: dict[TopicPartition, OngoingReassignment],
+    settings: dict[str, ClusterSetting],
+) -> ClusterTopic:
+    placement = []
+    for partition in topic.partitions:
+        move = ongoing.get(TopicPartition(topic.name, partition.partition))
+        placement.append(partition.replicas if move is None else move.target)
+    return ClusterTopic(tuple(placement), settings, topic.is_internal)
+
+
+def _topic_settings(
+    client: KafkaClient, names: Sequence[str]
+) -> dict[str, dict[str, ClusterSetting]]:
+    found: dict[str, dict[str, ClusterSetting]] = {}
+    for first in range(0, len(names), _TOPICS_PER_REQUEST):
+        resources = [
+            Resource(ConfigResourceType.TOPIC, name)
+            for name in names[first : first + _TOPICS_PER_REQUEST]
+        ]
+        for resource, settings in _settings(
+            client, resources, ConfigSource.DYNAMIC_TOPIC_CONFIG
+        ).items():
+            found[resource.name] = settings
+    return found
+
+
+def _settings(
+    client: KafkaClient, resources: Sequence[Resource], own: ConfigSource
+) -> dict[Resource, dict[str, ClusterSetting]]:
+    """Return the settings of resources, those of source `own` as set; a topic may be gone."""
+    found: dict[Resource, dict[str, ClusterSetting]] = {}
+    for resource, entries in describe_configs(client, resources).items():
+        if isinstance(entries, EngineError):
+            if isinstance(entries, ApiError) and entries.code == UNKNOWN_TOPIC_OR_PARTITION:
+                continue
+            raise entries
+        found[resource] = {
+            entry.name: ClusterSetting(
+                entry.value, entry.type, entry.source is own, entry.is_sensitive
+            )
+            for entry in entries
+        }
+    return found
+
+
+def read_users(client: KafkaClient) -> dict[str, dict[ScramMechanism, int]]:
+    """Return the iterations of all users' credentials; raises ApiError."""
+    users: dict[str, dict[ScramMechanism, int]] = {}
+    for name, credentials in describe_credentials(client, ()).items():
+        if isinstance(credentials, EngineError):
+            raise credentials
+        users[name] = credentials
+    return users
+
+
+def read_rules(client: KafkaClient) -> frozenset[AclBinding]:
+    """Return all access rules; raises ApiError (SECURITY_DISABLED without an authorizer)."""
+    return frozenset(describe_acls(client, _EVERY_RULE))
+
+
+def read_quotas(client: KafkaClient) -> dict[Entity, dict[str, float]]:
+    """Return the quotas of all entities, each with its parts in order; raises ApiError."""
+    # Not asked for by their type, those of addresses are left out.
+    any_address = [QuotaEntityFilter("ip", None)]
+    found = describe_quotas(client, (), is_strict=False)
+    found |= describe_quotas(client, any_address, is_strict=False)
+    return {ordered_entity(entity): quotas for entity, quotas in found.items() if quotas}
+
+
+def ordered_entity(entity: Entity) -> Entity:
+    """Return an entity with its parts in one order: user, client id, address."""
+    order = ("user", "client-id", "ip")
+    return tuple(sorted(entity, key=lambda part: order.index(part[0]) if part[0] in order else 9))
+
+
+def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
+    """Return the settings of all live brokers, and those that they share; raises ApiError."""
+    kind = ConfigResourceType.BROKER
+    shared = Resource(kind, ALL_BROKERS)
+    single = [Resource(kind, str(id_)) for id_ in sorted(client.brokers_view().brokers)]
+    found = _settings(client, [shared], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    found |= _settings(client, single, ConfigSource.DYNAMIC_BROKER_CONFIG)
+    return {resource.name: settings for resource, settings in found.items()}
+
+
+def read_broker_ids(client: KafkaClient) -> frozenset[int]:
+    """Return the brokers that are alive."""
+    return frozenset(client.brokers_view().brokers)

@@ -1,0 +1,1 @@
+"""`kctl apply`: its options in `app`, and what it does."""

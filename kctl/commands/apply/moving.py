@@ -1,0 +1,146 @@
+"""Moves of replicas that a declared state asks for: one plan, by one journal for each cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.declared.resources import ClusterTopic
+from engine.declared.state_reading import read_topics
+from engine.declared.steps import MoveReplicas
+from engine.errors import EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.host.real import RealFiles
+from engine.planner.constraints import PlanConstraints
+from engine.planner.plan import PartitionChange
+from engine.planner.plan_file import TargetRow, changes_from_targets
+from engine.reassign.cluster_reader import read_cluster
+from engine.reassign.journal import JournalHeld, is_held
+from engine.reassign.journal_state import Begun
+from engine.reassign.plan_reading import in_order
+from kctl.arguments import counted
+from kctl.commands.reassign.execute import begin, resume_on, settings_of
+from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.jobs import change_of
+from kctl.commands.reassign.preflight import require_possible
+from kctl.console import confirm, say
+from kctl.declared.open_moves import journal_path
+from kctl.options.moves import MoveOptions
+from kctl.render.table import size_text
+
+
+class NotMoved(EngineError):
+    """The replicas of a topic are not as they are declared, though its moves have ended."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.hint = "run the command again; `kctl reassign status` shows what moves"
+        super().__init__(f"{topic}: replicas are not as declared yet")
+
+
+class PlannedMoves(NamedTuple):
+    """The changes of partitions that bring the declared replicas."""
+
+    cluster_id: str | None
+    changes: Sequence[PartitionChange]
+
+
+def plan_moves(
+    client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
+) -> PlannedMoves:
+    """Return the changes for declared replicas, from where the cluster is now.
+
+    Errors: ReassignmentUnderWay, PlanRefused, those of asking.
+    """
+    read = read_cluster(client)
+    for warning in read.warnings:
+        say(f"warning: {warning}")
+    changes: list[PartitionChange] = []
+    factors = {
+        one.topic: one.replication_factor
+        for one in operations
+        if one.replication_factor is not None
+    }
+    if factors:
+        from engine.planner.planner import set_replication_factor
+
+        constraints = PlanConstraints(moves_per_broker=moves.moves_per_broker)
+        plan = set_replication_factor(read.model, factors, constraints)
+        for line in (*plan.warnings, *(f"{u.subject}: {u.reason}" for u in plan.unmet)):
+            say(f"warning: {line}")
+        changes += in_order(plan)
+    rows = [
+        TargetRow(one.topic, number, replicas)
+        for one in operations
+        for number, replicas in enumerate(one.placement)
+    ]
+    return PlannedMoves(read.cluster_id, changes + changes_from_targets(read.model, rows))
+
+
+def check_moves(
+    client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
+) -> None:
+    """Say what is to be copied. Errors: those of `plan_moves`, PlanRefused of a preflight."""
+    planned = plan_moves(client, operations, moves)
+    copies = sum(len(change.added) for change in planned.changes)
+    size = size_text(sum(change.bytes_moved for change in planned.changes))
+    say(
+        f"moves: {counted(len(planned.changes), 'partition')}, "
+        f"{counted(copies, 'replica')} to copy, {size}"
+    )
+    require_possible(
+        client,
+        planned.changes,
+        settings_of(moves),
+        is_dry_run=moves.dry_run,
+        ignores_room=moves.ignore_free_space,
+    )
+
+
+def move(
+    client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
+) -> list[EngineError | None]:
+    """Move replicas by a journal and wait; returns an error for each topic that is not as declared.
+
+    Errors: those of `plan_moves` and of executions.
+    """
+    planned = plan_moves(client, operations, moves)
+    if planned.changes:
+        settings = settings_of(moves)
+        require_possible(
+            client,
+            planned.changes,
+            settings,
+            is_dry_run=False,
+            ignores_room=moves.ignore_free_space,
+        )
+        path = journal_path(client)
+        RealFiles().make_dir(os.path.dirname(path))
+        begin(client, path, Begun(planned.cluster_id, tuple(planned.changes), settings), None)
+    topics = read_topics(client, [one.topic for one in operations])
+    return [
+        None if is_placed(one, topics.get(one.topic)) else NotMoved(one.topic) for one in operations
+    ]
+
+
+def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
+    """Return True if a topic has the wanted replicas."""
+    if topic is None:
+        return False
+    if wanted.placement:
+        return topic.placement[: len(wanted.placement)] == wanted.placement
+    return topic.replication_factor == wanted.replication_factor
+
+
+def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
+    """Go on with the moves of an earlier `apply`, if that is agreed to; returns the exit code.
+
+    Errors: JournalHeld, those of executions.
+    """
+    path = journal_path(client)
+    if is_held(RealHeldFiles(), path):
+        raise JournalHeld(path, journal_state(path).writer)
+    confirm("go on with these moves", yes=moves.yes)
+    return resume_on(client, path, change_of(moves), None, ignores_room=moves.ignore_free_space)

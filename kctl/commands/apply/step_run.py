@@ -1,0 +1,100 @@
+"""The run of steps one after the other: what goes on after a failure, and what does not.
+
+| after a step has failed | |
+|---|---|
+| steps of other resources | are carried out |
+| later steps of the same topic | are skipped: they build on it |
+| deletions | are skipped: what was to take the place of the deleted may not be there |
+| any step, where no broker has answered | is skipped: it would wait as long, and fail as well |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from engine.declared.performing import Errors, step_groups
+from engine.declared.resources import ResourceKind
+from engine.declared.steps import StateStep, StepAction
+from engine.errors import EngineError
+from kctl import exits
+
+_DONE: Final = {
+    StepAction.CREATE: "created",
+    StepAction.CHANGE: "changed",
+    StepAction.MOVE: "moved",
+    StepAction.DELETE: "deleted",
+}
+FAILED: Final = "failed"
+SKIPPED: Final = "skipped"
+INTERRUPTED: Final = "interrupted"
+
+
+class StepResult(NamedTuple):
+    """How a step ended."""
+
+    result: str
+    error: EngineError | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Return True if the step was carried out."""
+        return self.result in _DONE.values()
+
+
+class StepRun:
+    """Carries out steps by `perform`, which returns the error of each step of a group.
+
+    An error that `perform` raises is that of the whole group.
+    """
+
+    def __init__(
+        self, steps: Sequence[StateStep], perform: Callable[[Sequence[StateStep]], Errors]
+    ) -> None:
+        self._steps = steps
+        self._perform = perform
+        self._results: dict[int, StepResult] = {}
+        self._failed_topics: set[str] = set()
+        self._has_failures = False
+        self.is_out_of_reach = False
+
+    @property
+    def results(self) -> list[StepResult]:
+        """Return how each step ended; what was not begun is skipped."""
+        skipped = StepResult(SKIPPED)
+        return [self._results.get(number, skipped) for number in range(len(self._steps))]
+
+    def run(self) -> None:
+        """Carry out all steps. Raises KeyboardInterrupt, with the results up to there."""
+        number = 0
+        for group in step_groups(self._steps):
+            wanted = [(number + at, step) for at, step in enumerate(group) if self._may_run(step)]
+            number += len(group)
+            if wanted:
+                self._run_group(wanted)
+
+    def _may_run(self, step: StateStep) -> bool:
+        if self.is_out_of_reach or (step.deletes and self._has_failures):
+            return False
+        return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
+
+    def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
+        steps = [step for _, step in wanted]
+        try:
+            errors = self._perform(steps)
+        except EngineError as of_all:
+            errors = [of_all] * len(steps)
+        except KeyboardInterrupt:
+            self._results |= {number: StepResult(INTERRUPTED) for number, _ in wanted}
+            raise
+        for (number, step), error in zip(wanted, errors, strict=True):
+            self._results[number] = StepResult(_DONE[step.action])
+            if error is not None:
+                self._fail(number, step, error)
+
+    def _fail(self, number: int, step: StateStep, error: EngineError) -> None:
+        self._results[number] = StepResult(FAILED, error)
+        self._has_failures = True
+        self.is_out_of_reach |= getattr(error, "exit_code", None) == exits.UNREACHABLE
+        if step.kind is ResourceKind.TOPICS:
+            self._failed_topics.add(step.name)

@@ -1,0 +1,1 @@
+"""`kctl diff`: its options in `app`, and what it does."""

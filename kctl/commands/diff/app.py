@@ -1,0 +1,26 @@
+"""`kctl diff`: what `kctl apply` would change."""
+
+from __future__ import annotations
+
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import Output, on_cluster, one_command
+from kctl.options.state import Prune, StateFiles
+
+app = one_command()
+
+
+@app.command(epilog="Examples: kctl diff -f state.yaml · kctl diff -f clusters/prod --prune")
+@on_cluster
+def diff(
+    cluster: ClusterOptions,
+    file: StateFiles = None,
+    prune: Prune = False,
+    output: Output = "table",
+) -> int:
+    """Show the steps from a cluster to the state that files declare; exit code 5 if there is one.
+
+    `kctl apply` carries them out in this order.
+    """
+    from kctl.commands.diff.differing import show_difference
+
+    return show_difference(cluster, file or [], prunes=prune, output=output)

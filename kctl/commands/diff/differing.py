@@ -1,0 +1,28 @@
+"""What `kctl diff` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kctl import exits
+from kctl.connect import ClusterOptions, connect
+from kctl.console import say
+from kctl.declared.open_moves import has_earlier_moves
+from kctl.declared.pending_steps import STEP_COLUMNS, compared, read_declared, step_row
+from kctl.render import check_format, write_rows
+
+
+def show_difference(
+    options: ClusterOptions, paths: Sequence[str], *, prunes: bool, output: str
+) -> int:
+    """Print a row for each step to the declared state; returns the exit code."""
+    check_format(output)
+    declared = read_declared(options, paths)
+    with connect(options) as client:
+        has_moves = has_earlier_moves(client)
+        steps = compared(client, declared, prunes=prunes).steps
+    write_rows(STEP_COLUMNS, [step_row(n, step) for n, step in enumerate(steps, 1)], output)
+    if steps or has_moves:
+        return exits.CHANGES_PENDING
+    say("nothing to change: the cluster has the declared state")
+    return exits.OK

@@ -1,0 +1,1 @@
+"""`kctl export`: its options in `app`, and what it does."""

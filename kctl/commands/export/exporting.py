@@ -1,0 +1,119 @@
+"""What `kctl export` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
+from engine.declared.resources import ClusterTopic, CurrentState, ResourceKind
+from engine.declared.state_reading import (
+    read_brokers,
+    read_quotas,
+    read_rules,
+    read_topics,
+    read_users,
+)
+from engine.errors import ApiError, EngineError
+from engine.host.real import RealFiles
+from engine.kafka_errors import SECURITY_DISABLED
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.commands.acls.words import rule_text
+from kctl.connect import ClusterOptions, connect
+from kctl.console import say
+from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings
+from kctl.selection import name_matcher
+
+_READERS: Final[Mapping[ResourceKind, tuple[str, Callable[[KafkaClient], Any]]]] = {
+    ResourceKind.BROKERS: ("brokers", read_brokers),
+    ResourceKind.TOPICS: ("topics", read_topics),
+    ResourceKind.USERS: ("users", read_users),
+    ResourceKind.QUOTAS: ("quotas", read_quotas),
+    ResourceKind.ACLS: ("acls", read_rules),
+}
+
+
+class ExportRequest(NamedTuple):
+    """The options of `kctl export`."""
+
+    kinds: Sequence[str]
+    match: str | None
+    placement: bool
+    out: str | None
+
+
+def export_state(options: ClusterOptions, request: ExportRequest) -> int:
+    """Write the state of a cluster; returns the exit code."""
+    wanted = [_kind_of(word) for word in dict.fromkeys(request.kinds)]
+    with connect(options) as client:
+        state, kinds = _read(client, wanted)
+    if request.match is not None:
+        state = state._replace(topics=_matching(state.topics, request.match))
+    for broker, name in unreadable_settings(state):
+        say(f"note: broker {broker}: {name} is left out: it is set, and nobody can read its value")
+    for rule in idle_rules(state):
+        say(f"note: left out, for its host is none that brokers see: {rule_text(rule)}")
+    _write(state, kinds, request)
+    return exits.OK
+
+
+def _kind_of(word: str) -> ResourceKind:
+    for kind in ResourceKind:
+        if word.lower() in (kind.value, kind.value.removesuffix("s")):
+            return kind
+    expected = ", ".join(kind.value for kind in ResourceKind)
+    raise UnreadableArgument("a kind", word, f"one of {expected}")
+
+
+def _read(
+    client: KafkaClient, wanted: Sequence[ResourceKind]
+) -> tuple[CurrentState, list[ResourceKind]]:
+    """Return a state, and the kinds that it has; one that is named must be there."""
+    found: dict[str, Any] = {}
+    kinds = []
+    for kind, (field, read) in _READERS.items():
+        if wanted and kind not in wanted:
+            continue
+        try:
+            found[field] = read(client)
+        except (ApiError, NoCommonVersion) as error:
+            if wanted or not _is_not_there(error):
+                raise
+            say(f"note: {kind.value} are left out: {error}")
+            continue
+        kinds.append(kind)
+    return CurrentState(**found), kinds
+
+
+def _is_not_there(error: EngineError) -> bool:
+    """Return True if a cluster has nothing of a kind: no authorizer, or no such API."""
+    return isinstance(error, NoCommonVersion) or (
+        isinstance(error, ApiError) and error.code == SECURITY_DISABLED
+    )
+
+
+def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, ClusterTopic]:
+    compiled = name_matcher(pattern)
+    return {name: topic for name, topic in topics.items() if compiled.fullmatch(name)}
+
+
+def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest) -> None:
+    def text(of: Sequence[ResourceKind]) -> str:
+        return state_text(state, of, with_placement=request.placement)
+
+    if request.out is None:
+        sys.stdout.write(text(kinds))
+        return
+    files = RealFiles()
+    if not (request.out.endswith("/") or files.is_dir(request.out)):
+        files.replace_file(request.out, text(kinds).encode())
+        say(f"written to {request.out}")
+        return
+    folder = request.out.rstrip("/") or "/"
+    files.make_dir(folder)
+    for kind in kinds:
+        files.replace_file(f"{folder}/{kind.value}.yaml", text([kind]).encode())
+    say(f"written to {folder}: {', '.join(f'{kind.value}.yaml' for kind in kinds)}")

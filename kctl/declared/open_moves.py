@@ -1,0 +1,32 @@
+"""Moves that an earlier `kctl apply` has begun and not ended: one journal for each cluster."""
+
+from __future__ import annotations
+
+import re
+
+from engine.client.blocking import KafkaClient
+from engine.host.held_file import RealHeldFiles
+from engine.reassign.journal import is_open
+from kctl.arguments import counted
+from kctl.commands.reassign.files import journal_state, state_folder
+from kctl.console import say
+
+
+def has_earlier_moves(client: KafkaClient) -> bool:
+    """Return True, and say so, if the moves of an earlier `apply` are not over."""
+    path = journal_path(client)
+    if not is_open(RealHeldFiles(), path):
+        return False
+    state = journal_state(path)
+    left = [change for change in state.begun.changes if change.name not in state.ended]
+    say(
+        f"the moves of an earlier apply are not over: {len(left)} of "
+        f"{counted(len(state.begun.changes), 'partition')} left; {path}"
+    )
+    return True
+
+
+def journal_path(client: KafkaClient) -> str:
+    """Return where the journal of a cluster is kept."""
+    cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
+    return f"{state_folder()}/{cluster}-apply.journal"

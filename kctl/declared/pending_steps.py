@@ -1,0 +1,179 @@
+"""From files and a cluster to the steps between them, and the rows that show them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.declared.comparison import StateComparison, compare
+from engine.declared.pruning import undeclared_steps
+from engine.declared.resources import CurrentState, DeclaredState, ResourceKind
+from engine.declared.state_reading import (
+    read_broker_ids,
+    read_brokers,
+    read_quotas,
+    read_rules,
+    read_topics,
+    read_users,
+)
+from engine.declared.steps import CreateRule, DeleteRule, PropertyChange, StateStep, StepAction
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from kctl import exits
+from kctl.arguments import counted
+from kctl.commands.acls.words import rule_text
+from kctl.connect import ClusterOptions
+from kctl.console import report_error, say
+from kctl.context import choose
+from kctl.declared.state_files import ReadState, read_state_files
+from kctl.render import Column
+from kctl.render.rows import OutputRow
+from kctl.render.visible import visible_cell
+
+_PROPERTY_COLUMNS: Final = (
+    Column("property", "PROPERTY"),
+    Column("before", "BEFORE", kind="string?"),
+    Column("after", "AFTER", kind="string?"),
+)
+STEP_COLUMNS: Final = (
+    Column("step", "STEP", right=True),
+    Column("action", "ACTION"),
+    Column("kind", "KIND"),
+    Column("name", "NAME", is_name=True),
+    Column("change", "CHANGE"),
+    Column("changes", "PROPERTIES", wide=True, kind="object[]", fields=_PROPERTY_COLUMNS),
+)
+_NOTED_MAX: Final = 5
+
+
+class NoFiles(EngineError):
+    """No file was named."""
+
+    exit_code = exits.USAGE
+    hint = "give -f FILE or -f DIR; `kctl export` writes the state of a cluster as a file"
+
+    def __init__(self) -> None:
+        super().__init__("which state? No file is named")
+
+
+class CannotBeHad(EngineError):
+    """Something that is declared cannot be had; nothing was done."""
+
+    def __init__(self, faults: Sequence[EngineError]) -> None:
+        self.faults = tuple(faults)
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        super().__init__(f"{faults[0]}{more}; nothing was changed")
+        self.hint = faults[0].hint
+
+
+def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredState:
+    """Return what files declare for the cluster that options mean, and note what is for others.
+
+    Errors: NoFiles, BadStateFile, those of choosing a cluster.
+    """
+    if not paths:
+        raise NoFiles
+    choice = choose(
+        os.environ,
+        RealFiles(),
+        bootstrap_server=options.bootstrap_server,
+        context=options.context,
+        command_config=options.command_config,
+    )
+    read: ReadState = read_state_files(paths, choice.context, os.environ)
+    for line in read.passed_over:
+        say(f"note: passed over: {line}")
+    return read.state
+
+
+def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentState:
+    """Ask a cluster for all that is compared with a declared state; errors of asking."""
+    kinds = declared.kinds
+    state = CurrentState(read_broker_ids(client))
+    if ResourceKind.TOPICS in kinds:
+        # Settings of others are of no use: they are deleted, or left.
+        state = state._replace(topics=read_topics(client, described=declared.topics))
+    if ResourceKind.USERS in kinds:
+        state = state._replace(users=read_users(client))
+    if ResourceKind.ACLS in kinds:
+        state = state._replace(acls=read_rules(client))
+    if ResourceKind.QUOTAS in kinds:
+        state = state._replace(quotas=read_quotas(client))
+    if ResourceKind.BROKERS in kinds:
+        state = state._replace(brokers=read_brokers(client))
+    return state
+
+
+def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
+    """Return the steps from a cluster to what is declared, and note what is not declared.
+
+    Errors: CannotBeHad, those of asking.
+    """
+    state = read_cluster_state(client, declared)
+    comparison = compare(declared, state, prunes=prunes)
+    if comparison.faults:
+        for fault in comparison.faults[1:]:
+            report_error(fault)
+        raise CannotBeHad(comparison.faults)
+    if not prunes:
+        _note_undeclared(undeclared_steps(declared, state))
+    return comparison
+
+
+def _note_undeclared(steps: Sequence[StateStep]) -> None:
+    by_kind: dict[ResourceKind, list[str]] = {}
+    for step in steps:
+        by_kind.setdefault(step.kind, []).append(name_of(step))
+    for kind, named in by_kind.items():
+        names = list(map(visible_cell, named))
+        few = ", ".join(names[:_NOTED_MAX]) + (", …" if len(names) > _NOTED_MAX else "")
+        say(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
+
+
+def name_of(step: StateStep) -> str:
+    """Return what a step is about, in words."""
+    if isinstance(step.operation, CreateRule | DeleteRule):
+        return rule_text(step.operation.rule)
+    return step.name
+
+
+def step_row(number: int, step: StateStep) -> OutputRow:
+    """Return the row of a step."""
+    return {
+        "step": number,
+        "action": step.action.value,
+        "kind": step.kind.value,
+        "name": name_of(step),
+        "change": change_text(step),
+        "changes": [change._asdict() for change in step.changes],
+    }
+
+
+def change_text(step: StateStep) -> str:
+    """Return the properties that a step changes, in words."""
+    return ", ".join(_property_text(change, step.action) for change in step.changes)
+
+
+def _property_text(change: PropertyChange, action: StepAction) -> str:
+    name, before, after = change
+    if before is None:
+        return f"{name}={'' if after is None else after}"
+    if after is None:
+        return f"{name}={before}" if action is StepAction.DELETE else f"unset {name} ({before})"
+    return f"{name}={after} (was {before})"
+
+
+def step_line(number: int, step: StateStep) -> str:
+    """Return a step as a line for people."""
+    change = change_text(step)
+    kind = "acl" if step.kind is ResourceKind.ACLS else step.kind.value.removesuffix("s")
+    line = f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
+    # Values are anybody's: none may steer the terminal or pass for another step.
+    return visible_cell(line)
+
+
+def steps_counted(steps: Sequence[StateStep]) -> str:
+    """Return how many steps there are."""
+    return counted(len(steps), "step")

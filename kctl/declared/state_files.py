@@ -1,0 +1,94 @@
+"""Which files, and which of their documents, count for a cluster.
+
+A folder counts with all its files that end in .yaml, .yml or .json, at any depth, hidden ones and
+those in hidden folders left out. A document with `contexts` counts only for these.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.declared.resources import DeclaredState
+from engine.host.real import RealFiles
+from kctl.declared.state_sections import declared_state, document_contexts
+from kctl.declared.yaml_nodes import BadStateFile, YamlValue, yaml_documents
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_STDIN: Final = "-"
+# A file of every topic of the largest clusters has a tenth of it.
+_FILE_BYTES_MAX: Final = 64 << 20
+
+
+class ReadState(NamedTuple):
+    """What files declare for a cluster, and the documents that are for others."""
+
+    state: DeclaredState
+    passed_over: Sequence[str]
+
+
+def read_state_files(
+    paths: Sequence[str], context: str | None, environment: Mapping[str, str]
+) -> ReadState:
+    """Return what files and folders declare for a context; None is none.
+
+    Errors: BadStateFile, those of files.
+    """
+    counting: list[YamlValue] = []
+    passed_over: list[str] = []
+    for path in dict.fromkeys(file for named in paths for file in _files(named)):
+        for document in yaml_documents(_content(path), path, environment):
+            names = document_contexts(document)
+            if names is None or context in names:
+                counting.append(document)
+            elif context is None:
+                hint = f"name the cluster by its context: --context {names[0]}"
+                reason = f"the document is for contexts only ({', '.join(names)}), and none is used"
+                raise document.fault(reason, hint)
+            else:
+                passed_over.append(f"{document.where} is for {', '.join(names)}")
+    if not counting:
+        names_of = ", ".join(paths)
+        reason = f"no document is for context {context}" if passed_over else "nothing is declared"
+        raise BadStateFile(names_of, reason)
+    return ReadState(declared_state(counting), passed_over)
+
+
+def _files(path: str) -> Iterator[str]:
+    if path == _STDIN or not RealFiles().is_dir(path):
+        yield path
+        return
+    found = sorted(_below(path))
+    if not found:
+        raise BadStateFile(path, f"the folder has no file that ends in {', '.join(_SUFFIXES)}")
+    yield from found
+
+
+def _below(folder: str) -> Iterator[str]:
+    files = RealFiles()
+    for name in files.list_dir(folder):
+        path = f"{folder.rstrip('/')}/{name}"
+        if name.startswith("."):
+            continue
+        if files.is_dir(path):
+            yield from _below(path)
+        elif name.endswith(_SUFFIXES):
+            yield path
+
+
+def _content(path: str) -> bytes:
+    files = RealFiles()
+    if path == _STDIN:
+        content = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
+    elif files.size_bytes(path) > _FILE_BYTES_MAX:
+        raise _too_large(path)
+    else:
+        content = files.read_bytes(path)
+    if len(content) > _FILE_BYTES_MAX:
+        raise _too_large(path)
+    return content
+
+
+def _too_large(path: str) -> BadStateFile:
+    return BadStateFile(path, f"has more than {_FILE_BYTES_MAX} bytes")

@@ -1,0 +1,222 @@
+"""From the state of a cluster to the text of files; the same state gives the same bytes.
+
+Only what was set is written: settings at their defaults, and those that come from the files of
+brokers, are not. Passwords cannot be read from a cluster: a user gets a reference to a variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+from engine.declared.resources import (
+    ALL_BROKERS,
+    ClusterSetting,
+    ClusterTopic,
+    CurrentState,
+    Entity,
+    ResourceKind,
+)
+from engine.declared.setting_values import OF_MOVES
+from engine.declared.step_making import DEFAULT_NAME, entity_text
+from engine.security.acls import WILDCARD_HOST, AclBinding, AclResource, PatternType
+from engine.security.scram import ScramMechanism
+from kctl.arguments import UnreadableArgument
+from kctl.commands.acls.words import host_of, in_order, word_of
+from kctl.commands.quotas.entities import DEFAULT
+from kctl.declared.state_schema import VERSION
+from kctl.declared.variables import without_references
+
+_WIDTH: Final = 100
+_FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
+
+
+class _Plain(str):
+    """A text that stands without quotes where YAML would take it for a number or boolean.
+
+    The reader takes settings as they are written.
+    """
+
+
+def state_text(
+    state: CurrentState, kinds: Iterable[ResourceKind], *, with_placement: bool = False
+) -> str:
+    """Return the text of a file that declares the given kinds of a state."""
+    sections: dict[str, Any] = {"version": VERSION}
+    wanted = set(kinds)
+    for kind, section in (
+        (ResourceKind.BROKERS, _brokers(state.brokers)),
+        (ResourceKind.TOPICS, _topics(state.topics, with_placement=with_placement)),
+        (ResourceKind.USERS, _users(state.users)),
+        (ResourceKind.QUOTAS, _quotas(state.quotas)),
+        (ResourceKind.ACLS, _acls(state.acls)),
+    ):
+        if kind in wanted:
+            sections[kind.value] = section
+    return _yaml(sections)
+
+
+def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
+    """Return broker and name of each setting that is set and has a value that nobody can read."""
+    return [
+        (broker or DEFAULT_NAME, name)
+        for broker, settings in sorted(state.brokers.items())
+        for name, setting in sorted(settings.items())
+        if setting.is_set and setting.value is None
+    ]
+
+
+def idle_rules(state: CurrentState) -> list[AclBinding]:
+    """Return the rules that apply to nobody, for brokers do not compare hosts as these have them.
+
+    They are not written: a file takes hosts as brokers compare them.
+    """
+    return [rule for rule in in_order(state.acls) if not _is_host(rule.entry.host)]
+
+
+def _is_host(host: str) -> bool:
+    try:
+        return host_of(host) == host
+    except UnreadableArgument:
+        return False
+
+
+def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
+    return {
+        name: _topic(topic, with_placement=with_placement)
+        for name, topic in sorted(topics.items())
+        if not topic.is_internal
+    }
+
+
+def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if with_placement or topic.replication_factor is None:
+        fields["placement"] = [list(replicas) for replicas in topic.placement]
+    else:
+        fields["partitions"] = topic.partitions
+        fields["replication_factor"] = topic.replication_factor
+    settings = _settings(topic.settings)
+    return fields | ({"settings": settings} if settings else {})
+
+
+def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
+    return {
+        name: _Plain(without_references(setting.value))
+        for name, setting in sorted(settings.items())
+        if setting.is_set and setting.value is not None and name not in OF_MOVES
+    }
+
+
+def _brokers(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for name in sorted(brokers, key=lambda name: int(name or -1)):
+        settings = _settings(brokers[name])
+        if settings:
+            found[DEFAULT_NAME if name == ALL_BROKERS else int(name)] = {"settings": settings}
+    return found
+
+
+def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
+    variables = _variables(users)
+    return {
+        without_references(name): {
+            "mechanisms": {m.key: users[name][m] for m in sorted(users[name])},
+            "password": f"${{{variables[name]}}}",
+        }
+        for name in sorted(users)
+        if users[name]
+    }
+
+
+def _variables(names: Iterable[str]) -> dict[str, str]:
+    """Return a variable for each user, none twice."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(names):
+        stem = "PASSWORD_OF_" + re.sub(r"[^A-Z0-9]", "_", name.upper(), flags=re.ASCII)
+        variable, number = stem, 1
+        while variable in taken:
+            number += 1
+            variable = f"{stem}_{number}"
+        taken.add(variable)
+        found[name] = variable
+    return found
+
+
+def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
+    return [
+        {
+            **{
+                _FIELDS.get(kind, kind): DEFAULT if name is None else without_references(name)
+                for kind, name in entity
+            },
+            "limits": {
+                quota: int(amount) if amount.is_integer() else amount
+                for quota, amount in sorted(quotas[entity].items())
+            },
+        }
+        for entity in sorted(quotas, key=entity_text)
+    ]
+
+
+def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
+    """Return rules, the operations of one user on one resource in an entry."""
+    written = [rule for rule in in_order(rules) if _is_host(rule.entry.host)]
+    return [_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
+
+
+def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
+    return rule.pattern, rule.entry.principal, rule.entry.host, rule.entry.permission
+
+
+def _entry(rules: list[AclBinding]) -> dict[str, Any]:
+    pattern, entry = rules[0]
+    fields: dict[str, Any] = {word_of(entry.permission): without_references(entry.principal)}
+    if entry.host != WILDCARD_HOST:
+        fields["hosts"] = entry.host
+    fields["operations"] = [word_of(rule.entry.operation) for rule in rules]
+    is_cluster = pattern.kind is AclResource.CLUSTER
+    kind = word_of(pattern.kind).replace("-", "_")
+    fields[kind] = True if is_cluster else without_references(pattern.name)
+    if pattern.pattern_type is PatternType.PREFIXED:
+        fields["pattern"] = word_of(pattern.pattern_type)
+    return fields
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Indents lists, and writes no anchors."""
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+            return super().increase_indent(flow, False)
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def plain(dumper: Any, text: _Plain) -> Any:
+        tag = dumper.resolve(yaml.ScalarNode, str(text), (True, False))
+        is_plain = tag.rpartition(":")[2] in ("int", "float", "bool")
+        return dumper.represent_scalar(tag, text) if is_plain else dumper.represent_str(text)
+
+    def flow_list(dumper: Any, values: list[Any]) -> Any:
+        is_flat = all(isinstance(value, str | int) for value in values)
+        tag = "tag:yaml.org,2002:seq"
+        return dumper.represent_sequence(tag, values, flow_style=is_flat or None)
+
+    Dumper.add_representer(_Plain, plain)
+    Dumper.add_representer(list, flow_list)
+    return str(
+        yaml.dump(
+            document,
+            Dumper=Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            width=_WIDTH,
+            default_flow_style=False,
+        )
+    )

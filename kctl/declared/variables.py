@@ -1,0 +1,64 @@
+"""Variables of the environment in texts of files.
+
+| text | is |
+|---|---|
+| `${NAME}` | the variable; an error if it is not set |
+| `${NAME:-text}` | the variable, or the text if it is not set or empty |
+| `$${` | `${` itself |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from engine.errors import EngineError
+
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}?")
+_NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+class BadReference(EngineError):
+    """A reference to a variable cannot be replaced."""
+
+    def __init__(self, text: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{text}: {reason}")
+        self.hint = hint
+
+
+def with_variables(text: str, environment: Mapping[str, str]) -> str:
+    """Return a text with its references replaced; raises BadReference."""
+    return _REFERENCE.sub(lambda match: _value(match, environment), text)
+
+
+def has_reference(text: str) -> bool:
+    """Return True if a text has a reference to a variable."""
+    return any(match[0] != "$${" for match in _REFERENCE.finditer(text))
+
+
+def variable_of(text: str) -> str | None:
+    """Return the variable that a whole text is a reference to, without a default; else None."""
+    match = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
+    return None if match is None else match[1]
+
+
+def without_references(text: str) -> str:
+    """Return the text of a file that stands for this very text."""
+    return text.replace("${", "$${")
+
+
+def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
+    if match[0] == "$${":
+        return "${"
+    name = _NAME.fullmatch(match[1]) if match[0].endswith("}") else None
+    if name is None:
+        expected = "expected ${NAME} or ${NAME:-text}; $${ stands for ${ itself"
+        raise BadReference(match[0], "is no reference to a variable", expected)
+    value = environment.get(name[1])
+    if name[2] is not None:
+        return value or name[2]
+    if value is None:
+        hint = f"export {name[1]}, or give a default: ${{{name[1]}:-text}}"
+        raise BadReference(match[0], f"the variable {name[1]} is not set", hint)
+    return value

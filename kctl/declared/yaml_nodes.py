@@ -1,0 +1,172 @@
+"""YAML as nodes that know where they stand, so that every error names file and line.
+
+Scalars stay the texts that were written: `0.50` and `1e3` are settings, not numbers. Keys that are
+there twice are refused; `<<` merges mappings, as everywhere in YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EngineError
+from kctl import exits
+from kctl.declared.variables import BadReference, with_variables
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+_NULL, _MERGE, _BOOL = (f"tag:yaml.org,2002:{name}" for name in ("null", "merge", "bool"))
+_FLAT = "kctl_is_flat"
+
+
+class BadStateFile(EngineError):
+    """A file of declared state is not what it should be; nothing was done."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, where: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        self.reason = reason
+        self.hint = hint
+
+
+class YamlValue:
+    """A node of a file; `where` is its `file:line`."""
+
+    def __init__(self, node: Node, path: str, environment: Mapping[str, str]) -> None:
+        self._node: Any = node
+        self._path = path
+        self._environment = environment
+
+    @property
+    def where(self) -> str:
+        """Return file and line."""
+        return f"{self._path}:{self._node.start_mark.line + 1}"
+
+    def fault(self, reason: str, hint: str | None = None) -> BadStateFile:
+        """Return the error of this place."""
+        return BadStateFile(self.where, reason, hint)
+
+    @property
+    def is_null(self) -> bool:
+        """Return True if the value is null, or nothing at all."""
+        return bool(self._node.tag == _NULL)
+
+    @property
+    def is_list(self) -> bool:
+        """Return True if the value is a list."""
+        return bool(self._node.id == "sequence")
+
+    @property
+    def is_mapping(self) -> bool:
+        """Return True if the value is a mapping."""
+        return bool(self._node.id == "mapping")
+
+    def mapping(self, what: str) -> dict[str, YamlValue]:
+        """Return the values of a mapping by key, none for null; raises BadStateFile.
+
+        Keys keep the order of the file; those of `<<` come first.
+        """
+        if self.is_null:
+            return {}
+        if not self.is_mapping:
+            raise self.fault(f"{what} is a mapping")
+        if not getattr(self._node, _FLAT, False):
+            self._refuse_duplicates()
+            self._flatten()
+        return {self._key(key): self._child(value) for key, value in self._node.value}
+
+    def _refuse_duplicates(self) -> None:
+        seen: dict[str, YamlValue] = {}
+        for key, _ in self._node.value:
+            here = self._child(key)
+            if key.tag == _MERGE:
+                continue
+            text = self._key(key)
+            if text in seen:
+                raise here.fault(f"{text} is there twice: first at {seen[text].where}")
+            seen[text] = here
+
+    def _flatten(self) -> None:
+        """Have the mapping hold what `<<` merges into it, before its own keys; those win."""
+        from yaml.constructor import ConstructorError, SafeConstructor
+
+        try:
+            SafeConstructor().flatten_mapping(self._node)
+        except ConstructorError as error:
+            raise self.fault(f"<<: {error.problem}") from error
+        # An anchor may be read several times.
+        setattr(self._node, _FLAT, True)
+
+    def _key(self, key: Any) -> str:
+        if key.id != "scalar":
+            raise self._child(key).fault("a key is a text")
+        return self._child(key).text("a key")
+
+    def items(self, what: str) -> list[YamlValue]:
+        """Return the values of a list, none for null; raises BadStateFile."""
+        if self.is_null:
+            return []
+        if not self.is_list:
+            raise self.fault(f"{what} is a list")
+        return [self._child(child) for child in self._node.value]
+
+    def written(self, what: str) -> str:
+        """Return a scalar as it was written, with its references; raises BadStateFile."""
+        if self._node.id != "scalar" or self.is_null:
+            raise self.fault(f"{what} is a text or a number")
+        return str(self._node.value)
+
+    def text(self, what: str) -> str:
+        """Return a scalar with its references replaced; raises BadStateFile."""
+        try:
+            return with_variables(self.written(what), self._environment)
+        except BadReference as error:
+            raise self.fault(str(error), error.hint) from error
+
+    def whole(self, what: str, *, lowest: int = 1) -> int:
+        """Return a whole number; raises BadStateFile."""
+        text = self.text(what).strip()
+        if not (text.isascii() and text.isdecimal()) or not lowest <= int(text) < 1 << 31:
+            raise self.fault(f"{what} is a whole number from {lowest}, and no {text!r}")
+        return int(text)
+
+    def variable(self, name: str) -> str | None:
+        """Return a variable of the environment, None if it is not set."""
+        return self._environment.get(name)
+
+    def plain(self) -> object:
+        """Return the value as texts, lists and mappings of these, true and false as booleans."""
+        if self.is_null:
+            return None
+        if self.is_list:
+            return [child.plain() for child in self.items("a list")]
+        if self.is_mapping:
+            return {key: child.plain() for key, child in self.mapping("a mapping").items()}
+        text = self.text("a value")
+        if self._node.tag != _BOOL:
+            return text
+        return {"true": True, "false": False}.get(text.lower(), text)
+
+    def _child(self, node: Any) -> YamlValue:
+        return YamlValue(node, self._path, self._environment)
+
+
+def yaml_documents(
+    content: bytes, path: str, environment: Mapping[str, str]
+) -> Sequence[YamlValue]:
+    """Return the documents of a file that have anything in them; raises BadStateFile."""
+    import yaml
+
+    try:
+        nodes = list(yaml.compose_all(content, Loader=yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = "" if mark is None else f":{mark.line + 1}"
+        raise BadStateFile(f"{path}{line}", f"not YAML: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadStateFile(path, f"not YAML: {error}") from error
+    values = [YamlValue(node, path, environment) for node in nodes if node is not None]
+    return [value for value in values if not value.is_null]

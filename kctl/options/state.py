@@ -1,0 +1,25 @@
+"""Options of commands that compare a cluster with files of declared state."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+StateFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f",
+        "--file",
+        metavar="FILE|DIR",
+        help="YAML or JSON, or a folder of such files; - is stdin; may be repeated.",
+    ),
+]
+Prune = Annotated[
+    bool,
+    typer.Option(
+        "--prune",
+        help="Also what the cluster has of a declared kind and no file declares: delete it, unset "
+        "settings.",
+    ),
+]
