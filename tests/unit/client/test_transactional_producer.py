@@ -20,7 +20,11 @@ from engine.client.transactional_producer import (
 )
 from engine.client.transactions import describe_transaction
 from engine.errors import ApiError, api_error
-from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, UNSTABLE_OFFSET_COMMIT
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSTABLE_OFFSET_COMMIT,
+)
 from engine.model import TopicPartition
 from engine.records.control import control_type
 from engine.records.view import batches_in
@@ -29,7 +33,7 @@ from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
-READY, OPEN, TO_ABORT = TransactionPhase.READY, TransactionPhase.OPEN, TransactionPhase.TO_ABORT
+READY, TO_ABORT = TransactionPhase.READY, TransactionPhase.TO_ABORT
 
 
 class Stage:
@@ -255,7 +259,9 @@ def test_an_end_without_an_answer_may_be_repeated(
     monkeypatch.setattr(TransactionCalls, "end", lost)
     with pytest.raises(TimedOut):
         producer.commit()
-    assert OPEN is producer.phase
+    assert TransactionPhase.COMMITTING is producer.phase
+    with pytest.raises(WrongPhase, match="cannot abort: the transaction is committing"):
+        producer.abort()
     producer.commit()
     assert [b"a", "COMMIT"] == stage.log(T0)
 
@@ -275,3 +281,50 @@ def test_a_partition_that_cannot_take_part_ends_the_transaction(
             producer.commit()
     producer.abort()
     assert [] == stage.log(T0)
+
+
+def test_a_commit_that_is_still_going_on_at_its_time_out_is_no_failed_transaction(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    end, failures = TransactionCalls.end, [api_error(CONCURRENT_TRANSACTIONS)]
+
+    def busy(self: TransactionCalls, *identity: object, is_commit: bool) -> None:
+        end(self, *identity, is_commit=is_commit)  # type: ignore[arg-type]
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(TransactionCalls, "end", busy)
+    with pytest.raises(ApiError):
+        producer.commit()
+    assert TransactionPhase.COMMITTING is producer.phase
+    producer.commit()
+    assert ([b"a", "COMMIT"], READY) == (stage.log(T0), producer.phase)
+
+
+def test_a_transaction_that_a_request_without_an_answer_has_opened_is_aborted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    add_partitions = TransactionCalls.add_partitions
+
+    def lost(self: TransactionCalls, *arguments: object) -> None:
+        add_partitions(self, *arguments)  # type: ignore[arg-type]
+        raise TimedOut("AddPartitionsToTxn", 5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TransactionCalls, "add_partitions", lost)
+        with pytest.raises(TransactionFailed):
+            producer.commit()
+    producer.abort()
+    assert "Ongoing" != stage.state
+    # Nothing is left for the coordinator to abort by time, which would fence the producer.
+    stage.cluster.pass_time(120_000)
+    producer.begin()
+    producer.add(record(b"b"))
+    producer.commit()
+    assert [b"b", "COMMIT"] == stage.log(T0)[-2:]
