@@ -334,7 +334,12 @@ class TransactionalProducer:
             raise self._error(error) from error
 
     def _error(self, cause: EngineError) -> EngineError:
-        """Return an error as it is raised, and go on to the phase that it leads to."""
+        """Return an error as it is raised, and go on to the phase that it leads to.
+
+        Records that have not left are dropped: nobody will commit them.
+        """
+        if self._producer is not None:
+            self._producer.discard()
         if isinstance(cause, ApiError) and cause.code in _FENCED:
             self.phase = TransactionPhase.FENCED
             return ProducerFenced(self.transactional_id, cause)

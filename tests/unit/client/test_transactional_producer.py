@@ -328,3 +328,23 @@ def test_a_transaction_that_a_request_without_an_answer_has_opened_is_aborted(
     producer.add(record(b"b"))
     producer.commit()
     assert [b"b", "COMMIT"] == stage.log(T0)[-2:]
+
+
+def test_a_transaction_that_failed_sends_no_more_of_its_records(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def refuse(_self: TransactionCalls, _identity: object, keys: list[TopicPartition]) -> None:
+        refused.extend(keys)
+        raise api_error(UNKNOWN_TOPIC_OR_PARTITION)
+
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.add(record(b"b", T1))
+    monkeypatch.setattr(TransactionCalls, "add_partitions", refuse)
+    with pytest.raises(TransactionFailed):
+        producer.poll()
+    assert ([], None) == (producer.poll(), producer.due_in_ms())
+    assert [T0] == refused
