@@ -22,6 +22,7 @@ NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN �
 | error | raised as | what helps |
 |---|---|---|
 | another instance has begun, or the transaction has timed out | ProducerFenced | a new producer |
+| the user has no right to the id | TransactionalIdDenied, a ProducerFenced | a rule for the user |
 | anything else | TransactionFailed | `abort`, and the transaction once more |
 
 Source: KafkaProducer, TransactionManager of 3.9.1; KIP-98, KIP-360, KIP-447.
@@ -107,6 +108,19 @@ class ProducerFenced(EngineError):
 
     def __init__(self, transactional_id: str, cause: EngineError) -> None:
         super().__init__(f"producer of {transactional_id} is fenced: {cause}")
+        self.transactional_id = transactional_id
+        self.cause = cause
+
+
+class TransactionalIdDenied(ProducerFenced):
+    """The user may not write with the transactional id, or not any more."""
+
+    def __init__(self, transactional_id: str, cause: EngineError) -> None:
+        EngineError.__init__(self, f"producer of {transactional_id} may write nothing: {cause}")
+        self.hint = (
+            "--command-config names the user; `kctl acls check USER write --transactional-id "
+            f"{transactional_id}` shows which rule decides"
+        )
         self.transactional_id = transactional_id
         self.cause = cause
 
@@ -342,6 +356,8 @@ class TransactionalProducer:
             self._producer.discard()
         if isinstance(cause, ApiError) and cause.code in _FENCED:
             self.phase = TransactionPhase.FENCED
+            if cause.code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                return TransactionalIdDenied(self.transactional_id, cause)
             return ProducerFenced(self.transactional_id, cause)
         if self.phase is not TransactionPhase.FENCED:
             self.phase = TransactionPhase.TO_ABORT

@@ -22,6 +22,7 @@ from engine.client.transactions import describe_transaction
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import (
     CONCURRENT_TRANSACTIONS,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
 )
@@ -145,6 +146,22 @@ def test_another_instance_fences_the_one_before_and_aborts_what_it_left(stage: S
     second.add(record(b"c"))
     second.commit()
     assert [b"a", "ABORT", b"c", "COMMIT"] == stage.log(T0)
+
+
+def test_a_producer_without_the_right_to_its_id_is_not_taken_for_fenced_by_another(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> None:
+        raise api_error(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    producer = stage.producer()
+    monkeypatch.setattr(TransactionCalls, "init", denied)
+    with pytest.raises(ProducerFenced) as raised:
+        producer.begin()
+    assert TransactionPhase.FENCED is producer.phase
+    assert "producer of x may write nothing: TRANSACTIONAL_ID_AUTH" in str(raised.value)
+    assert "another producer" not in (raised.value.hint or "")
+    assert "kctl acls check" in (raised.value.hint or "")
 
 
 def test_an_instance_that_begins_nothing_ends_what_another_left(stage: Stage) -> None:
