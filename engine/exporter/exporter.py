@@ -19,7 +19,7 @@ from engine.exporter.gathering import gather_sample
 from engine.exporter.group_metrics import group_metrics
 from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import COUNTER, MetricFamily, only
-from engine.exporter.view_changes import ChangeKind, Look, changes_between
+from engine.exporter.view_changes import ChangeKind, Look, changes_between, newest
 from engine.model import TopicPartition
 
 #: How long cleanup policies and certificates are believed.
@@ -100,6 +100,7 @@ class Exporter:
         moving = None if sample.moves is None else frozenset(sample.moves)
         look = Look(sample.view, moving)
         if self._look is not None:
+            look = newest(self._look, look)
             for change in changes_between(self._look, look):
                 self._changes[change.kind] += 1
         self._look = look

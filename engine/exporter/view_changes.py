@@ -9,8 +9,8 @@
 | broker-lost, broker-back | a broker that is registered no more, or again | – |
 | controller-changed | the cluster | broker ids, None without one |
 
-A set that lost one replica and got another has both changes. Topics whose metadata is an error are
-as they were before. What came and went between two looks is not seen.
+A set that lost one replica and got another has both changes. What came and went between two looks
+is not seen.
 """
 
 from __future__ import annotations
@@ -60,6 +60,37 @@ class Change(NamedTuple):
     after: tuple[int, ...] = ()
 
 
+def newest(before: Look, after: Look) -> Look:
+    """Return the later look with what the earlier one knows better.
+
+    That are moves that nobody said, topics whose metadata is an error, and partitions of a later
+    leader epoch: another broker has answered, which had not heard of it.
+    """
+    topics = {}
+    for name, new in after.view.topics.items():
+        old = before.view.topics.get(name)
+        topics[name] = new if old is None else _newest_topic(old, new)
+    moving = before.moving if after.moving is None else after.moving
+    return Look(after.view._replace(topics=topics), moving)
+
+
+def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
+    if new.error_code != NONE:
+        return old
+    if old.topic_id != new.topic_id:
+        return new
+    known = {row.partition: row for row in old.partitions}
+    if all(
+        row.leader_epoch >= known.get(row.partition, row).leader_epoch for row in new.partitions
+    ):
+        return new
+    rows = [
+        max(row, known.get(row.partition, row), key=lambda one: one.leader_epoch)
+        for row in new.partitions
+    ]
+    return new._replace(partitions=tuple(rows))
+
+
 def changes_between(before: Look, after: Look) -> list[Change]:
     """Return the changes: of the cluster, its brokers, topics, partitions, moves, in this order."""
     return [
@@ -90,8 +121,6 @@ def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
     for name in sorted(before.topics.keys() | after.topics.keys()):
         old, new = before.topics.get(name), after.topics.get(name)
-        if (old and old.error_code != NONE) or (new and new.error_code != NONE):
-            continue
         if old is not None and new is not None and old.topic_id == new.topic_id:
             yield from _of_partitions(old, new)
             continue

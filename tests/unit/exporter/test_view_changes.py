@@ -6,7 +6,7 @@ import pytest
 
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.settings import Address
-from engine.exporter.view_changes import Change, ChangeKind, Look, changes_between
+from engine.exporter.view_changes import Change, ChangeKind, Look, changes_between, newest
 from engine.kafka_errors import LEADER_NOT_AVAILABLE
 from engine.model import TopicPartition
 
@@ -16,6 +16,7 @@ T0 = TopicPartition("t", 0)
 def look(
     *,
     leader: int = 1,
+    leader_epoch: int = 0,
     isr: tuple[int, ...] = (1, 2),
     brokers: tuple[int, ...] = (1, 2),
     controller_id: int = 1,
@@ -25,7 +26,7 @@ def look(
     moving: frozenset[TopicPartition] | None = frozenset(),
 ) -> Look:
     """Return a look at a cluster whose topics have one partition each."""
-    row = PartitionView(0, leader, 0, (1, 2), isr, ())
+    row = PartitionView(0, leader, leader_epoch, (1, 2), isr, ())
     rows = () if error_code else (row,)
     return Look(
         ClusterView(
@@ -77,7 +78,19 @@ def test_a_move_ends_when_it_is_listed_no_more_and_not_when_nobody_lists_it() ->
     assert [] == changes_between(look(moving=None), before)
 
 
-def test_a_topic_whose_metadata_is_an_error_has_not_changed() -> None:
-    broken = look(error_code=LEADER_NOT_AVAILABLE)
-    assert [] == changes_between(look(), broken)
-    assert [] == changes_between(broken, look())
+def test_moves_that_nobody_says_and_topics_with_an_error_are_as_they_were() -> None:
+    before = look(moving=frozenset([T0]))
+    assert before == newest(before, look(moving=None))
+    assert before == newest(before, look(error_code=LEADER_NOT_AVAILABLE, moving=before.moving))
+    created = look(topics=("t", "u"))
+    assert created == newest(before, created)
+
+
+def test_a_partition_of_an_earlier_leader_epoch_is_as_it_was() -> None:
+    before = look(leader_epoch=1)
+    assert before == newest(before, look(leader=2, isr=(2,)))
+    later = look(leader=2, leader_epoch=2)
+    assert later == newest(before, later)
+    # A topic made again begins with epochs of its own.
+    other = look(leader=2, topic_id=b"other")
+    assert other == newest(before, other)
