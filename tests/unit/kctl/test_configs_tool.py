@@ -9,8 +9,12 @@ import pytest
 from kctl.compat.configs_changes import added_configs
 from kctl.compat.configs_entities import ConfigsRefused
 from kctl.compat.configs_tool import check_options, options
+from kctl.compat.configs_views import client_metrics_names
+from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import read_options
 from kctl.compat.releases import Release
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import client_of
 
 
 def check(words: str) -> None:
@@ -46,3 +50,14 @@ def test_the_later_tool_names_the_form_of_values_with_commas_too() -> None:
         added_configs("a=[b,c", is_four=False)
     with pytest.raises(ConfigsRefused, match=r'"key=val" or  "key=\[val1,val2\]" to group'):
         added_configs("a=[b,c", is_four=True)
+
+
+@pytest.mark.parametrize(
+    ("is_four", "name"), [(False, "LIST_CLIENT_METRICS_RESOURCES"), (True, "LIST_CONFIG_RESOURCES")]
+)
+def test_brokers_that_list_no_subscriptions_lack_the_request_that_the_tool_sends(
+    is_four: bool, name: str
+) -> None:
+    client = client_of(MemoryCluster(is_one_process=True))
+    with pytest.raises(ToolFailure, match=f"The node does not support {name}$"):
+        client_metrics_names(client, is_four=is_four)
