@@ -648,6 +648,13 @@ ISR_CHANGE_DELAY_MS_MAX = 60_000
 # in which those of the failed request mostly are.
 STATES_TOLD_MAX = 100
 
+# -- exporter ----------------------------------------------------------------------------------
+
+# A response with the commits of so many groups is some MB at hundreds of partitions each.
+EXPORTER_GROUPS_PER_REQUEST = 500
+# Ends of a partition kept for lag in seconds: the last quarter of an hour closely, days sparsely.
+EXPORTER_ENDS_KEPT = 32
+
 # -- cluster -----------------------------------------------------------------------------------
 
 # ZooKeeper's clients say that they live this often in a session's timeout, so that one late sign

@@ -46,6 +46,8 @@ NOUNS: dict[str, Noun] = {
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
     "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),
     "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
+    "events": Noun("events", "Show changes of a cluster as they come", _CLUSTER),
+    "exporter": Noun("exporter", "Serve metrics of a cluster for Prometheus", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),

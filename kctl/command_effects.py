@@ -121,6 +121,8 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign rehearse": _READ,
     "reassign explain": _READ,
     "check": _READ,
+    "events": _READ,
+    "exporter": _READ,
     "explain partition": _READ,
     "cluster start": _LOCAL,
     "cluster stop": _LOCAL,

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 
 from engine.errors import ApiError, EngineError
 
+_RIGHTS = "--command-config names the user; its ACLs must allow it"
 _BY_CODE = {
     "OFFSET_OUT_OF_RANGE": "`kctl offsets get` shows where logs start and end",
     "UNKNOWN_TOPIC_OR_PARTITION": "`kctl topics list` shows what there is",
     "INVALID_TOPIC_EXCEPTION": "a name has up to 249 letters, digits, '.', '_' and '-'; '.' and "
     "'_' count as the same",
-    "TOPIC_AUTHORIZATION_FAILED": "--command-config names the user; its ACLs must allow it",
-    "CLUSTER_AUTHORIZATION_FAILED": "--command-config names the user; its ACLs must allow it",
+    "TOPIC_AUTHORIZATION_FAILED": _RIGHTS,
+    "GROUP_AUTHORIZATION_FAILED": _RIGHTS,
+    "CLUSTER_AUTHORIZATION_FAILED": _RIGHTS,
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _RIGHTS,
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _RIGHTS,
     "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
     "MESSAGE_TOO_LARGE": "`kctl topics alter TOPIC -c max.message.bytes=BYTES` lets it take more",
     "RECORD_LIST_TOO_LARGE": "`kctl topics alter TOPIC -c segment.bytes=BYTES` lets it take more",

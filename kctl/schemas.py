@@ -172,6 +172,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "reassign explain": _rows("reassign.explain.STEP_COLUMNS"),
     "check": _rows("check.verdict.FINDING_COLUMNS"),
     "explain partition": _object("explain.partition.PARTITION_COLUMNS"),
+    "events": _rows("events.watching.EVENT_COLUMNS"),
     "cluster start": _object("cluster.lifecycle.STATUS_COLUMNS"),
     "cluster status": _object("cluster.status.HEALTH_COLUMNS"),
     "cluster list": _rows("cluster.lifecycle.LIST_COLUMNS"),

@@ -114,7 +114,10 @@ class GroupConsumer:
 
     def close(self) -> None:
         """Commit what is processed and leave the group. Errors: those of the requests."""
-        self._commit_processed()
+        if self.session.is_joined:
+            self._commit_processed()
+        elif not self.session.is_joining:
+            self._commit_before_joining()
         self.session.leave()
 
     def _commit_processed(self) -> None:

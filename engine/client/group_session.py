@@ -114,6 +114,8 @@ class GroupSession:
         #: What it was assigned last, kept for sticky assignors.
         self._previous: PreviousAssignment | None = None
         self._is_joined = False
+        #: Whether a join was begun that has no result, also as it was interrupted.
+        self.is_joining = False
         #: Of the partitions those that it had without a break, also while it joined.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
         #: Whether partitions were given up that others get at the next rebalance.
@@ -148,6 +150,7 @@ class GroupSession:
 
         Waits for the other members. Errors: ApiError for what joining again does not help.
         """
+        self.is_joining = True
         if self.is_cooperative:
             self._is_joined, self._sizes, self._owes_rebalance = False, None, False
         else:
@@ -156,7 +159,7 @@ class GroupSession:
             joined = self._join_group()
             if joined is not None and self._sync_group(joined):
                 now_ms = self._client.clock.monotonic_ms()
-                self._is_joined = True
+                self._is_joined, self.is_joining = True, False
                 self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
                 self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
                 return self.partitions
@@ -365,10 +368,14 @@ class GroupSession:
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (5); a static member only stops. Errors: those of the request."""
-        member_id, was_joined = self.member_id, self._is_joined
+        """Leave the group (5); a static member only stops. Errors: those of the request.
+
+        It is in the group, too, when it has heard that it is to join again. Behind a join without a
+        response nothing is sent: the coordinator would take it up after the join.
+        """
+        member_id = self.member_id
         self._give_up()
-        if not was_joined or self._settings.group_instance_id is not None:
+        if not member_id or self.is_joining or self._settings.group_instance_id is not None:
             return
         identity = messages.LeaveGroupRequest.MemberIdentity
 

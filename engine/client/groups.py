@@ -128,6 +128,11 @@ def describe_group(
             return found
     if row.error_code != NONE:
         raise api_error(row.error_code, getattr(row, "error_message", None))
+    return classic_description(row)
+
+
+def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> GroupDescription:
+    """Return a group of the classic protocol as a response has it."""
     is_consumer = row.protocol_type == CONSUMER
     return GroupDescription(
         row.group_id,
@@ -163,6 +168,13 @@ def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescrip
         return None
     if row.error_code != NONE:
         raise api_error(row.error_code, row.error_message)
+    return consumer_description(row)
+
+
+def consumer_description(
+    row: messages.ConsumerGroupDescribeResponse.DescribedGroup,
+) -> GroupDescription:
+    """Return a group of the consumer protocol (KIP-848) as a response has it."""
     return GroupDescription(
         row.group_id,
         row.group_state,

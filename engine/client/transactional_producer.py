@@ -2,6 +2,8 @@
 
 ```
 NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN ── commit, abort ──> READY
+                                                           │ commit is not answered
+                                                           ├──────> COMMITTING ── commit ──> READY
                                                            │ a request or a batch failed
                                                            ├──────> TO_ABORT ── abort ──> READY
                                                            └──────> FENCED, for good
@@ -11,13 +13,16 @@ NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN �
 2. `send_offsets` has the group take part (AddOffsetsToTxn), and commits to its coordinator
    (TxnOffsetCommit); the offsets count once the transaction is committed.
 3. `commit` waits until every batch is stored, and ends the transaction (EndTxn). If that is not
-   answered in time the transaction stays OPEN, and `commit` may be called again.
-4. After an abort with batches that failed the epoch is raised (InitProducerId with the id of
-   before): those still on their way are refused.
+   answered in time, or by a retriable error, it may be decided: only `commit` may be called again.
+   An `abort` without an answer may be repeated, too.
+4. After an abort with batches that failed, or with a request (1, 2) whose response was lost, the
+   epoch is raised (InitProducerId with the id of before). What is still on its way is refused, and
+   a transaction that such a request has opened is ended.
 
 | error | raised as | what helps |
 |---|---|---|
 | another instance has begun, or the transaction has timed out | ProducerFenced | a new producer |
+| the user has no right to the id | TransactionalIdDenied, a ProducerFenced | a rule for the user |
 | anything else | TransactionFailed | `abort`, and the transaction once more |
 
 Source: KafkaProducer, TransactionManager of 3.9.1; KIP-98, KIP-360, KIP-447.
@@ -44,8 +49,10 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
     INVALID_PRODUCER_EPOCH,
     INVALID_PRODUCER_ID_MAPPING,
+    INVALID_TXN_STATE,
     PRODUCER_FENCED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    kafka_error,
 )
 from engine.model import TopicPartition
 
@@ -66,6 +73,7 @@ class TransactionPhase(Enum):
     NOT_READY = "not ready"
     READY = "ready"
     OPEN = "open"
+    COMMITTING = "committing"
     TO_ABORT = "to abort"
     FENCED = "fenced"
 
@@ -104,6 +112,19 @@ class ProducerFenced(EngineError):
         self.cause = cause
 
 
+class TransactionalIdDenied(ProducerFenced):
+    """The user may not write with the transactional id, or not any more."""
+
+    def __init__(self, transactional_id: str, cause: EngineError) -> None:
+        EngineError.__init__(self, f"producer of {transactional_id} may write nothing: {cause}")
+        self.hint = (
+            "--command-config names the user; `kctl acls check USER write --transactional-id "
+            f"{transactional_id}` shows which rule decides"
+        )
+        self.transactional_id = transactional_id
+        self.cause = cause
+
+
 class TransactionalProducer:
     """Produces to any partitions, and commits offsets of groups, in transactions."""
 
@@ -126,7 +147,7 @@ class TransactionalProducer:
         self._producer: Producer | None = None
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
-        self._has_failed_batch = False
+        self._needs_epoch = self._may_have_begun = False
 
     @property
     def transactional_id(self) -> str:
@@ -165,23 +186,26 @@ class TransactionalProducer:
     def commit(self) -> list[BatchResult]:
         """Commit (3); returns what became of the batches since the last `poll`.
 
-        Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced.
+        Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced; those
+        of the request, after which it is to be called again.
         """
-        self._require_open("commit")
+        if self.phase is not TransactionPhase.COMMITTING:
+            self._require_open("commit")
         results = self._current().flush()
         self._take(results)
-        if self.phase is not TransactionPhase.OPEN:
-            failure = next(r.error for r in results if r.error is not None)
+        failure = next((r.error for r in results if r.error is not None), None)
+        if failure is not None:
             raise self._error(failure)
         if self._has_begun:
-            self._call(lambda identity: self._calls.end(identity, is_commit=True), may_repeat=True)
+            self._end(is_commit=True)
         self._ended()
         return results
 
     def abort(self) -> list[BatchResult]:
         """Abort; returns what became of the batches since the last `poll`.
 
-        Records that have not left are dropped. Errors: WrongPhase, ProducerFenced, ApiError.
+        Records that have not left are dropped. Errors: WrongPhase, TransactionFailed,
+        ProducerFenced; those of the requests, after which it may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
@@ -189,22 +213,47 @@ class TransactionalProducer:
         results = self._current().flush()
         self._take(results)
         if self._has_begun:
-            self._call(lambda identity: self._calls.end(identity, is_commit=False), may_repeat=True)
-        if self._has_failed_batch:
+            self._end(is_commit=False)
+        elif self._may_have_begun:
+            self._end_if_begun()
+        if self._needs_epoch:
             self._renew(self._identity)
         self._ended()
         return results
 
+    def _end(self, *, is_commit: bool) -> None:
+        """End the transaction; after a commit without a final answer only commits may follow."""
+        try:
+            self._calls.end(self.transactional_identity, is_commit=is_commit)
+        except EngineError as error:
+            if _is_final(error):
+                raise self._error(error) from error
+            if is_commit:
+                self.phase = TransactionPhase.COMMITTING
+            raise
+
+    def _end_if_begun(self) -> None:
+        """Abort what a request without an answer may have begun."""
+        try:
+            self._calls.end(self.transactional_identity, is_commit=False)
+        except ApiError as error:
+            # Nothing is open: the one before is complete, or there was none.
+            if error.code == INVALID_TXN_STATE:
+                return
+            if _is_final(error):
+                raise self._error(error) from error
+            raise
+
     @property
     def _has_begun(self) -> bool:
-        """Return whether the coordinator has a transaction open."""
+        """Return whether the coordinator is known to have a transaction open."""
         return bool(self._partitions or self._groups)
 
     def _ended(self) -> None:
         self.phase = TransactionPhase.READY
         self._partitions.clear()
         self._groups.clear()
-        self._has_failed_batch = False
+        self._needs_epoch = self._may_have_begun = False
 
     def _renew(self, identity: ProducerIdentity | None) -> None:
         """Get an identity, or the next epoch of one (4)."""
@@ -286,24 +335,35 @@ class TransactionalProducer:
         """Note batches that failed."""
         for result in results:
             if result.error is not None:
-                self._has_failed_batch = True
+                self._needs_epoch = True
                 self._error(result.error)
 
-    def _call(
-        self, request: Callable[[ProducerIdentity], None], *, may_repeat: bool = False
-    ) -> None:
+    def _call(self, request: Callable[[ProducerIdentity], None]) -> None:
+        """Send a request of the open transaction; whatever it fails with ends the transaction."""
         try:
             request(self.transactional_identity)
         except EngineError as error:
-            if may_repeat and not isinstance(error, ApiError):
-                raise
+            if not _is_final(error):
+                self._needs_epoch = self._may_have_begun = True
             raise self._error(error) from error
 
     def _error(self, cause: EngineError) -> EngineError:
-        """Return an error as it is raised, and go on to the phase that it leads to."""
+        """Return an error as it is raised, and go on to the phase that it leads to.
+
+        Records that have not left are dropped: nobody will commit them.
+        """
+        if self._producer is not None:
+            self._producer.discard()
         if isinstance(cause, ApiError) and cause.code in _FENCED:
             self.phase = TransactionPhase.FENCED
+            if cause.code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                return TransactionalIdDenied(self.transactional_id, cause)
             return ProducerFenced(self.transactional_id, cause)
         if self.phase is not TransactionPhase.FENCED:
             self.phase = TransactionPhase.TO_ABORT
         return TransactionFailed(self.transactional_id, cause)
+
+
+def _is_final(error: EngineError) -> bool:
+    """Return whether a coordinator has refused a request, and took no earlier attempt of it."""
+    return isinstance(error, ApiError) and not kafka_error(error.code).is_retriable

@@ -187,7 +187,7 @@ class CopyingInstance:
             try:
                 request()
                 return
-            except (TimedOut, Unreachable):
+            except (TimedOut, Unreachable, ApiError):
                 if attempt == _END_ATTEMPTS_MAX - 1:
                     raise
 

@@ -21,6 +21,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from engine.errors import StorageError
@@ -74,6 +75,9 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server; what it has forked goes on."""
+        # A fork of this process has a copy of the connection, so that closing it is not enough.
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
         try:
             os.waitpid(self.pid, 0)

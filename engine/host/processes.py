@@ -183,7 +183,11 @@ def say_ready(text: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists and is no zombie."""
+    """Return whether a process exists and is no zombie.
+
+    The zombie of another process's child stays for ever where process 1 reaps none, as in many
+    containers.
+    """
     try:
         ended_pid, _ = os.waitpid(pid, os.WNOHANG)
         if ended_pid == pid:
@@ -196,7 +200,7 @@ def is_running(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return _state_by_proc(pid) not in (b"Z", b"X")
 
 
 def ask_to_stop(pid: int) -> bool:
@@ -226,13 +230,17 @@ def resume(pid: int) -> bool:
 
 def is_paused(pid: int) -> bool:
     """Return whether a process exists and is stopped by SIGSTOP."""
+    return (_state_by_proc(pid) or _state_by_ps(pid))[:1] in (b"T", b"t")
+
+
+def _state_by_proc(pid: int) -> bytes:
+    """Return the letter of a process's state, as in `ps`; empty on systems without /proc."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name in brackets may contain any bytes.
-            state = file.read().rpartition(b")")[2].split()[0]
-    except FileNotFoundError:
-        state = _state_by_ps(pid)
-    return state[:1] in (b"T", b"t")
+            return file.read().rpartition(b")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def _state_by_ps(pid: int) -> bytes:

@@ -30,7 +30,7 @@ from kctl.compat.java_client import no_properties
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
-from kctl.compat.java_split import java_split_pattern
+from kctl.compat.java_split import java_split, java_split_pattern
 
 _RESOURCES: Final = {
     "topics": ConfigResourceType.TOPIC,
@@ -63,7 +63,9 @@ def alter_configs_of(
     """Change settings and print that it is done; raises ToolFailure, ConfigsRefused."""
     kind, name = entities.types[0], entities.names[0]
     added = _added(given, files, out)
-    deleted = [key.strip() for text in given.texts("delete-config") for key in text.split(",")]
+    deleted = [
+        key.strip() for text in given.texts("delete-config") for key in java_split(text, ",")
+    ]
     if kind in _RESOURCES:
         _alter_resource(client, (kind, name), added, deleted, is_strict=not given.is_four)
     elif kind == "ips":
@@ -92,7 +94,7 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
         except FileMissing as error:
             raise no_properties(path) from error
     if given.has("add-config"):
-        added |= added_configs(given.needed("add-config"))
+        added |= added_configs(given.needed("add-config"), is_four=given.is_four)
     if _FORMAT_VERSION in added and not given.is_four:
         out.write(
             f"WARNING: The configuration {_FORMAT_VERSION}={added[_FORMAT_VERSION]} is specified. "
@@ -107,16 +109,17 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
     return {key: added[key] for key in names_in_java_order(added)}
 
 
-def added_configs(text: str) -> dict[str, str]:
+def added_configs(text: str, *, is_four: bool) -> dict[str, str]:
     """Return keys and values; commas in brackets belong to a value. Raises ConfigsRefused."""
     pairs = [
         re.split(rf"\s*=\s*{_NOT_IN_BRACKETS}", part)
         for part in java_split_pattern(text, f",{_NOT_IN_BRACKETS}")
     ]
     if any(len(pair) != 2 for pair in pairs):
+        lists = ' or  "key=[val1,val2]" to group values which contain commas' if is_four else ""
         raise ConfigsRefused(
             "requirement failed: Invalid entity config: all configs to be added must be in the "
-            'format "key=val".'
+            f'format "key=val"{lists}.'
         )
     return {key.strip(): re.sub(r"\[?\]?", "", value).strip() for key, value in pairs}
 

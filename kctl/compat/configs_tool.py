@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
+from engine.host.name_lookup import LookupFailed, lookup
 from engine.host.ports import Files
 from kctl import exits
 from kctl.compat.configs_changes import alter_configs_of
@@ -191,11 +191,8 @@ def _check_names(given: GivenOptions, entities: Entities) -> None:
 
 
 def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return text in ("localhost", "<default>")
-    return True
+    """Return whether a text is an address, or a host that has one; blocks for a name."""
+    return text == "<default>" or not isinstance(lookup(text), LookupFailed)
 
 
 def _check_alter(given: GivenOptions, entities: Entities) -> None:

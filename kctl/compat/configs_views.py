@@ -52,7 +52,7 @@ def describe_configs_of(
     """Print the settings of entities; raises ToolFailure, ConfigsRefused."""
     head = entities.types[0]
     if head in _RESOURCES:
-        names = entities.names[:1] or _all_names(client, head)
+        names = entities.names[:1] or _all_names(client, head, is_four=given.is_four)
         is_all = given.has("all")
         for name in names:
             if given.is_four and name and not is_all and not _is_there(client, head, name):
@@ -67,26 +67,29 @@ def describe_configs_of(
         _print_credentials(client, entities, out)
 
 
-def _all_names(client: KafkaClient, kind: str) -> list[str]:
+def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
     if kind == "topics":
         with admin_call("listTopics"):
             return names_in_java_order(sorted(client.view(None).topics))
     if kind == "client-metrics":
-        return client_metrics_names(client)
+        return client_metrics_names(client, is_four=is_four)
     if kind == "groups":
         return [*dict.fromkeys([*_group_ids(client), *_configured_groups(client)])]
     with admin_call("listNodes"):
         return [*map(str, client.view([]).brokers), ""]
 
 
-def client_metrics_names(client: KafkaClient) -> list[str]:
-    """Return the names of subscriptions of client metrics; raises ToolFailure."""
+def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
+    """Return the names of subscriptions of client metrics; raises ToolFailure.
+
+    The request had another name before 4.1.
+    """
     try:
         with admin_call("listClientMetricsResources"):
             found = list_config_resources(client, [ConfigResourceType.CLIENT_METRICS])
     except NoCommonVersion:
-        message = "The node does not support LIST_CLIENT_METRICS_RESOURCES"
-        raise ToolFailure(_UNSUPPORTED, message) from None
+        name = "LIST_CONFIG_RESOURCES" if is_four else "LIST_CLIENT_METRICS_RESOURCES"
+        raise ToolFailure(_UNSUPPORTED, f"The node does not support {name}") from None
     return [resource.name for resource in found]
 
 
@@ -114,7 +117,7 @@ def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
         with admin_call("listTopics"):
             return name in client.view(None).topics
     if kind == "client-metrics":
-        return name in client_metrics_names(client)
+        return name in client_metrics_names(client, is_four=True)
     if kind == "groups":
         return name in _group_ids(client) or name in _configured_groups(client)
     with admin_call("describeCluster"):

@@ -26,6 +26,7 @@ from kctl.compat.group_rows import (
 )
 from kctl.compat.groups_views_4 import print_groups_4
 from kctl.compat.java_options import GivenOptions, OptionsRefused
+from kctl.compat.java_split import java_split
 
 _UNKNOWN: Final = "Unknown"
 _STATES: Final = (
@@ -87,7 +88,7 @@ def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
     if not text:
         return set()
     by_lower = {name.lower(): name for name in known}
-    names = [word.strip().lower() for word in text.split(",")]
+    names = [word.strip().lower() for word in java_split(text, ",")]
     if not all(name in by_lower for name in names):
         valid = ", ".join(known)
         named = "states" if known is _STATES else "types"

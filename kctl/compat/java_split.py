@@ -19,8 +19,13 @@ def java_split(text: str, separator: str) -> list[str]:
 
 
 def java_split_pattern(text: str, pattern: str) -> list[str]:
-    """Return the parts between matches of a pattern, without the empty ones at the end."""
+    """Return the parts between matches of a pattern, without the empty ones at the end.
+
+    A text without a match is one part, also if it is empty.
+    """
     parts = re.split(pattern, text)
-    while len(parts) > 1 and not parts[-1]:
+    if len(parts) == 1:
+        return parts
+    while parts and not parts[-1]:
         parts.pop()
     return parts

@@ -118,7 +118,7 @@ def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> 
     if action == "alter":
         _alter(client, given, out)
     elif action == "list":
-        out.writelines(f"{name}\n" for name in client_metrics_names(client))
+        out.writelines(f"{name}\n" for name in client_metrics_names(client, is_four=given.is_four))
     elif action == "delete":
         name = given.needed("name")
         entries = _entries(client, name)
@@ -129,8 +129,16 @@ def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> 
 
 
 def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    names = [given.needed("name")] if given.has("name") else client_metrics_names(client)
-    if given.is_four and given.has("name") and names[0] not in client_metrics_names(client):
+    names = (
+        [given.needed("name")]
+        if given.has("name")
+        else client_metrics_names(client, is_four=given.is_four)
+    )
+    if (
+        given.is_four
+        and given.has("name")
+        and names[0] not in client_metrics_names(client, is_four=given.is_four)
+    ):
         shown = f"The client metric resource {names[0]}"
         out.write(f"{shown} doesn't exist and doesn't have dynamic config.\n")
         return

@@ -15,6 +15,8 @@ from engine.errors import StorageError
 from engine.host.ports import Files
 from engine.model import TopicPartition
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
+from kctl.compat.java_numbers import java_number
+from kctl.compat.java_split import java_split
 from kctl.compat.json_mistakes import mistake_of
 from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
 
@@ -117,12 +119,7 @@ def read_topics(text: str) -> list[str]:
 
 def read_broker_list(text: str) -> list[int]:
     """Return the brokers of --broker-list; raises ToolFailure."""
-    try:
-        broker_ids = [int(word) for word in text.split(",")]
-    except ValueError:
-        word = next(word for word in text.split(",") if not word.lstrip("-").isdecimal())
-        message = f'For input string: "{word}"'
-        raise ToolFailure("java.lang.NumberFormatException", message) from None
+    broker_ids = [java_number(word) for word in java_split(text, ",")]
     twice = _repeated(broker_ids)
     if twice:
         _refuse(f"Broker list contains duplicate entries: {_listed(twice)}")

@@ -92,6 +92,8 @@ TABLE = {
     "leaders list": "engine.wire html json tabulate typer",
     "reassign status": "engine.wire html json tabulate typer",
     "check": "engine.wire html json tabulate typer",
+    "events --help": "typer",
+    "exporter --help": "typer",
     "explain partition clicks:0": (
         "engine.wire hashlib html json kazoo logging random ssl tabulate typer"
     ),

@@ -169,7 +169,9 @@ class _TransactionalRun(_Run):
         except (KeyboardInterrupt, EngineError) as error:
             report.take(records.poll())
             first_open_place = records.first_open_place
-            if not self._interrupts.is_urgent:
+            if records.may_be_committed:
+                report.take_unanswered_commit(records.transactional_id)
+            elif not self._interrupts.is_urgent:
                 self._give_up()
             if first_open_place is None or isinstance(error, KeyboardInterrupt):
                 raise

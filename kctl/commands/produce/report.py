@@ -118,6 +118,14 @@ class ProduceReport:
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
+    def take_unanswered_commit(self, transactional_id: str) -> None:
+        """Note that the last transaction may be committed, and how to find out."""
+        self._is_doubtful = True
+        self.note(
+            "warning: nobody answered the commit of the last transaction, which may be stored: "
+            f"`kctl transactions describe {transactional_id}` shows how it ended"
+        )
+
     def fail(self, error: EngineError, about: str | None = None) -> None:
         """Tell an error."""
         self._make_room()

@@ -68,6 +68,11 @@ class TransactionalInput:
 
     # As a producer
 
+    @property
+    def transactional_id(self) -> str:
+        """Return the id of its producer."""
+        return self._options.transactional_id
+
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
         """Take a record. Errors: those of TransactionalProducer."""
         self._begin_before(place)
@@ -118,6 +123,11 @@ class TransactionalInput:
         """Abort what is open. Errors: those of TransactionalProducer."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             self._abort()
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Return whether nobody answered the commit of the last transaction."""
+        return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
         """Return how many transactions were ended, and how."""

@@ -24,7 +24,11 @@ from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import FENCED_INSTANCE_ID, INVALID_SESSION_TIMEOUT
+from engine.kafka_errors import (
+    FENCED_INSTANCE_ID,
+    INVALID_SESSION_TIMEOUT,
+    REBALANCE_IN_PROGRESS,
+)
 from engine.model import TopicPartition
 from engine.wire import messages
 from tests.unit.broker.memory_cluster import MemoryCluster
@@ -176,6 +180,34 @@ def test_what_a_process_that_died_had_not_committed_is_read_again(stage: Stage) 
     assert [0, 1, 2, 3, 4] == offsets_of(stage.consumer())
     stage.cluster.pass_time(SETTINGS.session_timeout_ms + 1_000)
     assert [0, 1, 2, 3, 4] == offsets_of(stage.consumer())
+
+
+def test_closing_amid_a_rebalance_commits_and_leaves_too(stage: Stage) -> None:
+    consumer = stage.consumer()
+    assert [0, 1, 2, 3, 4] == offsets_of(consumer)
+    # A transaction's offsets were refused: the member would join again at the next poll.
+    consumer.session.heed_refusal(REBALANCE_IN_PROGRESS)
+    consumer.close()
+    assert () == describe_group(stage.client, "g").members
+    assert 5 == stage.committed()[T0]
+
+
+def test_closing_while_a_join_is_not_answered_asks_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = stage.consumer()
+    offsets_of(consumer)
+    consumer.session.heed_refusal(REBALANCE_IN_PROGRESS)
+    monkeypatch.setattr(consumer.session, "_join_group", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll(200)
+    # A request behind the join would wait for its response, which may take minutes.
+    monkeypatch.setattr(consumer.session, "_client", None)
+    consumer.close()
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt
 
 
 def test_closing_commits_what_was_processed_and_leaves(stage: Stage) -> None:

@@ -20,7 +20,12 @@ from engine.client.transactional_producer import (
 )
 from engine.client.transactions import describe_transaction
 from engine.errors import ApiError, api_error
-from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, UNSTABLE_OFFSET_COMMIT
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSTABLE_OFFSET_COMMIT,
+)
 from engine.model import TopicPartition
 from engine.records.control import control_type
 from engine.records.view import batches_in
@@ -29,7 +34,7 @@ from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
-READY, OPEN, TO_ABORT = TransactionPhase.READY, TransactionPhase.OPEN, TransactionPhase.TO_ABORT
+READY, TO_ABORT = TransactionPhase.READY, TransactionPhase.TO_ABORT
 
 
 class Stage:
@@ -141,6 +146,22 @@ def test_another_instance_fences_the_one_before_and_aborts_what_it_left(stage: S
     second.add(record(b"c"))
     second.commit()
     assert [b"a", "ABORT", b"c", "COMMIT"] == stage.log(T0)
+
+
+def test_a_producer_without_the_right_to_its_id_is_not_taken_for_fenced_by_another(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> None:
+        raise api_error(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    producer = stage.producer()
+    monkeypatch.setattr(TransactionCalls, "init", denied)
+    with pytest.raises(ProducerFenced) as raised:
+        producer.begin()
+    assert TransactionPhase.FENCED is producer.phase
+    assert "producer of x may write nothing: TRANSACTIONAL_ID_AUTH" in str(raised.value)
+    assert "another producer" not in (raised.value.hint or "")
+    assert "kctl acls check" in (raised.value.hint or "")
 
 
 def test_an_instance_that_begins_nothing_ends_what_another_left(stage: Stage) -> None:
@@ -255,7 +276,9 @@ def test_an_end_without_an_answer_may_be_repeated(
     monkeypatch.setattr(TransactionCalls, "end", lost)
     with pytest.raises(TimedOut):
         producer.commit()
-    assert OPEN is producer.phase
+    assert TransactionPhase.COMMITTING is producer.phase
+    with pytest.raises(WrongPhase, match="cannot abort: the transaction is committing"):
+        producer.abort()
     producer.commit()
     assert [b"a", "COMMIT"] == stage.log(T0)
 
@@ -275,3 +298,70 @@ def test_a_partition_that_cannot_take_part_ends_the_transaction(
             producer.commit()
     producer.abort()
     assert [] == stage.log(T0)
+
+
+def test_a_commit_that_is_still_going_on_at_its_time_out_is_no_failed_transaction(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    end, failures = TransactionCalls.end, [api_error(CONCURRENT_TRANSACTIONS)]
+
+    def busy(self: TransactionCalls, *identity: object, is_commit: bool) -> None:
+        end(self, *identity, is_commit=is_commit)  # type: ignore[arg-type]
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(TransactionCalls, "end", busy)
+    with pytest.raises(ApiError):
+        producer.commit()
+    assert TransactionPhase.COMMITTING is producer.phase
+    producer.commit()
+    assert ([b"a", "COMMIT"], READY) == (stage.log(T0), producer.phase)
+
+
+def test_a_transaction_that_a_request_without_an_answer_has_opened_is_aborted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    add_partitions = TransactionCalls.add_partitions
+
+    def lost(self: TransactionCalls, *arguments: object) -> None:
+        add_partitions(self, *arguments)  # type: ignore[arg-type]
+        raise TimedOut("AddPartitionsToTxn", 5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TransactionCalls, "add_partitions", lost)
+        with pytest.raises(TransactionFailed):
+            producer.commit()
+    producer.abort()
+    assert "Ongoing" != stage.state
+    # Nothing is left for the coordinator to abort by time, which would fence the producer.
+    stage.cluster.pass_time(120_000)
+    producer.begin()
+    producer.add(record(b"b"))
+    producer.commit()
+    assert [b"b", "COMMIT"] == stage.log(T0)[-2:]
+
+
+def test_a_transaction_that_failed_sends_no_more_of_its_records(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def refuse(_self: TransactionCalls, _identity: object, keys: list[TopicPartition]) -> None:
+        refused.extend(keys)
+        raise api_error(UNKNOWN_TOPIC_OR_PARTITION)
+
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.add(record(b"b", T1))
+    monkeypatch.setattr(TransactionCalls, "add_partitions", refuse)
+    with pytest.raises(TransactionFailed):
+        producer.poll()
+    assert ([], None) == (producer.poll(), producer.due_in_ms())
+    assert [T0] == refused

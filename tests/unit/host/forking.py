@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from engine.host import processes
@@ -27,7 +28,14 @@ if __name__ == "__main__":
         said = started.wait_until_ready(_TIMEOUT_S)
         expected = f"{' '.join(words)} of {server.pid} leads {started.pid}\n"
         print(said == expected.encode(), started.wait_until_ended(_TIMEOUT_S))
+    # A fork of this process that outlives the server has a copy of the connection to it.
+    fork_pid = os.fork()
+    if not fork_pid:
+        time.sleep(_TIMEOUT_S)
+        os._exit(0)
     server.close()
+    print(os.waitpid(fork_pid, os.WNOHANG) == (0, 0))
+    processes.kill(fork_pid)
     try:
         server.spawn(("e",), log_path)
     except ForkServerGone as error:

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 
-def test_forked_processes_are_detached_say_when_they_are_ready_and_write_to_their_log(
+def test_forked_processes_are_detached_and_the_server_ends_before_a_fork_of_its_starter(
     tmp_path: Path,
 ) -> None:
     # In a process of its own: the one with the tests has threads, which must not be forked.
     log = tmp_path / "log"
     words = [sys.executable, "-m", "tests.unit.host.forking", str(log)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "True True\nTrue True\nTrue\n" == done.stdout
+    assert "True True\nTrue True\nTrue\nTrue\n" == done.stdout
     assert "a b c\nd\n" == log.read_text()

@@ -54,6 +54,21 @@ def test_a_process_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None
     wait_for_end(process)
 
 
+def test_a_zombie_that_its_parent_does_not_reap_is_not_running() -> None:
+    code = "import os; p = os.posix_spawn('/bin/true', ['true'], {}); print(p, flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        zombie_pid = int(parent.stdout.readline())
+        stat = Path(f"/proc/{zombie_pid}/stat")
+        if stat.exists():
+            while b") Z" not in stat.read_bytes():
+                pass
+            assert not is_running(zombie_pid)
+            assert stat.exists()
+        parent.communicate(b"\n")
+
+
 def test_its_session_is_its_own(tmp_path: Path) -> None:
     process = started(
         tmp_path, _READY + "import os; print(os.getsid(0) == os.getpid(), flush=True)"

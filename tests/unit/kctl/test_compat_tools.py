@@ -159,6 +159,8 @@ def _row(**fields: Any) -> str:
             "List of topics to reassign contains duplicate entries: [a]",
         ),
         (read_broker_list, "1,x", 'For input string: "x"'),
+        (read_broker_list, "1, 1", 'For input string: " 1"'),
+        (read_broker_list, "1_0", 'For input string: "1_0"'),
         (read_broker_list, "2,1,2,1", "Broker list contains duplicate entries: [1, 2]"),
     ],
 )
@@ -168,6 +170,11 @@ def test_a_file_that_makes_no_sense_is_told_as_kafkas_tool_tells_it(
     with pytest.raises(ToolFailure) as caught:
         read(text)
     assert told == str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "broker_ids"), [("1,+2,", [1, 2]), (",", [])])
+def test_a_list_of_brokers_may_end_with_a_comma(text: str, broker_ids: list[int]) -> None:
+    assert broker_ids == read_broker_list(text)
 
 
 def test_log_directories_of_a_file_are_those_that_are_named() -> None:

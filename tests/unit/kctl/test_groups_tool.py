@@ -16,7 +16,7 @@ from kctl.compat.groups_tool import check_options, options
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused, read_options
 from kctl.compat.java_order import names_in_java_order
-from kctl.compat.java_split import java_split
+from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.java_times import duration_ms_of, time_ms_of
 from kctl.compat.releases import Release
 
@@ -246,6 +246,7 @@ def test_partitions_are_named_behind_their_topic() -> None:
 )
 def test_text_is_split_without_the_empty_parts_at_its_end(text: str, parts: list[str]) -> None:
     assert parts == java_split(text, ":")
+    assert parts == java_split_pattern(text, "[:]")
 
 
 def test_names_are_in_the_order_of_a_java_map() -> None:

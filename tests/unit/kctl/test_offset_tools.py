@@ -81,10 +81,10 @@ def test_a_file_of_offsets_that_does_not_fit_is_refused(text: str, message: str)
 
 
 def test_brackets_keep_commas_in_a_setting() -> None:
-    added = added_configs("cleanup.policy=[compact,delete], retention.ms = 5")
+    added = added_configs("cleanup.policy=[compact,delete], retention.ms = 5", is_four=False)
     assert {"cleanup.policy": "compact,delete", "retention.ms": "5"} == added
     with pytest.raises(EngineError, match="must be in the format"):
-        added_configs("retention.ms")
+        added_configs("retention.ms", is_four=False)
 
 
 def test_a_credential_has_a_password_and_enough_iterations() -> None:

@@ -150,6 +150,17 @@ def test_what_is_open_is_aborted_and_does_not_count() -> None:
     assert "0 transactions committed, 1 aborted with 2 records" == records.summary()
 
 
+def test_a_commit_that_nobody_answers_is_not_given_up_as_aborted() -> None:
+    records = taking(None)
+    records.add_fast(values("ab"), range(2))
+    assert not records.may_be_committed
+    cast(Noting, records._producer).phase = TransactionPhase.COMMITTING
+    records.give_up()
+    assert records.may_be_committed
+    assert "abort" not in log_of(records)
+    assert "0 transactions committed" == records.summary()
+
+
 def test_an_input_without_records_has_no_transaction() -> None:
     records = taking(None)
     assert [] == records.finish()

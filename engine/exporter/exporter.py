@@ -1,0 +1,165 @@
+"""The state of an exporter between scrapes: the last result, counters, histories.
+
+A scrape that comes within the minimum interval of the one before gets its result: however many ask,
+the cluster is asked once in that time. Not for use by several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.exporter.cluster_metrics import cluster_metrics
+from engine.exporter.cluster_sample import ClusterSample, RequestFailure
+from engine.exporter.gathering import gather_sample
+from engine.exporter.group_metrics import group_metrics
+from engine.exporter.lag_times import EndHistory
+from engine.exporter.metric_family import COUNTER, MetricFamily, only
+from engine.exporter.view_changes import ChangeKind, Look, changes_between, newest
+from engine.model import TopicPartition
+
+#: How long cleanup policies and certificates are believed.
+_POLICIES_AGE_MS: Final = 300_000
+_CERTIFICATES_AGE_MS: Final = 3_600_000
+_CERTIFICATE_WAIT_S: Final = 2.0
+_MS_PER_S: Final = 1000
+
+#: Returns when the certificate of an address expires, in ms since the epoch.
+ExpiryOf = Callable[[str, int, float], int]
+
+
+class ExporterOptions(NamedTuple):
+    """How a cluster is asked: at most once in an interval, for so long, for groups or not."""
+
+    version: str
+    min_interval_ms: int = 10_000
+    timeout_ms: int = 8_000
+    has_groups: bool = True
+
+
+class Exporter:
+    """Families of metrics of one cluster, as often as they are asked for."""
+
+    def __init__(
+        self, client: KafkaClient, options: ExporterOptions, expiry_of: ExpiryOf | None = None
+    ) -> None:
+        """`expiry_of` is None where connections are not encrypted."""
+        self._client = client
+        self._options = options
+        self._expiry_of = expiry_of
+        self._families: list[MetricFamily] = []
+        self._done_ms: int | None = None
+        self._look: Look | None = None
+        self._changes: Counter[ChangeKind] = Counter()
+        self._history = EndHistory()
+        self._policies: Mapping[str, str] = {}
+        self._policies_ms: int | None = None
+        self._expiries: dict[int, int] = {}
+        self._expiries_ms: int | None = None
+        #: Whether the last scrape reached the cluster.
+        self.is_up = False
+
+    def families(self) -> list[MetricFamily]:
+        """Return all metrics: those of the last scrape if that is not long ago. No errors."""
+        now_ms = self._client.clock.monotonic_ms()
+        if self._done_ms is None or now_ms - self._done_ms >= self._options.min_interval_ms:
+            self._families = list(self._scraped(now_ms))
+            self._done_ms = self._client.clock.monotonic_ms()
+        return self._families
+
+    def _scraped(self, began_ms: int) -> Iterator[MetricFamily]:
+        wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
+        try:
+            sample = gather_sample(
+                self._client,
+                self._options.timeout_ms,
+                with_policies=wants_policies,
+                with_groups=self._options.has_groups,
+            )
+        except EngineError as error:
+            self.is_up = False
+            failure = RequestFailure(-1, "Metadata", error)
+            yield from self._of_exporter((failure,), began_ms)
+            return
+        self.is_up = True
+        if sample.cleanup_policies:
+            self._policies, self._policies_ms = sample.cleanup_policies, began_ms
+        self._take(sample)
+        yield from cluster_metrics(sample, self._policies)
+        if self._options.has_groups:
+            yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
+        yield from self._of_certificates(sample, began_ms)
+        yield from self._of_exporter(sample.failures, began_ms)
+
+    def _take(self, sample: ClusterSample) -> None:
+        """Count changes since the last scrape, and note the ends of partitions."""
+        moving = None if sample.moves is None else frozenset(sample.moves)
+        look = Look(sample.view, moving)
+        if self._look is not None:
+            look = newest(self._look, look)
+            for change in changes_between(self._look, look):
+                self._changes[change.kind] += 1
+        self._look = look
+        known = {
+            TopicPartition(name, row.partition)
+            for name, topic in sample.view.topics.items()
+            for row in topic.partitions
+        }
+        ends = dict(sample.high_watermarks)
+        self._history.see(ends, self._client.clock.wall_ms(), known)
+
+    def _of_exporter(
+        self, failures: tuple[RequestFailure, ...], began_ms: int
+    ) -> Iterator[MetricFamily]:
+        text = "1, and 0 if a request of the last scrape failed."
+        rows = [((self._options.version,), float(not failures))]
+        yield MetricFamily("kminion_exporter_up", text, ("version",), rows)
+        text = "Whether any broker answers."
+        yield MetricFamily("kctl_exporter_cluster_up", text, (), only(self.is_up))
+        counts = Counter((str(f.broker_id), f.api_name, _name_of(f.error)) for f in failures)
+        labels = ("broker_id", "request", "error")
+        failed = [(key, float(count)) for key, count in sorted(counts.items())]
+        text = "Requests of the last scrape that failed."
+        yield MetricFamily("kctl_exporter_failed_requests", text, labels, failed)
+        lasted_s = (self._client.clock.monotonic_ms() - began_ms) / _MS_PER_S
+        text = "How long the last scrape of the cluster took."
+        yield MetricFamily("kctl_exporter_scrape_seconds", text, (), only(lasted_s))
+        changes = [((kind.value,), float(self._changes[kind])) for kind in ChangeKind]
+        text = "Changes of the cluster that were seen between two scrapes."
+        yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
+
+    def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
+        if self._expiry_of is None:
+            return
+        if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):
+            self._expiries_ms = now_ms
+            self._ask_certificates(sample, self._expiry_of)
+        rows = [
+            ((str(id_),), at / _MS_PER_S)
+            for id_, at in sorted(self._expiries.items())
+            if id_ in sample.view.brokers
+        ]
+        name = "kctl_kafka_certificate_expiry_timestamp_seconds"
+        text = "When the certificate of a broker's listener expires, in seconds since the epoch."
+        yield MetricFamily(name, text, ("broker_id",), rows)
+
+    def _ask_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
+        for broker_id, broker in sorted(sample.view.brokers.items()):
+            if broker_id in sample.silent:
+                continue
+            # One that has expired is not shown any more: its time stays.
+            with suppress(EngineError):
+                self._expiries[broker_id] = expiry_of(*broker.address, _CERTIFICATE_WAIT_S)
+
+
+def _is_due(done_ms: int | None, now_ms: int, age_ms: int) -> bool:
+    return done_ms is None or now_ms - done_ms >= age_ms
+
+
+def _name_of(error: EngineError) -> str:
+    """Return a short name of an error: Kafka's, or that of its type."""
+    return str(getattr(error, "name", None) or type(error).__name__)

@@ -1,0 +1,299 @@
+"""The requests of one scrape: as many for each broker as there are kinds, not partitions.
+
+1. Metadata, of whichever broker answers first.
+2. All at the same time: each broker's log directories and groups, the first and the last offset
+   of the partitions that it leads, the reassignments under way (the controller), and the cleanup
+   policies of topics (the broker of step 1) where they are wanted.
+3. The coordinators: commits and members of their groups, up to EXPORTER_GROUPS_PER_REQUEST in a
+   request; brokers before 3.0 take commits of one group in each.
+
+Every step has half of the time that is left. A broker without any response in the second is not
+asked in the third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient, leader_of
+from engine.client.broker_connections import CallResult
+from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
+from engine.client.config_admin import ConfigResourceType, Resource, configs_call, configs_of
+from engine.client.connection import Call, Response
+from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
+from engine.client.groups import (
+    CommitView,
+    GroupDescription,
+    GroupListing,
+    commits_call,
+    commits_of,
+    listings_of,
+)
+from engine.client.many_groups import (
+    commits_of_groups,
+    commits_of_groups_call,
+    consumer_descriptions_call,
+    consumer_descriptions_of,
+    descriptions_call,
+    descriptions_of,
+)
+from engine.client.metadata import ClusterView
+from engine.client.offsets import EARLIEST, LATEST, offsets_call, offsets_of
+from engine.client.reassignments import OngoingReassignment, listing_call, listing_of
+from engine.client.settings import Address
+from engine.errors import EngineError, api_error
+from engine.exporter.cluster_sample import ClusterSample, GroupSample, RequestFailure
+from engine.kafka_errors import NONE
+from engine.limits import EXPORTER_GROUPS_PER_REQUEST
+from engine.model import TopicPartition
+from engine.wire import messages
+
+CLEANUP_POLICY: Final = "cleanup.policy"
+_CONSUMER_PROTOCOL: Final = "consumer"
+
+
+class _Question(NamedTuple):
+    """A request: its broker, its API, what tells it from others of the same API."""
+
+    broker_id: int
+    api_name: str
+    about: str | int = ""
+
+
+_Calls = Iterable[tuple[_Question, Call]]
+
+
+def gather_sample(
+    client: KafkaClient, timeout_ms: int, *, with_policies: bool = True, with_groups: bool = True
+) -> ClusterSample:
+    """Ask a cluster for a sample. Errors: those of asking for metadata, if no broker answers."""
+    deadline_ms = client.clock.monotonic_ms() + timeout_ms
+    view = client.view(None, deadline_ms=deadline_ms)
+    gathering = _Gathering(client, view, deadline_ms)
+    gathering.ask(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
+    listings = gathering.listings()
+    gathering.ask(gathering.group_calls(listings))
+    gathering.ask(gathering.single_commit_calls(listings))
+    return ClusterSample(
+        view,
+        gathering.log_dirs(),
+        gathering.offsets(EARLIEST),
+        gathering.offsets(LATEST),
+        gathering.moves(),
+        gathering.groups(listings),
+        gathering.policies(),
+        tuple(gathering.failures()),
+        gathering.silent(),
+    )
+
+
+class _Gathering:
+    """The responses to all questions about one view of a cluster."""
+
+    def __init__(self, client: KafkaClient, view: ClusterView, deadline_ms: int) -> None:
+        self._client = client
+        self._view = view
+        self._deadline_ms = deadline_ms
+        self._results: dict[_Question, CallResult] = {}
+
+    # Asking
+
+    def ask(self, questions: _Calls) -> None:
+        """Ask all of them at once, for half of the time that is left."""
+        silent = self.silent()
+        now_ms = self._client.clock.monotonic_ms()
+        calls: dict[_Question, tuple[Address, Call]] = {
+            question: (self._view.brokers[question.broker_id].address, call)
+            for question, call in questions
+            if question.broker_id not in silent
+        }
+        if calls:
+            deadline_ms = now_ms + max((self._deadline_ms - now_ms) // 2, 1)
+            self._results |= self._client.exchange(calls, deadline_ms)
+
+    def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
+        """Return the questions of step 2."""
+        view = self._view
+        led = self._led_partitions()
+        for broker_id in sorted(view.brokers):
+            yield _Question(broker_id, "DescribeLogDirs"), log_dirs_call()
+            if with_groups:
+                call = Call("ListGroups", messages.ListGroupsRequest())
+                yield _Question(broker_id, "ListGroups"), call
+            for at in (EARLIEST, LATEST) if broker_id in led else ():
+                call = offsets_call(dict.fromkeys(led[broker_id], at))
+                yield _Question(broker_id, "ListOffsets", at), call
+        if view.controller_id in view.brokers:
+            left_ms = max(self._deadline_ms - self._client.clock.monotonic_ms(), 1)
+            question = _Question(view.controller_id, "ListPartitionReassignments")
+            yield question, listing_call(None, left_ms)
+        if with_policies and view.topics and view.brokers:
+            topics = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
+            question = _Question(self._first_broker(), "DescribeConfigs")
+            yield question, configs_call(topics, (CLEANUP_POLICY,))
+
+    def _first_broker(self) -> int:
+        """Return the broker that answered first, any if it is known by another address."""
+        address = self._client.links.ready_address()
+        brokers = self._view.brokers
+        return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
+
+    def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
+        led: dict[int, list[TopicPartition]] = {}
+        for name, topic in sorted(self._view.topics.items()):
+            for row in topic.partitions:
+                key = TopicPartition(name, row.partition)
+                leader = leader_of(self._view, key)
+                if isinstance(leader, int):
+                    led.setdefault(leader, []).append(key)
+        return led
+
+    def group_calls(self, listings: Sequence[GroupListing]) -> _Calls:
+        """Return the questions of step 3."""
+        for broker_id, group_ids in _chunks(listings):
+            question = _Question(broker_id, "OffsetFetch", group_ids[0])
+            yield question, commits_of_groups_call(group_ids)
+        for broker_id, group_ids in _chunks([g for g in listings if not _is_of_kip_848(g)]):
+            question = _Question(broker_id, "DescribeGroups", group_ids[0])
+            yield question, descriptions_call(group_ids)
+        for broker_id, group_ids in _chunks([g for g in listings if _is_of_kip_848(g)]):
+            question = _Question(broker_id, "ConsumerGroupDescribe", group_ids[0])
+            yield question, consumer_descriptions_call(group_ids)
+
+    def single_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
+        """Return the questions to coordinators that take one group in a request."""
+        old = {
+            question.broker_id
+            for question, result in self._results.items()
+            if question.api_name == "OffsetFetch" and isinstance(result, NoCommonVersion)
+        }
+        for question in [q for q in self._results if q.api_name == "OffsetFetch"]:
+            if question.broker_id in old:
+                del self._results[question]
+        for group in listings:
+            if group.coordinator_id in old:
+                question = _Question(group.coordinator_id, "OffsetFetch", group.group_id)
+                yield question, commits_call(group.group_id)
+
+    # Reading
+
+    def _responses(self, api_name: str) -> Iterator[tuple[_Question, Response]]:
+        for question, result in self._results.items():
+            if question.api_name == api_name and isinstance(result, Response):
+                yield question, result
+
+    def silent(self) -> frozenset[int]:
+        """Return the brokers that were asked, and answered nothing."""
+        heard = {q.broker_id for q, result in self._results.items() if not _is_silence(result)}
+        return frozenset(q.broker_id for q in self._results if q.broker_id not in heard)
+
+    def failures(self) -> Iterator[RequestFailure]:
+        """Return the requests without a response, and responses that are errors as a whole."""
+        for question, result in self._results.items():
+            error = result if isinstance(result, EngineError) else _refusal(question, result)
+            # An old broker that does not know an API is no failure.
+            if error is not None and not isinstance(error, NoCommonVersion):
+                yield RequestFailure(question.broker_id, question.api_name, error)
+
+    def log_dirs(self) -> dict[int, list[LogDirView]]:
+        """Return the log directories of the brokers that say them."""
+        found = {}
+        for question, response in self._responses("DescribeLogDirs"):
+            log_dirs = log_dirs_of(response.message)
+            if not isinstance(log_dirs, EngineError):
+                found[question.broker_id] = log_dirs
+        return found
+
+    def offsets(self, at: int) -> dict[TopicPartition, int]:
+        """Return the first (EARLIEST) or last offset of the partitions whose leader says it."""
+        return {
+            key: offset.offset
+            for question, response in self._responses("ListOffsets")
+            if question.about == at
+            for key, offset in offsets_of(response.message).items()
+            if not isinstance(offset, EngineError)
+        }
+
+    def moves(self) -> dict[TopicPartition, OngoingReassignment] | None:
+        """Return the reassignments under way, None where the controller does not say them."""
+        for _, response in self._responses("ListPartitionReassignments"):
+            moves = listing_of(response.message)
+            return None if isinstance(moves, EngineError) else moves
+        return None
+
+    def policies(self) -> dict[str, str]:
+        """Return the cleanup policies of topics."""
+        return {
+            resource.name: entry.value or ""
+            for _, response in self._responses("DescribeConfigs")
+            for resource, entries in configs_of(response.message).items()
+            if not isinstance(entries, EngineError)
+            for entry in entries
+            if entry.name == CLEANUP_POLICY
+        }
+
+    def listings(self) -> list[GroupListing]:
+        """Return the groups of all brokers, by name; one that is moving counts once."""
+        by_name = {
+            group.group_id: group
+            for question, response in self._responses("ListGroups")
+            if response.message.error_code == NONE
+            for group in listings_of(response.message, question.broker_id)
+        }
+        return [by_name[name] for name in sorted(by_name)]
+
+    def groups(self, listings: Sequence[GroupListing]) -> tuple[GroupSample, ...]:
+        """Return the groups with what their coordinators say of them."""
+        commits = self._commits()
+        descriptions = self._descriptions()
+        return tuple(
+            GroupSample(group, descriptions.get(group.group_id), commits.get(group.group_id, {}))
+            for group in listings
+        )
+
+    def _commits(self) -> dict[str, dict[TopicPartition, CommitView]]:
+        found: dict[str, dict[TopicPartition, CommitView] | EngineError] = {}
+        for question, response in self._responses("OffsetFetch"):
+            if response.message.groups:
+                found |= commits_of_groups(response.message)
+            else:
+                found[str(question.about)] = commits_of(response.message)
+        return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
+
+    def _descriptions(self) -> dict[str, GroupDescription]:
+        found: dict[str, GroupDescription | EngineError] = {}
+        for _, response in self._responses("DescribeGroups"):
+            found |= descriptions_of(response.message)
+        for _, response in self._responses("ConsumerGroupDescribe"):
+            found |= consumer_descriptions_of(response.message)
+        return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
+
+
+def _is_of_kip_848(group: GroupListing) -> bool:
+    return (group.group_type or "").lower() == _CONSUMER_PROTOCOL
+
+
+def _is_silence(result: CallResult) -> bool:
+    return isinstance(result, Unreachable | TimedOut)
+
+
+def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]:
+    """Yield coordinators, each with some of its groups."""
+    by_broker: dict[int, list[str]] = {}
+    for group in listings:
+        by_broker.setdefault(group.coordinator_id, []).append(group.group_id)
+    for broker_id, group_ids in sorted(by_broker.items()):
+        for start in range(0, len(group_ids), EXPORTER_GROUPS_PER_REQUEST):
+            yield broker_id, group_ids[start : start + EXPORTER_GROUPS_PER_REQUEST]
+
+
+def _refusal(question: _Question, response: Response) -> EngineError | None:
+    """Return the error that a response consists of."""
+    message = response.message
+    if question.api_name == "DescribeLogDirs":
+        log_dirs = log_dirs_of(message)
+        return log_dirs if isinstance(log_dirs, EngineError) else None
+    if question.api_name in ("ListGroups", "ListPartitionReassignments"):
+        return api_error(message.error_code) if message.error_code != NONE else None
+    return None

@@ -1,0 +1,71 @@
+"""Lag in seconds, from the ends of partitions that earlier scrapes saw: no request is needed.
+
+```
+end offset   100 ──────── 160 ──────── 220        committed: 130
+seen at      t0           t1           now        130 was written about half between t0 and t1
+```
+
+The record at a committed offset is the first that the group has not read. It was written between
+the last scrape at which the partition ended at it or before, and the next one; between the two the
+rate is taken for even. An offset below all ends that were seen has been unread since the first
+scrape at least: the lag is then what is sure, and grows until the group has caught up.
+
+Source: the interpolation of kafka-lag-exporter.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from engine.limits import EXPORTER_ENDS_KEPT
+from engine.model import TopicPartition
+
+_MS_PER_S = 1000
+
+
+class _SeenEnd(NamedTuple):
+    """Where a partition ended from one time to another, by scrapes in between."""
+
+    end_offset: int
+    first_ms: int
+    last_ms: int
+
+
+class EndHistory:
+    """The ends of all partitions over time, the older the sparser."""
+
+    def __init__(self) -> None:
+        self._ends: dict[TopicPartition, list[_SeenEnd]] = {}
+
+    def see(self, ends: dict[TopicPartition, int], now_ms: int, known: set[TopicPartition]) -> None:
+        """Take the ends of a scrape, and forget partitions that are not `known` any more."""
+        for key in [key for key in self._ends if key not in known]:
+            del self._ends[key]
+        for key, end_offset in ends.items():
+            seen = self._ends.setdefault(key, [])
+            if seen and seen[-1].end_offset > end_offset:
+                # Truncated, or another topic of that name.
+                seen.clear()
+            if seen and seen[-1].end_offset == end_offset:
+                seen[-1] = seen[-1]._replace(last_ms=now_ms)
+                continue
+            seen.append(_SeenEnd(end_offset, now_ms, now_ms))
+            if len(seen) > EXPORTER_ENDS_KEPT:
+                half = len(seen) // 2
+                seen[:half] = seen[:half:2]
+
+    def lag_s(self, key: TopicPartition, committed: int, now_ms: int) -> float | None:
+        """Return for how long the record at an offset is unread, None where no end is known."""
+        seen = self._ends.get(key)
+        if not seen:
+            return None
+        if committed >= seen[-1].end_offset:
+            return 0.0
+        after = bisect_right(seen, committed, key=lambda end: end.end_offset)
+        if after == 0:
+            return (now_ms - seen[0].first_ms) / _MS_PER_S
+        old, new = seen[after - 1], seen[after]
+        share = (committed - old.end_offset) / (new.end_offset - old.end_offset)
+        written_ms = old.last_ms + (new.first_ms - old.last_ms) * share
+        return (now_ms - written_ms) / _MS_PER_S

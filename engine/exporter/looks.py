@@ -1,0 +1,36 @@
+"""A look at a cluster for the comparison with the next: two requests."""
+
+from __future__ import annotations
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import Response
+from engine.client.metadata import ClusterView
+from engine.client.reassignments import listing_call, listing_of
+from engine.errors import EngineError
+from engine.exporter.view_changes import Look
+from engine.model import TopicPartition
+
+
+def take_look(client: KafkaClient, timeout_ms: int) -> Look:
+    """Return a cluster as any broker has it, and the moves as the controller says them.
+
+    Errors: those of asking for metadata.
+    """
+    deadline_ms = client.clock.monotonic_ms() + timeout_ms
+    view = client.view(None, deadline_ms=deadline_ms)
+    return Look(view, _moving(client, view, deadline_ms))
+
+
+def _moving(
+    client: KafkaClient, view: ClusterView, deadline_ms: int
+) -> frozenset[TopicPartition] | None:
+    controller = view.brokers.get(view.controller_id)
+    if controller is None:
+        return None
+    left_ms = max(deadline_ms - client.clock.monotonic_ms(), 1)
+    call = listing_call(None, left_ms)
+    result = client.exchange({0: (controller.address, call)}, deadline_ms)[0]
+    if not isinstance(result, Response):
+        return None
+    moves = listing_of(result.message)
+    return None if isinstance(moves, EngineError) else frozenset(moves)

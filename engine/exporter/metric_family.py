@@ -1,0 +1,31 @@
+"""A family of metrics as plain values: the text format is written by a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: The values of the labels, and the value, of each metric of a family.
+Rows = Sequence[tuple[tuple[str, ...], float]]
+
+#: Kinds of families, in the words of Prometheus.
+GAUGE = "gauge"
+COUNTER = "counter"
+
+
+def only(value: float) -> Rows:
+    """Return the rows of a family without labels."""
+    return [((), float(value))]
+
+
+class MetricFamily(NamedTuple):
+    """A metric with all its rows: the values of its labels, and its value.
+
+    The name of a counter is without `_total`.
+    """
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    rows: Rows
+    kind: str = GAUGE

@@ -1,0 +1,71 @@
+"""Families of metrics as text, by the client library of Prometheus.
+
+The library is imported where the first page is made: it is an optional extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import EngineError
+from engine.exporter.metric_family import COUNTER, MetricFamily
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+
+class NoPrometheusClient(EngineError):
+    """The library that writes metrics is not installed."""
+
+    hint = "pip install 'kctl-kafka[exporter]'"
+
+    def __init__(self) -> None:
+        super().__init__("metrics need the package prometheus-client")
+
+
+class MetricsPage(NamedTuple):
+    """Metrics as they are sent."""
+
+    content_type: str
+    body: bytes
+
+
+def check_library() -> None:
+    """Raise NoPrometheusClient unless metrics can be written."""
+    try:
+        import prometheus_client  # noqa: F401
+    except ImportError as error:
+        raise NoPrometheusClient from error
+
+
+def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
+    """Return metrics in the format that an Accept header asks for. Raises NoPrometheusClient."""
+    check_library()
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.exposition import choose_encoder
+    from prometheus_client.registry import Collector
+
+    class Families(Collector):
+        """Hands on what was gathered."""
+
+        def collect(self) -> Iterator[Metric]:
+            return map(_metric, families)
+
+        def describe(self) -> Iterator[Metric]:
+            return iter(())
+
+    registry = CollectorRegistry()
+    registry.register(Families())
+    encode, content_type = choose_encoder(accept)
+    return MetricsPage(content_type, encode(registry))
+
+
+def _metric(family: MetricFamily) -> Metric:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
+    metric = kind(family.name, family.help, labels=family.labels)
+    for labels, value in family.rows:
+        metric.add_metric(labels, value)
+    return metric

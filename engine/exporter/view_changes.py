@@ -1,0 +1,159 @@
+"""What is different between two looks at a cluster.
+
+| change | of | before, after |
+|---|---|---|
+| topic-created, topic-deleted | a topic; one of the same name with another id is both | – |
+| leader-changed | a partition | broker ids, None without a leader |
+| isr-shrank, isr-grew | a partition | the replicas in sync |
+| move-began, move-ended | a partition | – |
+| broker-lost, broker-back | a broker that is registered no more, or again | – |
+| controller-changed | the cluster | broker ids, None without one |
+
+A set that lost one replica and got another has both changes. What came and went between two looks
+is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from engine.client.metadata import NO_BROKER, ClusterView, PartitionView, TopicView
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+
+
+class ChangeKind(Enum):
+    """What has changed; see the module's table."""
+
+    TOPIC_CREATED = "topic-created"
+    TOPIC_DELETED = "topic-deleted"
+    LEADER_CHANGED = "leader-changed"
+    ISR_SHRANK = "isr-shrank"
+    ISR_GREW = "isr-grew"
+    MOVE_BEGAN = "move-began"
+    MOVE_ENDED = "move-ended"
+    BROKER_LOST = "broker-lost"
+    BROKER_BACK = "broker-back"
+    CONTROLLER_CHANGED = "controller-changed"
+
+
+class Look(NamedTuple):
+    """A cluster at one moment: all its topics, and the partitions that are moved.
+
+    `moving` is None where nobody says it: then no move begins or ends.
+    """
+
+    view: ClusterView
+    moving: frozenset[TopicPartition] | None
+
+
+class Change(NamedTuple):
+    """One change; `before` and `after` are broker ids."""
+
+    kind: ChangeKind
+    topic: str | None = None
+    partition: int | None = None
+    broker_id: int | None = None
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+def newest(before: Look, after: Look) -> Look:
+    """Return the later look with what the earlier one knows better.
+
+    That are moves that nobody said, topics whose metadata is an error, and partitions of a later
+    leader epoch: another broker has answered, which had not heard of it.
+    """
+    topics = {}
+    for name, new in after.view.topics.items():
+        old = before.view.topics.get(name)
+        topics[name] = new if old is None else _newest_topic(old, new)
+    moving = before.moving if after.moving is None else after.moving
+    return Look(after.view._replace(topics=topics), moving)
+
+
+def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
+    if new.error_code != NONE:
+        return old
+    if old.topic_id != new.topic_id:
+        return new
+    known = {row.partition: row for row in old.partitions}
+    if all(
+        row.leader_epoch >= known.get(row.partition, row).leader_epoch for row in new.partitions
+    ):
+        return new
+    rows = [
+        max(row, known.get(row.partition, row), key=lambda one: one.leader_epoch)
+        for row in new.partitions
+    ]
+    return new._replace(partitions=tuple(rows))
+
+
+def changes_between(before: Look, after: Look) -> list[Change]:
+    """Return the changes: of the cluster, its brokers, topics, partitions, moves, in this order."""
+    return [
+        *_of_controller(before.view, after.view),
+        *_of_brokers(before.view, after.view),
+        *_of_topics(before.view, after.view),
+        *_of_moves(before, after),
+    ]
+
+
+def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    if before.controller_id != after.controller_id:
+        ids = (_known(before.controller_id), _known(after.controller_id))
+        yield Change(ChangeKind.CONTROLLER_CHANGED, before=ids[0], after=ids[1])
+
+
+def _known(broker_id: int) -> tuple[int, ...]:
+    return () if broker_id == NO_BROKER else (broker_id,)
+
+
+def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    for broker_id in sorted(before.brokers.keys() - after.brokers.keys()):
+        yield Change(ChangeKind.BROKER_LOST, broker_id=broker_id)
+    for broker_id in sorted(after.brokers.keys() - before.brokers.keys()):
+        yield Change(ChangeKind.BROKER_BACK, broker_id=broker_id)
+
+
+def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    for name in sorted(before.topics.keys() | after.topics.keys()):
+        old, new = before.topics.get(name), after.topics.get(name)
+        if old is not None and new is not None and old.topic_id == new.topic_id:
+            yield from _of_partitions(old, new)
+            continue
+        if old is not None:
+            yield Change(ChangeKind.TOPIC_DELETED, name)
+        if new is not None:
+            yield Change(ChangeKind.TOPIC_CREATED, name)
+
+
+def _of_partitions(old: TopicView, new: TopicView) -> Iterator[Change]:
+    known = {row.partition: row for row in old.partitions}
+    for row in new.partitions:
+        if row.partition in known:
+            yield from _of_partition(new.name, known[row.partition], row)
+
+
+def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterator[Change]:
+    if old.leader != new.leader:
+        leaders = (_known(old.leader), _known(new.leader))
+        kind = ChangeKind.LEADER_CHANGED
+        yield Change(kind, topic, new.partition, before=leaders[0], after=leaders[1])
+    if set(old.isr) - set(new.isr):
+        kind = ChangeKind.ISR_SHRANK
+        yield Change(kind, topic, new.partition, before=old.isr, after=new.isr)
+    if set(new.isr) - set(old.isr):
+        kind = ChangeKind.ISR_GREW
+        yield Change(kind, topic, new.partition, before=old.isr, after=new.isr)
+
+
+def _of_moves(before: Look, after: Look) -> Iterator[Change]:
+    if before.moving is None or after.moving is None:
+        return
+    for key in sorted(before.moving - after.moving):
+        yield Change(ChangeKind.MOVE_ENDED, key.topic, key.partition)
+    for key in sorted(after.moving - before.moving):
+        yield Change(ChangeKind.MOVE_BEGAN, key.topic, key.partition)

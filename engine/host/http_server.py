@@ -1,0 +1,112 @@
+"""A small server of HTTP: GET of a few paths, each with a whole response."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+
+_CLIENT_WAIT_S = 30
+
+
+class ServedPage(NamedTuple):
+    """A response: status, type and body."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+#: Makes a page from the request's Accept header.
+Page = Callable[[str], ServedPage]
+
+
+class AddressNotServed(EngineError):
+    """An address cannot be listened on."""
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(f"cannot listen on {host}:{port}: {reason}")
+        self.hint = "choose another --port or --host, or stop what listens there"
+        self.host = host
+        self.port = port
+
+
+class _Server(ThreadingHTTPServer):
+    """Does not wait for connections as it ends, and ignores those that break."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what went wrong in a response, unless its reader has gone away."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class PageServer:
+    """Serves pages, one at a time; every connection has a thread."""
+
+    def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
+        """Listen; port 0 is any. Raises AddressNotServed."""
+        try:
+            self._server = _Server((host, port), _handler_of(pages))
+        except (OSError, OverflowError) as error:
+            raise AddressNotServed(
+                host, port, getattr(error, "strerror", None) or str(error)
+            ) from None
+
+    @property
+    def port(self) -> int:
+        """Return the port that it listens on."""
+        return int(self._server.server_address[1])
+
+    def serve(self) -> None:
+        """Serve until `stop`, or an exception such as KeyboardInterrupt."""
+        self._server.serve_forever()
+
+    def stop(self) -> None:
+        """Have `serve` end, called on another thread."""
+        self._server.shutdown()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.server_close()
+
+
+def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
+    turn = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers one connection."""
+
+        timeout = _CLIENT_WAIT_S
+
+        def do_GET(self) -> None:
+            """Send the page of the path."""
+            self._answer(has_body=True)
+
+        def do_HEAD(self) -> None:
+            """Send the head of the page of the path."""
+            self._answer(has_body=False)
+
+        def _answer(self, *, has_body: bool) -> None:
+            make = pages.get(self.path.partition("?")[0])
+            if make is None:
+                page = ServedPage(404, "text/plain; charset=utf-8", b"no such page\n")
+            else:
+                with turn:
+                    page = make(self.headers.get("Accept", ""))
+            self.send_response(page.status)
+            self.send_header("Content-Type", page.content_type)
+            self.send_header("Content-Length", str(len(page.body)))
+            self.end_headers()
+            if has_body:
+                self.wfile.write(page.body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Log nothing: a scrape every few seconds is no news."""
+
+    return Handler

@@ -1,0 +1,1 @@
+"""`kctl events`: changes of a cluster as they are seen."""

@@ -1,0 +1,94 @@
+"""Looking at a cluster again and again, and printing what has changed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.exporter.looks import take_look
+from engine.exporter.view_changes import Change, changes_between, newest
+from kctl import exits
+from kctl.connect import ClusterOptions, connect
+from kctl.console import say
+from kctl.durations import duration_ms
+from kctl.render import check_format
+from kctl.render.columns import Column
+from kctl.render.rows import Row, RowWriter
+
+EVENT_COLUMNS = (
+    Column("time_ms", "TIME", is_time=True),
+    Column("event", "EVENT", is_name=True),
+    Column("topic", "TOPIC", kind="string?"),
+    Column("partition", "PARTITION", right=True, kind="integer?"),
+    Column("broker", "BROKER", right=True, kind="integer?"),
+    Column("before", "BEFORE", kind="integer[]"),
+    Column("after", "AFTER", kind="integer[]"),
+)
+
+
+class EventsRequest(NamedTuple):
+    """The options of `kctl events`."""
+
+    follows: bool
+    every: str
+    count_max: int | None
+    output: str
+
+
+def show_events(options: ClusterOptions, request: EventsRequest) -> int:
+    """Print changes until Ctrl-C, or so many; returns the exit code.
+
+    Errors: those of the first look.
+    """
+    check_format(request.output)
+    every_ms = duration_ms(request.every, "--every")
+    writer = RowWriter(EVENT_COLUMNS, request.output, is_stream=True)
+    timeout_ms = max(round(options.timeout_s * 1000), 1)
+    with connect(options) as client:
+        try:
+            _watch(client, request, writer, every_ms, timeout_ms)
+        finally:
+            writer.close()
+    return exits.OK
+
+
+def _watch(
+    client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
+) -> None:
+    look = take_look(client, timeout_ms)
+    is_lost = False
+    while True:
+        client.links.pause(every_ms)
+        try:
+            next_look = newest(look, take_look(client, timeout_ms))
+        except EngineError as error:
+            if not request.follows:
+                raise
+            if not is_lost:
+                say(f"warning: {error}; looking again")
+            is_lost = True
+            continue
+        if is_lost:
+            say("the cluster answers again; what came and went meanwhile is not seen")
+        is_lost = False
+        for change in changes_between(look, next_look):
+            writer.write(_row(change, client.clock.wall_ms()))
+            if writer.count == request.count_max:
+                return
+        writer.flush()
+        look = next_look
+        if not request.follows:
+            return
+
+
+def _row(change: Change, now_ms: int) -> Row:
+    return {
+        "time_ms": now_ms,
+        "event": change.kind.value,
+        "topic": change.topic,
+        "partition": change.partition,
+        "broker": change.broker_id,
+        "before": list(change.before),
+        "after": list(change.after),
+    }

@@ -1,0 +1,1 @@
+"""`kctl exporter`: metrics of a cluster for Prometheus."""

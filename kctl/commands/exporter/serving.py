@@ -1,0 +1,109 @@
+"""Serving metrics: the cluster behind them, the pages, the end by Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine import __version__
+from engine.client.blocking import KafkaClient
+from engine.exporter.exporter import Exporter, ExporterOptions
+from engine.exporter.metric_family import MetricFamily
+from engine.exporter.text_format import check_library, metrics_page
+from kctl import exits
+from kctl.connect import ClusterOptions, connect
+from kctl.console import say
+from kctl.durations import duration_ms
+
+if TYPE_CHECKING:
+    from engine.host.http_server import Page, ServedPage
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+class ExporterRequest(NamedTuple):
+    """The options of `kctl exporter`."""
+
+    host: str
+    port: int
+    min_interval: str
+    scrape_timeout: str
+    has_groups: bool
+    is_once: bool
+
+    def options(self, timeout_s: float) -> ExporterOptions:
+        """Return how the cluster is asked, for `timeout_s` at most; raises UnreadableArgument."""
+        scrape_timeout_ms = duration_ms(self.scrape_timeout, "--scrape-timeout")
+        return ExporterOptions(
+            __version__,
+            duration_ms(self.min_interval, "--min-interval"),
+            max(min(scrape_timeout_ms, round(timeout_s * 1000)), 1),
+            self.has_groups,
+        )
+
+
+def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
+    """Serve metrics until Ctrl-C or SIGTERM, or print them once; returns the exit code."""
+    exporter_options = request.options(options.timeout_s)
+    check_library()
+    with connect(options) as client:
+        exporter = exporter_of(client, exporter_options)
+        if request.is_once:
+            page = metrics_page(exporter.families(), "")
+            sys.stdout.write(page.body.decode())
+            return exits.OK if exporter.is_up else exits.UNREACHABLE
+        return _serve(exporter, request)
+
+
+def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
+    """Return the exporter of a cluster; certificates are looked at where there are some."""
+    tls = client.settings.tls
+    if tls is None:
+        return Exporter(client, options)
+    from engine.host.certificate_expiry import certificate_expiry_ms
+
+    def expiry_of(host: str, port: int, timeout_s: float) -> int:
+        return certificate_expiry_ms(host, port, tls, timeout_s)
+
+    return Exporter(client, options, expiry_of)
+
+
+class MetricPages:
+    """Metrics as a page, which is written once for all that ask for the same of one scrape."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._exporter = exporter
+        self._families: list[MetricFamily] = []
+        self._accept = ""
+        self._page: ServedPage | None = None
+
+    def page(self, accept: str) -> ServedPage:
+        """Return the page in the format of an Accept header."""
+        families = self._exporter.families()
+        from engine.host.http_server import ServedPage
+
+        if self._page is None or families is not self._families or accept != self._accept:
+            page = metrics_page(families, accept)
+            self._page = ServedPage(200, page.content_type, page.body)
+            self._families, self._accept = families, accept
+        return self._page
+
+
+def _serve(exporter: Exporter, request: ExporterRequest) -> int:
+    from engine.host.http_server import PageServer, ServedPage
+
+    pages: dict[str, Page] = {
+        "/metrics": MetricPages(exporter).page,
+        "/healthz": lambda _accept: ServedPage(200, _TEXT, b"ok\n"),
+        "/": lambda _accept: ServedPage(200, _TEXT, b"metrics are at /metrics\n"),
+    }
+    server = PageServer(request.host, request.port, pages)
+    try:
+        host = f"[{request.host}]" if ":" in request.host else request.host
+        say(f"metrics are at http://{host}:{server.port}/metrics; Ctrl-C ends this")
+        server.serve()
+    except KeyboardInterrupt:
+        return exits.OK
+    finally:
+        server.close()
+    return exits.OK

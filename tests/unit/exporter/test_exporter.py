@@ -1,0 +1,214 @@
+"""Metrics of brokers in memory: what is asked, how often, and what a lost broker costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.connection import Call
+from engine.client.group_admin import set_offsets
+from engine.client.producing import OutgoingRecord, Producer
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.exporter.exporter import ExpiryOf, Exporter, ExporterOptions
+from engine.exporter.metric_family import MetricFamily
+from engine.host.certificate_expiry import NoCertificate
+from engine.model import TopicPartition
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import client_of
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Stage:
+    """Three brokers with topic t of two partitions, three records, and a group at the second."""
+
+    def __init__(self, *, is_one_process: bool = True) -> None:
+        self.cluster = MemoryCluster(
+            is_one_process=is_one_process, offsets_topic_num_partitions="1"
+        )
+        self.cluster.create_topic("t", ((1, 2), (2, 1)))
+        self.cluster.pass_time(1_000)
+        self.client = client_of(self.cluster)
+        self.produce(3)
+        set_offsets(self.client, "g", {T0: 1, T1: 0})
+
+    def produce(self, count: int) -> None:
+        producer = Producer(self.client)
+        for _ in range(count):
+            producer.add(OutgoingRecord("t", None, b"v", partition=0))
+        producer.flush()
+        self.cluster.pass_time(1_000)
+
+    def exporter(self, *, expiry_of: ExpiryOf | None = None, **options: int) -> Exporter:
+        fields = {"min_interval_ms": 0, "timeout_ms": 4_000, **options}
+        return Exporter(self.client, ExporterOptions("9", **fields), expiry_of)
+
+    def values(self, exporter: Exporter) -> dict[str, float]:
+        return values_of(exporter.families())
+
+
+def values_of(families: list[MetricFamily]) -> dict[str, float]:
+    """Return each value by the metric's name and the values of its labels."""
+    return {
+        " ".join((family.name, *labels)): value
+        for family in families
+        for labels, value in family.rows
+    }
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_a_scrape_has_what_kminions_dashboards_ask_for(stage: Stage) -> None:
+    values = stage.values(stage.exporter())
+    expected = {
+        "kminion_exporter_up 9": 1,
+        "kminion_kafka_topic_info t 2 2 delete": 1,
+        "kminion_kafka_topic_partition_low_water_mark t 0": 0,
+        "kminion_kafka_topic_partition_high_water_mark t 0": 3,
+        "kminion_kafka_topic_high_water_mark_sum t": 3,
+        "kminion_kafka_consumer_group_topic_partition_lag g t 0": 2,
+        "kminion_kafka_consumer_group_topic_partition_lag g t 1": 0,
+        "kminion_kafka_consumer_group_topic_lag g t": 2,
+        "kminion_kafka_consumer_group_topic_offset_sum g t": 1,
+        "kminion_kafka_consumer_group_members g": 0,
+        "kctl_kafka_topic_partition_leader t 1": 2,
+        "kctl_kafka_topic_partition_replicas t 1": 2,
+        "kctl_kafka_topic_partition_in_sync_replicas t 1": 2,
+        "kctl_kafka_under_replicated_partitions": 0,
+        "kctl_kafka_offline_partitions": 0,
+        "kctl_kafka_reassigning_partitions": 0,
+        "kctl_kafka_broker_up 3": 1,
+    }
+    assert expected == {name: values[name] for name in expected}
+    sizes = [
+        values[f"kminion_kafka_broker_log_dir_size_total_bytes {b} here {p} "]
+        for b, p in (
+            (id_, broker.ports["PLAINTEXT"]) for id_, broker in stage.cluster.brokers.items()
+        )
+    ]
+    assert sum(sizes) == sum(
+        value for name, value in values.items() if "topic_log_dir_size_total" in name
+    )
+    (info,) = [name for name in values if name.startswith("kminion_kafka_consumer_group_info")]
+    assert "kminion_kafka_consumer_group_info g   Empty" == info.rpartition(" ")[0]
+
+
+def test_lag_in_seconds_is_counted_from_the_scrape_that_saw_the_record(stage: Stage) -> None:
+    exporter = stage.exporter()
+    set_offsets(stage.client, "g", {T0: 3})
+    name = "kctl_kafka_consumer_group_topic_partition_lag_seconds g t 0"
+    assert 0 == stage.values(exporter)[name]
+    stage.produce(5)
+    stage.values(exporter)
+    stage.cluster.pass_time(60_000)
+    assert 60 <= stage.values(exporter)[name] < 63
+
+
+def test_a_scrape_within_the_interval_asks_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = stage.exporter(min_interval_ms=10_000)
+    first = exporter.families()
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.client, "view", None)
+        patch.setattr(stage.client, "exchange", None)
+        stage.cluster.pass_time(9_000)
+        assert exporter.families() is first
+    stage.cluster.pass_time(1_000)
+    assert exporter.families() is not first
+
+
+def test_each_broker_is_asked_few_requests_however_many_groups_there_are(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        set_offsets(stage.client, f"g{number}", {T0: number})
+    asked: list[str] = []
+    submit = stage.client.links.submit
+
+    def counted(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+        asked.append(call.api_name)
+        submit(address, call, token, timeout_ms)
+
+    monkeypatch.setattr(stage.client.links, "submit", counted)
+    values = stage.values(stage.exporter())
+    assert 0 == values["kminion_kafka_consumer_group_topic_lag g19 t"]
+    # Three brokers; two lead t, and one of them or the third the offsets topic.
+    assert len(asked) <= 1 + 3 * 2 + 3 * 2 + 2 + 2
+    assert (1, 1) == (asked.count("OffsetFetch"), asked.count("DescribeGroups"))
+
+
+def test_changes_between_scrapes_are_counted(stage: Stage) -> None:
+    exporter = stage.exporter()
+    assert 0 == stage.values(exporter)["kctl_kafka_changes topic-created"]
+    stage.cluster.create_topic("u", ((1, 2),))
+    stage.cluster.pass_time(1_000)
+    assert 1 == stage.values(exporter)["kctl_kafka_changes topic-created"]
+
+
+def test_a_broker_that_is_silent_is_down_and_all_others_count(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = stage.exporter()
+    stage.values(exporter)
+    gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
+    submit = stage.client.links.submit
+
+    def lost(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+        is_lost = address == gone and call.api_name != "Metadata"
+        submit(Address("nowhere", 1) if is_lost else address, call, token, timeout_ms)
+
+    monkeypatch.setattr(stage.client.links, "submit", lost)
+    values = stage.values(exporter)
+    assert (1, 0) == (values["kctl_kafka_broker_up 1"], values["kctl_kafka_broker_up 2"])
+    assert 0 == values["kminion_exporter_up 9"]
+    assert "kminion_kafka_topic_partition_high_water_mark t 0" in values
+    assert "kminion_kafka_topic_partition_high_water_mark t 1" not in values
+    assert 2 == values["kctl_exporter_failed_requests 2 ListOffsets ConnectionLost"]
+
+
+def test_a_cluster_that_cannot_be_reached_is_a_metric(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = stage.exporter()
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise EngineError("gone")
+
+    monkeypatch.setattr(stage.client, "view", unreachable)
+    values = stage.values(exporter)
+    assert not exporter.is_up
+    assert (0, 0) == (values["kctl_exporter_cluster_up"], values["kminion_exporter_up 9"])
+    assert 1 == values["kctl_exporter_failed_requests -1 Metadata EngineError"]
+
+
+def test_groups_may_be_left_out(stage: Stage) -> None:
+    values = stage.values(stage.exporter(has_groups=False))
+    assert not [name for name in values if "consumer_group" in name]
+
+
+def test_certificates_are_looked_at_once_in_an_hour(stage: Stage) -> None:
+    looks: list[str] = []
+    expired: list[bool] = []
+
+    def expiry_of(host: str, port: int, _timeout_s: float) -> int:
+        looks.append(host)
+        if expired or port == stage.cluster.brokers[3].ports["PLAINTEXT"]:
+            raise NoCertificate(host, port, "none")
+        return 5_000
+
+    exporter = stage.exporter(expiry_of=expiry_of)
+    name = "kctl_kafka_certificate_expiry_timestamp_seconds"
+    for _ in range(2):
+        values = stage.values(exporter)
+        assert [5, 5] == [value for key, value in values.items() if name in key]
+    assert 3 == len(looks)
+    expired.append(True)
+    stage.cluster.pass_time(3_600_000, step_ms=60_000)
+    values = stage.values(exporter)
+    assert 6 == len(looks)
+    # A client that trusts no expired certificate does not see its time.
+    assert [5, 5] == [value for key, value in values.items() if name in key]

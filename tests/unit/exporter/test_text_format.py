@@ -1,0 +1,42 @@
+"""Metrics as Prometheus reads them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.exporter.metric_family import COUNTER, MetricFamily, only
+from engine.exporter.text_format import NoPrometheusClient, check_library, metrics_page
+
+FAMILIES = [
+    MetricFamily("lag", "Unread.", ("group_id", "topic_name"), [(('g"\n', "t"), 2.0)]),
+    MetricFamily("changes", "Seen.", (), only(3), COUNTER),
+    MetricFamily("none", "Nothing.", ("a",), []),
+]
+
+
+def test_families_are_text_that_prometheus_reads() -> None:
+    page = metrics_page(FAMILIES, "")
+    assert page.content_type.startswith("text/plain; version=")
+    read = list(text_string_to_metric_families(page.body.decode()))
+    assert [("lag", "gauge"), ("changes", "counter"), ("none", "gauge")] == [
+        (family.name, family.type) for family in read
+    ]
+    (lag,), (changes,), _ = (family.samples for family in read)
+    assert ({"group_id": 'g"\n', "topic_name": "t"}, 2.0) == (lag.labels, lag.value)
+    assert ("changes_total", 3.0) == (changes.name, changes.value)
+
+
+def test_a_reader_may_ask_for_open_metrics() -> None:
+    page = metrics_page(FAMILIES, "application/openmetrics-text; version=1.0.0")
+    assert page.content_type.startswith("application/openmetrics-text")
+    assert page.body.endswith(b"# EOF\n")
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(NoPrometheusClient) as raised:
+        check_library()
+    assert "kctl-kafka[exporter]" in (raised.value.hint or "")

@@ -1,0 +1,46 @@
+"""A server of a few pages, on a real socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from engine.host.http_server import AddressNotServed, PageServer, ServedPage
+from engine.host.real_http import RealHttp
+
+
+@pytest.fixture
+def server() -> Iterator[PageServer]:
+    def metrics(accept: str) -> ServedPage:
+        return ServedPage(200, "text/plain", f"for {accept}".encode())
+
+    served = PageServer("127.0.0.1", 0, {"/metrics": metrics})
+    thread = threading.Thread(target=served.serve)
+    thread.start()
+    yield served
+    served.stop()
+    thread.join()
+    served.close()
+
+
+def test_a_page_is_made_for_the_formats_that_are_accepted(server: PageServer) -> None:
+    url = f"http://127.0.0.1:{server.port}"
+    page = RealHttp().get(f"{url}/metrics?x=1", {"Accept": "text/plain"}, 30)
+    assert (200, b"for text/plain") == page
+    assert 404 == RealHttp().get(f"{url}/other", {}, 30).status
+
+
+def test_a_head_has_no_body(server: PageServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(b"HEAD /metrics HTTP/1.0\r\nAccept: a\r\n\r\n")
+        received = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert b"Content-Length: 5" in received
+    assert received.endswith(b"\r\n\r\n")
+
+
+def test_a_port_that_is_in_use_is_an_error(server: PageServer) -> None:
+    with pytest.raises(AddressNotServed, match="in use"):
+        PageServer("127.0.0.1", server.port, {})

@@ -1,0 +1,72 @@
+"""`kctl exporter` on brokers in memory: printed once, and as pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.settings import ClientSettings
+from engine.exporter.exporter import ExporterOptions
+from engine.host import certificate_expiry
+from engine.host.streams import TlsSettings
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.commands.exporter import serving
+from kctl.commands.exporter.serving import (
+    ExporterRequest,
+    MetricPages,
+    export_metrics,
+    exporter_of,
+)
+from kctl.connect import ClusterOptions
+from tests.unit.exporter.test_exporter import Stage
+
+ONCE = ExporterRequest("127.0.0.1", 0, "10s", "8s", has_groups=True, is_once=True)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = Stage()
+    monkeypatch.setattr(serving, "connect", lambda _options: stage.client)
+    return stage
+
+
+def test_metrics_may_be_printed_once(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exits.OK == export_metrics(ClusterOptions(), ONCE)
+    printed = capsys.readouterr().out
+    assert 'kminion_kafka_consumer_group_topic_lag{group_id="g",topic_name="t"} 2.0\n' in printed
+    assert stage.client.settings == ClientSettings()
+
+
+def test_an_interval_that_is_none_is_refused_before_the_cluster_is_asked() -> None:
+    with pytest.raises(UnreadableArgument):
+        export_metrics(ClusterOptions(), ONCE._replace(min_interval="soon"))
+
+
+@pytest.mark.parametrize(("timeout_s", "scrape_timeout_ms"), [(30, 8_000), (2, 2_000)])
+def test_a_scrape_has_its_own_time_or_that_of_the_command(
+    timeout_s: float, scrape_timeout_ms: int
+) -> None:
+    assert scrape_timeout_ms == ONCE.options(timeout_s).timeout_ms
+
+
+def test_a_page_is_written_once_for_each_scrape(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = MetricPages(stage.exporter(min_interval_ms=10_000))
+    first = pages.page("")
+    assert (200, True) == (first.status, first.body.startswith(b"# HELP"))
+    assert pages.page("") is first
+    assert pages.page("application/openmetrics-text").body.endswith(b"# EOF\n")
+    stage.cluster.pass_time(10_000)
+    assert pages.page("") is not first
+
+
+def test_certificates_are_looked_at_where_connections_have_them(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate_expiry, "certificate_expiry_ms", lambda *_: 5_000)
+    plain = exporter_of(stage.client, ExporterOptions("9"))
+    stage.client.settings = stage.client.settings._replace(tls=TlsSettings())
+    secured = exporter_of(stage.client, ExporterOptions("9"))
+    names = [{family.name for family in one.families()} for one in (plain, secured)]
+    assert {"kctl_kafka_certificate_expiry_timestamp_seconds"} == names[1] - names[0]
