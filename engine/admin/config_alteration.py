@@ -6,6 +6,7 @@
 | this broker, all brokers | what may change at run time (`config.change`), values that fit |
 | a listener's TLS and SASL | settings with which the broker could start |
 | a password of this broker | only in a request that writes nothing: no secret encrypts it |
+| any of them | what the operator's policy allows (`policies.py`), which is asked last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
 Differs: with password.encoder.secret Kafka encrypts passwords; here they are refused, also in a
@@ -16,10 +17,11 @@ Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnknownTopic
+from engine.admin.policies import AlterConfigRequest, Policy
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import (
     check_broker_change,
@@ -37,8 +39,17 @@ from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
 #: Raises ConfigError where a listener could not be opened with the settings after a change.
 CheckListeners: TypeAlias = Callable[[BrokerSettings, BrokerSettings], None]
-#: Returns new settings from those that are set, given the keys of the resource.
-Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
+_TOPIC: Final = "TOPIC"
+_BROKER: Final = "BROKER"
+
+
+class Edit(NamedTuple):
+    """What a request makes of the settings of a resource."""
+
+    #: Returns new settings from those that are set, given the keys of the resource.
+    apply: Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
+    #: What the request names; None for what it deletes.
+    named: Mapping[str, str | None]
 
 
 class ConfigAlteration:
@@ -51,6 +62,7 @@ class ConfigAlteration:
         admin: ConfigAdmin,
         settings: Callable[[], BrokerSettings],
         check_listeners: CheckListeners,
+        policy: Policy[AlterConfigRequest] | None = None,
     ) -> None:
         """`check_listeners` is given the settings before and after a change."""
         self.broker_id = broker_id
@@ -58,15 +70,20 @@ class ConfigAlteration:
         self._admin = admin
         self._settings = settings
         self._check_listeners = check_listeners
+        self._policy = policy
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
-        """Change a topic's settings, or only check; raises UnknownTopic or ConfigError."""
+        """Change a topic's settings, or only check.
+
+        Errors: UnknownTopic, ConfigError, those of the policy and the store.
+        """
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            changed = edit(current, topic_keys())
+            changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
+            self._ask_policy(_TOPIC, topic, edit)
             return changed
 
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
@@ -74,22 +91,28 @@ class ConfigAlteration:
     async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
         """Change what is set for this broker, or for all brokers; or only check.
 
-        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the store.
+        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the policy and the
+        store.
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             settings = self._settings()
             kept = usable_broker_overrides(current, _pass_over, per_broker=per_broker)
             passwords = {key: text for key, text in current.items() if is_encrypted(key)}
-            changed = edit({**kept, **passwords}, broker_keys())
+            changed = edit.apply({**kept, **passwords}, broker_keys())
             checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
             after = _check_broker(checked, settings, per_broker=per_broker)
             _check_passwords(checked, settings, per_broker=per_broker, is_written=not validate_only)
             self._check_listeners(settings, after)
+            self._ask_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
             return changed
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
+
+    def _ask_policy(self, resource_type: str, name: str, edit: Edit) -> None:
+        if self._policy is not None:
+            self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 
 
 def _pass_over(_error: ConfigError) -> None:

@@ -15,6 +15,7 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.policies import Policies
 from engine.admin.quota_admin import QuotaAdmin
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
@@ -125,6 +126,8 @@ class ApiDeps(NamedTuple):
     acl_admin: AclAdmin | None
     #: The address of a host, None if there is none.
     address_of: Callable[[str], str | None]
+    #: Those of the operator.
+    policies: Policies
 
 
 class Row(NamedTuple):
@@ -334,6 +337,7 @@ def _admin_ports(deps: ApiDeps) -> AdminPorts:
         deps.entropy,
         deps.settings,
         deps.turns,
+        deps.policies.create_topic,
     )
 
 
@@ -353,7 +357,12 @@ def config_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of settings."""
     admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
     alteration = ConfigAlteration(
-        deps.broker_id, deps.metadata_cache, admin, deps.settings, check_listener_change
+        deps.broker_id,
+        deps.metadata_cache,
+        admin,
+        deps.settings,
+        check_listener_change,
+        deps.policies.alter_config,
     )
     describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [

@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 
+from engine.admin.policies import load_policies
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.admission import Admission, AllowAll, Session
 from engine.api.dispatch import ApiRow, DispatchTable, serve
@@ -181,6 +182,13 @@ class Broker:
         check_served(self._settings, self.live.config)
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
+        config = self.live.config
+        self.policies = load_policies(
+            config.create_topic_policy_class_name,
+            config.alter_config_policy_class_name,
+            self._settings.static,
+        )
+        self._closing.add("the policies", self.policies.close)
         self.metadata_cache = MetadataCache(self.broker_id, self.cluster_id)
         self.quotas = QuotaSettings(self.znodes, self.host.network.address_of)
         self.dynamic = DynamicConfigWatch(
@@ -400,6 +408,7 @@ class Broker:
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
             None if self.rules is None else self.rules.admin,
             self.host.network.address_of,
+            self.policies,
         )
 
     async def _register(self) -> None:

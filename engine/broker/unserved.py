@@ -9,7 +9,8 @@ told to keep. All others are either served or change nothing here.
 | ciphers and classes of TLS | `listener_tls.py` |
 | `principal.builder.class` | Kafka's own |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
-| policies of topics and configs, classes of quotas, tiered storage | no |
+| policies of topics and configs | classes of Python (`engine/admin/policies.py`) |
+| classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
 | `process.roles` | no: metadata lies in znodes |
 """
@@ -35,8 +36,6 @@ _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
 _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
-    ("create.topic.policy.class.name", "policies are not there yet"),
-    ("alter.config.policy.class.name", "policies are not there yet"),
     ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),

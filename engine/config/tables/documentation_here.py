@@ -8,8 +8,9 @@ from typing import Final
 
 HERE_TEXTS: Final = """\
 The broker of kctl does not start with it.
-    alter.config.policy.class.name client.quota.callback.class create.topic.policy.class.name
-    process.roles
+    client.quota.callback.class process.roles
+The broker of kctl takes a class of Python, as module:Class or /path/to/file.py:Class.
+    alter.config.policy.class.name create.topic.policy.class.name
 The broker of kctl does not start when it is true.
     remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
     zookeeper.ssl.client.enable
