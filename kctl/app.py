@@ -46,6 +46,7 @@ NOUNS: dict[str, Noun] = {
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
+    "tokens": Noun("tokens", "List, create, renew and expire delegation tokens", _CLUSTER),
     "quotas": Noun("quotas", "List, set and unset quotas of clients", _CLUSTER),
     "certs": Noun("certs", "Make keys and certificates for rehearsals", _CLUSTER),
     "znode": Noun(

@@ -181,6 +181,16 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="password is there with --generate and without --out",
     ),
     "users delete": _rows("users.credentials.DELETE_COLUMNS"),
+    "tokens list": _rows(
+        "tokens.changes.LIST_COLUMNS+tokens.changes.HMAC_COLUMN",
+        note="hmac is there by --show-hmac",
+    ),
+    "tokens create": _rows(
+        "tokens.changes.CREATE_COLUMNS+tokens.changes.HMAC_COLUMN",
+        note="hmac is there without --out",
+    ),
+    "tokens renew": _rows("tokens.changes.CHANGE_COLUMNS"),
+    "tokens expire": _rows("tokens.changes.CHANGE_COLUMNS"),
     "quotas list": _rows("quotas.limits.LIST_COLUMNS"),
     "quotas set": _rows("quotas.limits.CHANGE_COLUMNS"),
     "quotas unset": _rows("quotas.limits.CHANGE_COLUMNS"),

@@ -208,7 +208,7 @@ def test_an_api_that_is_not_served_is_not_offered_and_ends_the_connection(
     offered = {key.api_key for key in stage.connect().ask("ApiVersions", 3).api_keys}
     missing = {key for key, row in _apis().items() if row.state == "no"}
     assert not offered & missing
-    for name in ("CreateDelegationToken", "Vote", "PushTelemetry"):
+    for name in ("Vote", "PushTelemetry"):
         client = stage.connect()
         assert client.ask(name, 0) is None
         assert client.is_closed

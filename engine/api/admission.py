@@ -105,6 +105,7 @@ class Session:
         "admission",
         "client_software_name",
         "client_software_version",
+        "is_by_token",
         "is_own_broker",
         "listener",
         "may_take_fast_path",
@@ -130,6 +131,8 @@ class Session:
         self.admission = admission
         self.listener = listener
         self.principal = ANONYMOUS
+        #: Whether the client has shown a delegation token.
+        self.is_by_token = False
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         #: How large the request is that is served now, where quotas may bound the client.
@@ -149,9 +152,10 @@ class Session:
             self._host = host_of(self.peer)
         return self._host
 
-    def authenticate(self, principal: str) -> None:
+    def authenticate(self, principal: str, *, by_token: bool = False) -> None:
         """Take who the client is: rules and quotas of that user hold from now on."""
         self.principal = principal
+        self.is_by_token = by_token
         self.admission.begin(self)
 
     def end(self) -> None:

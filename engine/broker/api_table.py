@@ -17,6 +17,7 @@ from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_alteration import ConfigAlteration
 from engine.admin.policies import Policies
 from engine.admin.quota_admin import QuotaAdmin
+from engine.admin.token_admin import TokenAdmin
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.admin.user_credentials import CredentialAdmin
@@ -28,6 +29,7 @@ from engine.api.client_quotas import ClientQuotas
 from engine.api.consumer_protocol import ConsumerProtocol
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
+from engine.api.delegation_tokens import DelegationTokens
 from engine.api.delete_records import DeleteRecords
 from engine.api.delete_topics import DeleteTopics
 from engine.api.describe_cluster import DescribeCluster
@@ -128,6 +130,10 @@ class ApiDeps(NamedTuple):
     address_of: Callable[[str], str | None]
     #: Those of the operator.
     policies: Policies
+    #: None where there are no delegation tokens.
+    tokens: TokenAdmin | None
+    #: The security protocol of a listener.
+    security_protocol_of: Callable[[str], str]
 
 
 class Row(NamedTuple):
@@ -402,6 +408,17 @@ def acl_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
+def token_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of delegation tokens."""
+    tokens, rule = DelegationTokens(deps.tokens, deps.security_protocol_of), Rule.PER_RESOURCE
+    return [
+        Row("CreateDelegationToken", tokens.create, rule),
+        Row("RenewDelegationToken", tokens.renew, rule),
+        Row("ExpireDelegationToken", tokens.expire, rule),
+        Row("DescribeDelegationToken", tokens.describe, rule),
+    ]
+
+
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
@@ -436,4 +453,5 @@ _AREAS = (
     acl_rows,
     quota_rows,
     credential_rows,
+    token_rows,
 )

@@ -46,6 +46,7 @@ from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
 from engine.broker.deadlines import Deadlines
+from engine.broker.delegation_tokens import BrokerTokens, secret_key
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.groups import open_groups
 from engine.broker.host import BrokerHost
@@ -205,6 +206,23 @@ class Broker:
         if self.rules is not None:
             self._closing.add("the watch of access rules", self.rules.stop)
             await self.rules.start()
+        self.tokens = self._delegation_tokens()
+        if self.tokens is not None:
+            self._closing.add("the watch of delegation tokens", self.tokens.stop)
+            await self.tokens.start()
+
+    def _delegation_tokens(self) -> BrokerTokens | None:
+        secret = secret_key(self.live.config)
+        if secret is None:
+            return None
+        return BrokerTokens(
+            self.live.config,
+            secret,
+            self.znodes,
+            clock=self.host.clock,
+            timers=self.host.timers,
+            entropy=self.host.entropy,
+        )
 
     def _access_rules(self) -> AccessRules | None:
         if not self.live.config.authorizer_class_name:
@@ -349,7 +367,12 @@ class Broker:
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
         self.listeners = BrokerListeners(
-            self.host, self.server, self.live, self.refusals, self.quotas
+            self.host,
+            self.server,
+            self.live,
+            self.refusals,
+            self.quotas,
+            None if self.tokens is None else self.tokens.login,
         )
         self.ports = self.listeners.open()
         self.metadata_cache.own = broker_node(
@@ -382,6 +405,8 @@ class Broker:
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
+        if self.tokens is not None:
+            self.tokens.remove_expired_on(self.tasks, lambda: self.controller.is_active)
 
     def _api_deps(self) -> ApiDeps:
         return ApiDeps(
@@ -409,6 +434,8 @@ class Broker:
             None if self.rules is None else self.rules.admin,
             self.host.network.address_of,
             self.policies,
+            None if self.tokens is None else self.tokens.admin,
+            lambda listener: self.live.config.security_protocols[listener],
         )
 
     async def _register(self) -> None:
@@ -425,6 +452,8 @@ class Broker:
         await self.dynamic.start()
         if self.rules is not None:
             await self.rules.start()
+        if self.tokens is not None:
+            await self.tokens.start()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 

@@ -7,7 +7,7 @@
 | `connections.max.reauth.ms` | or the broker's | or the listener's |
 | `sasl.server.max.receive.size`, `connection.failed.authentication.delay.ms` | the broker's | |
 
-Users of SCRAM lie in znodes (`ScramCredentials`) and change at any time.
+Users of SCRAM lie in znodes (`ScramCredentials`), as do delegation tokens; both change at any time.
 
 Source: SaslChannelBuilder, JaasContext.loadServerContext, PlainServerCallbackHandler,
 ScramServerCallbackHandler of 3.9.1.
@@ -15,9 +15,9 @@ ScramServerCallbackHandler of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
@@ -34,6 +34,7 @@ from engine.security.sasl import (
     PlainServer,
     SaslServer,
     ScramServer,
+    TokenLogin,
     nonce_of,
 )
 from engine.security.scram import ScramMechanism
@@ -45,6 +46,8 @@ _LOGIN_MODULES: Final = {
         "org.apache.kafka.common.security.scram.ScramLoginModule",
     ),
 }
+#: Returns who logs in by the token of an id and a mechanism, None if there is no such token.
+TokenLogins: TypeAlias = Callable[[str, ScramMechanism], TokenLogin | None]
 _SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _USER_PREFIX: Final = "user_"
 _NONCE_BYTES: Final = 17
@@ -66,13 +69,18 @@ class ListenerSasl:
         listener: str,
         credentials: ScramCredentials,
         entropy: Entropy,
+        token_login: TokenLogins | None = None,
     ) -> None:
-        """Read and check the settings; raises ConfigError."""
+        """Read and check the settings; raises ConfigError.
+
+        `token_login` is None where nobody logs in by a delegation token.
+        """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
         self._mechanisms = in_java_hash_order(enabled)
         self._credentials = credentials
         self._entropy = entropy
+        self._token_login = token_login
         self._entries = {name: login_entry(of_listener, name) for name in enabled}
         self._lifetimes_ms = {name: _lifetime_ms(of_listener, name) for name in enabled}
 
@@ -90,7 +98,11 @@ class ListenerSasl:
             scram,
             lambda user: self._credentials.of(user, scram),
             nonce_of(self._entropy.random_bytes(_NONCE_BYTES)),
+            lambda token_id: self._by_token(token_id, scram),
         )
+
+    def _by_token(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
+        return None if self._token_login is None else self._token_login(token_id, mechanism)
 
     def session_lifetime_ms(self, mechanism: str) -> int:
         """Return how long an authentication holds; 0 is for ever."""

@@ -18,7 +18,7 @@ from engine.broker.connection_limits import (
 from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
-from engine.broker.listener_sasl import ListenerSasl
+from engine.broker.listener_sasl import ListenerSasl, TokenLogins
 from engine.broker.listener_tls import listener_layer, principal_of_certificates
 from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
@@ -41,8 +41,13 @@ class BrokerListeners:
         live: LiveConfig,
         refusals: Refusals,
         quotas: QuotaSettings,
+        token_login: TokenLogins | None = None,
     ) -> None:
-        """Read the bounds; raises ConfigError. `quotas` has rates and credentials that change."""
+        """Read the bounds; raises ConfigError.
+
+        `quotas` has rates and credentials that change; `token_login` is of those who log in by
+        delegation tokens.
+        """
         self._host = host
         self._network = network = host.network
         self._server = server
@@ -57,6 +62,7 @@ class BrokerListeners:
             rates=quotas.rates,
         )
         self._credentials = quotas.credentials
+        self._token_login = token_login
         self.quotas.on_exceeded = self._close_excess
         # The setting behind the bounds of addresses.
         self._overrides = config.max_connections_per_ip_overrides
@@ -107,7 +113,9 @@ class BrokerListeners:
         config, settings, host = self._live.config, self._live.settings, self._host
         self._authentications |= {
             listener.name: Authentication(
-                ListenerSasl(settings, listener.name, self._credentials, host.entropy),
+                ListenerSasl(
+                    settings, listener.name, self._credentials, host.entropy, self._token_login
+                ),
                 host.timers,
                 host.clock,
                 config.connection_failed_authentication_delay_ms,

@@ -32,4 +32,4 @@ def peer_security(live: LiveConfig, entropy: Entropy) -> PeerSecurity:
 def _conversations(live: LiveConfig, entropy: Entropy) -> Callable[[], SaslConversation]:
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
     username, password = own_login(live.settings, live.config)
-    return lambda: conversation_of(mechanism, username, password, entropy)
+    return lambda: conversation_of(mechanism, username, password, False, entropy)

@@ -6,7 +6,9 @@
 | SCRAM 1 | `n,,n=<user>,r=<client nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` or `e=<error>` |
 
-Source: RFC 4616, RFC 5802, KIP-84. Differs: names and passwords are taken as UTF-8 without
+A delegation token adds `,tokenauth=true` to the first message of SCRAM.
+
+Source: RFC 4616, RFC 5802, KIP-84, KIP-48. Differs: names and passwords are taken as UTF-8 without
 SASLprep, as Kafka's own client takes them.
 """
 
@@ -20,6 +22,7 @@ from engine.limits import SCRAM_ITERATIONS_MAX
 
 #: SCRAM mechanisms and their hashes.
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_BY_TOKEN: Final = b",tokenauth=true"
 _ITERATIONS_MIN = 4096
 _NONCE_BYTES = 24
 
@@ -58,14 +61,25 @@ class PlainConversation:
 class ScramConversation:
     """SCRAM: both sides prove that they know the password, which is never sent."""
 
-    def __init__(self, mechanism: str, username: str, password: str, nonce: bytes) -> None:
-        """Start a conversation; `nonce` is printable, random and used once."""
+    def __init__(
+        self,
+        mechanism: str,
+        username: str,
+        password: str,
+        nonce: bytes,
+        *,
+        is_token: bool = False,
+    ) -> None:
+        """Start a conversation; `nonce` is printable, random and used once.
+
+        With `is_token` name and password are the id of a delegation token and its HMAC in base64.
+        """
         self.mechanism = mechanism
         self._hash = SCRAM_HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
         name = username.replace("=", "=3D").replace(",", "=2C").encode()
-        self._first_bare = b"n=" + name + b",r=" + nonce
+        self._first_bare = b"n=" + name + b",r=" + nonce + (_BY_TOKEN if is_token else b"")
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:
@@ -128,13 +142,13 @@ class ScramConversation:
 
 
 def conversation_of(
-    mechanism: str, username: str, password: str, entropy: Entropy
+    mechanism: str, username: str, password: str, is_token: bool, entropy: Entropy
 ) -> SaslConversation:
     """Return a new conversation of a mechanism."""
     if mechanism == PlainConversation.mechanism:
         return PlainConversation(username, password)
     nonce = entropy.random_bytes(_NONCE_BYTES).hex().encode()
-    return ScramConversation(mechanism, username, password, nonce)
+    return ScramConversation(mechanism, username, password, nonce, is_token=is_token)
 
 
 def _base64(raw: bytes) -> bytes:

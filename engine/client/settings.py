@@ -4,7 +4,7 @@
 |---|---|
 | `client.id` | name in the broker's log and quotas |
 | `security.protocol` | PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL |
-| `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password |
+| `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password, or a delegation token |
 | `sasl.username`, `sasl.password` | the same, as librdkafka spells it |
 | `ssl.truststore.location` (`.certificates`), `ssl.ca.location` | trusted certificates |
 | `ssl.keystore.location`, `ssl.certificate.location`, `ssl.key.location` | our own |
@@ -161,6 +161,8 @@ class SaslSettings(NamedTuple):
     mechanism: str
     username: str
     password: str
+    #: Whether they are the id of a delegation token and its HMAC in base64.
+    is_token: bool = False
 
     def __repr__(self) -> str:
         return f"SaslSettings({self.mechanism}, {self.username})"
@@ -320,7 +322,11 @@ def _sasl(reader: _Reader) -> SaslSettings:
         raise ClientSettingRefused(
             "sasl.jaas.config", "…", 'must have username="…" and password="…"'
         )
-    return SaslSettings(mechanism, username, password)
+    is_token = given.get("tokenauth", "").lower() == "true"
+    if is_token and mechanism not in SCRAM_HASHES:
+        rule = f"tokenauth=true needs {' or '.join(SCRAM_HASHES)}"
+        raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
+    return SaslSettings(mechanism, username, password, is_token)
 
 
 def jaas_options(text: str) -> dict[str, str]:

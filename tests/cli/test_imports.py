@@ -77,6 +77,7 @@ TABLE = {
     "acls --help": "typer",
     "users list": "engine.wire hashlib hmac html json tabulate typer",
     "users --help": "typer",
+    "tokens --help": "typer",
     "quotas list": "engine.wire html json tabulate typer",
     "quotas --help": "typer",
     "certs --help": "typer",

@@ -43,9 +43,9 @@ The broker of kctl does not start with it where a listener has TLS.
 The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
     ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
     ssl.secure.random.implementation ssl.allow.*
-The broker of kctl has no Kerberos, OAuth and tokens: there the value changes nothing.
+The broker of kctl has no Kerberos and OAuth: there the value changes nothing.
     sasl.kerberos.* sasl.login.* sasl.oauthbearer.* sasl.mechanism.controller.protocol
-    delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
+    security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
 The broker of kctl does not encrypt passwords: with a secret it still refuses to take them.
     password.encoder.secret
 The broker of kctl does not encrypt passwords: there the value changes nothing.
