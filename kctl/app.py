@@ -38,6 +38,7 @@ NOUNS: dict[str, Noun] = {
     "retention": Noun("retention", "Show what retention deletes and when, or would", _DATA),
     "compact": Noun("compact", "Show how dirty logs of a directory are, and clean them", _OFFLINE),
     "acls": Noun("acls", "Show, check and change who may do what", _CLUSTER),
+    "audit": Noun("audit", "Show what authorizers denied and allowed, by logs", _CLUSTER),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),

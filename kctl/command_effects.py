@@ -59,6 +59,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "acls delete": _CHANGE_OR_TRY,
     "acls check": _READ,
     "acls apply": _CHANGE_OR_TRY,
+    "audit": _LOCAL,
     "users list": _READ,
     "users create": _CHANGE_OR_TRY,
     "users rotate": _CHANGE_OR_TRY,

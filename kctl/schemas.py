@@ -115,6 +115,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "acls delete": _rows("acls.listing.CHANGE_COLUMNS"),
     "acls check": _rows("acls.checking.CHECK_COLUMNS"),
     "acls apply": _rows("acls.listing.CHANGE_COLUMNS"),
+    "audit": _rows(
+        "audit.decisions.COLUMNS",
+        "audit.decisions.SUMMARY_COLUMNS",
+        note="rows with count are those of --summary",
+    ),
     "brokers list": _rows("brokers.listing.LIST_COLUMNS"),
     "brokers describe": _rows("brokers.listing.DESCRIBE_COLUMNS"),
     "brokers drain": _JOB,

@@ -75,6 +75,7 @@ TABLE = {
     "acls list": "engine.wire html json tabulate typer",
     "acls check a read topic:t": "engine.wire html json tabulate typer",
     "acls --help": "typer",
+    "audit --help": "typer",
     "users list": "engine.wire hashlib hmac html json tabulate typer",
     "users --help": "typer",
     "tokens --help": "typer",
