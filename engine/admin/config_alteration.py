@@ -5,13 +5,12 @@
 | a topic | one that is known, keys of topics, values that fit each other |
 | this broker, all brokers | what may change at run time (`config.change`), values that fit |
 | a listener's TLS and SASL | settings with which the broker could start |
-| a password of this broker | only in a request that writes nothing: no secret encrypts it |
+| a password of this broker | encrypted by `password.encoder.secret`; without one only checked |
 | any of them | what the operator's policy allows (`policies.py`), which is asked last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
-Differs: with password.encoder.secret Kafka encrypts passwords; here they are refused, also in a
-request that writes nothing. Settings in a broker's znode that no broker goes by are dropped as in
-Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decrypt.
+Differs: settings in a broker's znode that no broker goes by are dropped as in Kafka, but passwords
+that cannot be decrypted are kept, where Kafka drops them.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.errors import ConfigError
 from engine.replication.metadata_cache import MetadataCache
+from engine.security.password_encoder import NoCipher, PasswordEncoder
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
 #: Raises ConfigError where a listener could not be opened with the settings after a change.
@@ -63,6 +63,7 @@ class ConfigAlteration:
         settings: Callable[[], BrokerSettings],
         check_listeners: CheckListeners,
         policy: Policy[AlterConfigRequest] | None = None,
+        passwords: PasswordEncoder | None = None,
     ) -> None:
         """`check_listeners` is given the settings before and after a change."""
         self.broker_id = broker_id
@@ -71,6 +72,7 @@ class ConfigAlteration:
         self._settings = settings
         self._check_listeners = check_listeners
         self._policy = policy
+        self._passwords = passwords
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
         """Change a topic's settings, or only check.
@@ -97,18 +99,41 @@ class ConfigAlteration:
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             settings = self._settings()
-            kept = usable_broker_overrides(current, _pass_over, per_broker=per_broker)
-            passwords = {key: text for key, text in current.items() if is_encrypted(key)}
-            changed = edit.apply({**kept, **passwords}, broker_keys())
-            checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
+            kept = usable_broker_overrides(
+                current, _pass_over, per_broker=per_broker, passwords=self._passwords
+            )
+            # Those that cannot be read stay as they are.
+            unread = {k: v for k, v in current.items() if is_encrypted(k) and k not in kept}
+            changed = edit.apply({**kept, **unread}, broker_keys())
+            checked = {k: text for k, text in changed.items() if unread.get(k) != text}
             after = _check_broker(checked, settings, per_broker=per_broker)
-            _check_passwords(checked, settings, per_broker=per_broker, is_written=not validate_only)
             self._check_listeners(settings, after)
             self._ask_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
-            return changed
+            _check_passwords(
+                checked, self._passwords, per_broker=per_broker, is_written=not validate_only
+            )
+            if validate_only:
+                return changed
+            # What has not changed keeps its text, salt and all.
+            same = {k: current[k] for k, text in kept.items() if checked.get(k) == text}
+            new = {k: text for k, text in checked.items() if k not in same}
+            return {**changed, **self._encoded(new), **same}
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
+
+    def _encoded(self, changed: Mapping[str, str]) -> dict[str, str]:
+        """Return the passwords of settings as they are kept; raises InvalidConfiguration."""
+        if self._passwords is None:
+            return {}
+        try:
+            return {
+                name: self._passwords.encode(text)
+                for name, text in changed.items()
+                if is_encrypted(name)
+            }
+        except NoCipher as error:
+            raise InvalidConfiguration(str(error)) from error
 
     def _ask_policy(self, resource_type: str, name: str, edit: Edit) -> None:
         if self._policy is not None:
@@ -140,19 +165,19 @@ def _check_broker(
 
 
 def _check_passwords(
-    changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool, is_written: bool
+    changed: Mapping[str, str],
+    passwords: PasswordEncoder | None,
+    *,
+    per_broker: bool,
+    is_written: bool,
 ) -> None:
-    """Raise InvalidConfiguration for passwords that would have to be encrypted."""
+    """Raise InvalidConfiguration for passwords that would have to be encrypted, and cannot be."""
     names = ", ".join(name for name in changed if is_encrypted(name))
-    if not names:
+    if not names or not is_written:
         return
-    if settings.set_text("password.encoder.secret") is not None:
-        raise InvalidConfiguration(
-            f"this broker does not encrypt passwords: set them in its file, {names}"
-        )
-    if is_written and per_broker:
+    if not per_broker:
+        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
+    if passwords is None:
         raise InvalidConfiguration(
             f"without password.encoder.secret no password can be kept: set it in the file, {names}"
         )
-    if is_written:
-        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")

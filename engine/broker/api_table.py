@@ -87,6 +87,7 @@ from engine.log.directory.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
+from engine.security.password_encoder import PasswordEncoder
 from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import Message
@@ -130,6 +131,8 @@ class ApiDeps(NamedTuple):
     address_of: Callable[[str], str | None]
     #: Those of the operator.
     policies: Policies
+    #: Encrypts passwords among settings, None without a secret.
+    passwords: PasswordEncoder | None
     #: None where there are no delegation tokens.
     tokens: TokenAdmin | None
     #: The security protocol of a listener.
@@ -369,6 +372,7 @@ def config_rows(deps: ApiDeps) -> list[Row]:
         deps.settings,
         check_listener_change,
         deps.policies.alter_config,
+        deps.passwords,
     )
     describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [

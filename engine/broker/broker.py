@@ -68,6 +68,7 @@ from engine.broker.registration import (
 )
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage, StoragePorts
+from engine.broker.stored_passwords import password_encoder, re_encode_passwords
 from engine.broker.tasks import LoopTasks
 from engine.broker.transactions import TransactionDeps, open_transactions
 from engine.broker.unserved import check_served, passed_over
@@ -179,8 +180,11 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
-        self.live = LiveConfig(await self._with_id(self._settings))
+        settings = await self._with_id(self._settings)
+        self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
+        self.live = LiveConfig(settings, self.passwords)
         check_served(self._settings, self.live.config)
+        await self._re_encode_passwords()
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
         config = self.live.config
@@ -210,6 +214,11 @@ class Broker:
         if self.tokens is not None:
             self._closing.add("the watch of delegation tokens", self.tokens.stop)
             await self.tokens.start()
+
+    async def _re_encode_passwords(self) -> None:
+        old = password_encoder(self.live.config, self.host.entropy, is_old=True)
+        if old is not None and self.passwords is not None:
+            await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
     def _delegation_tokens(self) -> BrokerTokens | None:
         secret = secret_key(self.live.config)
@@ -434,6 +443,7 @@ class Broker:
             None if self.rules is None else self.rules.admin,
             self.host.network.address_of,
             self.policies,
+            self.passwords,
             None if self.tokens is None else self.tokens.admin,
             lambda listener: self.live.config.security_protocols[listener],
         )

@@ -46,10 +46,8 @@ The broker of kctl has OpenSSL in place of Java's TLS: there the value changes n
 The broker of kctl has no Kerberos and OAuth: there the value changes nothing.
     sasl.kerberos.* sasl.login.* sasl.oauthbearer.* sasl.mechanism.controller.protocol
     security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
-The broker of kctl does not encrypt passwords: with a secret it still refuses to take them.
-    password.encoder.secret
-The broker of kctl does not encrypt passwords: there the value changes nothing.
-    password.encoder.*
+The broker of kctl has AES/CBC/PKCS5Padding, and does not start with another.
+    password.encoder.cipher.algorithm
 It is of KRaft; with ZooKeeper, and in the broker of kctl, it changes nothing.
     broker.heartbeat.interval.ms broker.session.timeout.ms controller.listener.names
     controller.quorum.* early.start.listeners eligible.leader.replicas.enable

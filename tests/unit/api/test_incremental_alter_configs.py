@@ -271,16 +271,6 @@ def test_a_listeners_password_is_valid_for_its_broker() -> None:
         assert 40 == stage.operate(BROKER, "1", (SET, key, "hush"))[0]
 
 
-def test_no_password_is_said_to_be_valid_where_it_would_have_to_be_encrypted() -> None:
-    stage = Stage()
-    stage.settings = BrokerSettings({**STATIC, "password.encoder.secret": "hush"})
-    key = "listener.name.a.ssl.key.password"
-    for is_dry in (True, False):
-        code, message = stage.operate(BROKER, "1", (SET, key, "hush"), validate_only=is_dry)
-        assert 40 == code
-        assert "does not encrypt passwords" in message
-
-
 def test_a_secret_that_is_no_password_of_a_broker_is_kept_as_it_is() -> None:
     stage = Stage()
     key = "listener.name.x.delegation.token.secret.key"
