@@ -51,7 +51,8 @@ from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.groups import open_groups
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
-from engine.broker.listeners import BrokerListeners
+from engine.broker.jwks import JwksCache
+from engine.broker.listeners import BrokerListeners, TokenAuthentication
 from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
@@ -375,13 +376,15 @@ class Broker:
         serve_apis(self.table, self._api_deps())
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
+        jwks = JwksCache(self.host.files, self.host.http, self.host.clock)
+        jwks.run_on(self.tasks)
         self.listeners = BrokerListeners(
             self.host,
             self.server,
             self.live,
             self.refusals,
             self.quotas,
-            None if self.tokens is None else self.tokens.login,
+            TokenAuthentication(jwks, None if self.tokens is None else self.tokens.login),
         )
         self.ports = self.listeners.open()
         self.metadata_cache.own = broker_node(

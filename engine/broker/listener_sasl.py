@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from engine.broker.listener_oauth import HANDLER, check_oauth
 from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
@@ -30,6 +31,7 @@ from engine.security.credentials import ScramCredentials
 from engine.security.jaas import JaasEntry, JaasRefused, jaas_entry
 from engine.security.sasl import (
     MECHANISMS,
+    OAUTHBEARER,
     PLAIN,
     PlainServer,
     SaslServer,
@@ -41,6 +43,7 @@ from engine.security.scram import ScramMechanism
 
 _LOGIN_MODULES: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     **dict.fromkeys(
         (mechanism.key for mechanism in ScramMechanism),
         "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -48,6 +51,8 @@ _LOGIN_MODULES: Final = {
 }
 #: Returns who logs in by the token of an id and a mechanism, None if there is no such token.
 TokenLogins: TypeAlias = Callable[[str, ScramMechanism], TokenLogin | None]
+#: Returns what begins an authentication by an access token; raises ConfigError.
+TokenReaders: TypeAlias = Callable[[ListenerSettings, JaasEntry], Callable[[], SaslServer]]
 _SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _USER_PREFIX: Final = "user_"
 _NONCE_BYTES: Final = 17
@@ -70,10 +75,12 @@ class ListenerSasl:
         credentials: ScramCredentials,
         entropy: Entropy,
         token_login: TokenLogins | None = None,
+        token_readers: TokenReaders | None = None,
     ) -> None:
         """Read and check the settings; raises ConfigError.
 
-        `token_login` is None where nobody logs in by a delegation token.
+        `token_login` is None where nobody logs in by a delegation token. `token_readers` returns
+        what reads the access tokens of OAUTHBEARER.
         """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
@@ -82,6 +89,10 @@ class ListenerSasl:
         self._entropy = entropy
         self._token_login = token_login
         self._entries = {name: login_entry(of_listener, name) for name in enabled}
+        self._oauth: Callable[[], SaslServer] | None = None
+        if OAUTHBEARER in enabled:
+            assert token_readers is not None
+            self._oauth = token_readers(of_listener, self._entries[OAUTHBEARER])
         self._lifetimes_ms = {name: _lifetime_ms(of_listener, name) for name in enabled}
 
     @property
@@ -93,6 +104,9 @@ class ListenerSasl:
         """Return the server's side of a new authentication."""
         if mechanism == PLAIN:
             return PlainServer(partial(_password_of, self._entries[PLAIN].options))
+        if mechanism == OAUTHBEARER:
+            assert self._oauth is not None
+            return self._oauth()
         scram = _SCRAM[mechanism]
         return ScramServer(
             scram,
@@ -123,7 +137,9 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
     """Raise ConfigError where a listener's settings cannot be gone by."""
     of_listener = ListenerSettings(settings, listener)
     for mechanism in enabled_mechanisms(of_listener):
-        login_entry(of_listener, mechanism)
+        entry = login_entry(of_listener, mechanism)
+        if mechanism == OAUTHBEARER:
+            check_oauth(of_listener, entry)
         _lifetime_ms(of_listener, mechanism)
 
 
@@ -137,6 +153,10 @@ def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
             mechanism,
             "must be included in sasl.enabled.mechanisms when SASL is used for inter-broker "
             "communication",
+        )
+    if mechanism == OAUTHBEARER:
+        raise ConfigError(
+            "sasl.mechanism.inter.broker.protocol", mechanism, "must be PLAIN or one of SCRAM here"
         )
     options = login_entry(of_listener, mechanism).options
     username, password = options.get("username"), options.get("password")
@@ -180,6 +200,8 @@ def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
             rule = f"{mechanism} is not served: must be of {', '.join(MECHANISMS)}"
             raise ConfigError(key, ",".join(enabled), rule)
         for name in _CLASSES:
+            if mechanism == OAUTHBEARER and name == HANDLER:
+                continue
             text = of_listener.own_text(name, mechanism) or of_listener.text(name)
             if text:
                 raise ConfigError(name, text, "classes of Java cannot be run here")

@@ -17,7 +17,7 @@ from engine.broker.dynamic_config import LiveConfig
 from engine.broker.listener_sasl import own_login
 from engine.broker.listener_tls import peer_layer
 from engine.broker.peers import PeerSecurity
-from engine.client.sasl import SaslConversation, conversation_of
+from engine.client.sasl import SaslConversation, SaslSettings, conversation_of
 from engine.host.ports import Entropy
 
 
@@ -31,5 +31,5 @@ def peer_security(live: LiveConfig, entropy: Entropy) -> PeerSecurity:
 
 def _conversations(live: LiveConfig, entropy: Entropy) -> Callable[[], SaslConversation]:
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
-    username, password = own_login(live.settings, live.config)
-    return lambda: conversation_of(mechanism, username, password, False, entropy)
+    login = SaslSettings(mechanism, *own_login(live.settings, live.config))
+    return lambda: conversation_of(login, entropy)

@@ -32,8 +32,9 @@ from engine.errors import EngineError
 from engine.security.scram import ITERATIONS_MIN, ScramCredential, ScramMechanism
 
 PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
 #: The mechanisms that a listener may have.
-MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism))
+MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism), OAUTHBEARER)
 _NONCE_BITS: Final = 130
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _OTHER_AUTHORIZATION_ID: Final = (

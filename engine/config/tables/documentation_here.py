@@ -16,7 +16,7 @@ The broker of kctl does not start when it is true.
     zookeeper.ssl.client.enable
 The broker of kctl starts with kafka.security.authorizer.AclAuthorizer, and with no other.
     authorizer.class.name
-The broker of kctl has PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, and does not start with others.
+The broker of kctl has PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; others stop the start.
     sasl.enabled.mechanisms sasl.mechanism.inter.broker.protocol
 The broker of kctl does not start with another.
     principal.builder.class
@@ -43,8 +43,9 @@ The broker of kctl does not start with it where a listener has TLS.
 The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
     ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
     ssl.secure.random.implementation ssl.allow.*
-The broker of kctl has no Kerberos and OAuth: there the value changes nothing.
-    sasl.kerberos.* sasl.login.* sasl.oauthbearer.* sasl.mechanism.controller.protocol
+The broker of kctl has no Kerberos, and gets no tokens for itself: there the value changes nothing.
+    sasl.kerberos.* sasl.login.* sasl.oauthbearer.token.*
+    sasl.oauthbearer.jwks.endpoint.retry.* sasl.mechanism.controller.protocol
     security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
 The broker of kctl has AES/CBC/PKCS5Padding, and does not start with another.
     password.encoder.cipher.algorithm

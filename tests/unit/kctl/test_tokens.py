@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.client.settings import ClientSettings, SaslSettings, client_settings
+from engine.client.sasl import SaslSettings
+from engine.client.settings import ClientSettings, client_settings
 from engine.client.token_admin import IssuedToken
 from engine.config.java_properties import parse_properties
 from engine.host.streams import TlsSettings
