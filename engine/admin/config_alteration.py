@@ -28,6 +28,8 @@ from engine.config.change import (
     check_security_protocols,
     check_thread_counts,
     is_encrypted,
+    is_only_by_listener,
+    is_only_per_broker,
 )
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
@@ -41,6 +43,10 @@ from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 CheckListeners: TypeAlias = Callable[[BrokerSettings, BrokerSettings], None]
 _TOPIC: Final = "TOPIC"
 _BROKER: Final = "BROKER"
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class Edit(NamedTuple):
@@ -64,8 +70,12 @@ class ConfigAlteration:
         check_listeners: CheckListeners,
         policy: Policy[AlterConfigRequest] | None = None,
         passwords: PasswordEncoder | None = None,
+        reload_stores: Callable[[], None] = _nothing,
     ) -> None:
-        """`check_listeners` is given the settings before and after a change."""
+        """`check_listeners` is given the settings before and after a change.
+
+        `reload_stores` reads key stores again that were replaced; raises InvalidConfiguration.
+        """
         self.broker_id = broker_id
         self._metadata_cache = metadata_cache
         self._admin = admin
@@ -73,6 +83,7 @@ class ConfigAlteration:
         self._check_listeners = check_listeners
         self._policy = policy
         self._passwords = passwords
+        self._reload_stores = reload_stores
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
         """Change a topic's settings, or only check.
@@ -114,6 +125,8 @@ class ConfigAlteration:
             )
             if validate_only:
                 return changed
+            if per_broker:
+                self._reload_stores()
             # What has not changed keeps its text, salt and all.
             same = {k: current[k] for k, text in kept.items() if checked.get(k) == text}
             new = {k: text for k, text in checked.items() if k not in same}
@@ -152,7 +165,20 @@ def _check_broker(
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
-    check_broker_change(changed, per_broker=per_broker)
+    unprefixed = [name for name in changed if is_only_by_listener(name)]
+    if unprefixed:
+        raise InvalidRequest(
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: HashSet({', '.join(unprefixed)})"
+        )
+    # Their types are looked at before what they may be set for.
+    check_broker_change(changed, per_broker=True)
+    of_one = [name for name in changed if not per_broker and is_only_per_broker(name)]
+    if of_one:
+        raise InvalidRequest(
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"Set({', '.join(of_one)})"
+        )
     if per_broker:
         after = settings.with_dynamic(changed, settings.dynamic_default)
     else:

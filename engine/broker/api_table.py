@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from engine.admin.acl_admin import AclAdmin
@@ -73,6 +74,7 @@ from engine.api.update_metadata import UpdateMetadata
 from engine.api.user_credentials import UserScramCredentials
 from engine.api.write_txn_markers import WriteTxnMarkers
 from engine.broker.isr_proposals import AskController
+from engine.broker.live_tls import LiveTls
 from engine.broker.loggers import PythonLoggers
 from engine.broker.transactions import BrokerTransactions
 from engine.broker.unserved import check_listener_change
@@ -131,6 +133,8 @@ class ApiDeps(NamedTuple):
     address_of: Callable[[str], str | None]
     #: Those of the operator.
     policies: Policies
+    #: What listeners with TLS go by.
+    tls: LiveTls
     #: Encrypts passwords among settings, None without a secret.
     passwords: PasswordEncoder | None
     #: None where there are no delegation tokens.
@@ -370,9 +374,10 @@ def config_rows(deps: ApiDeps) -> list[Row]:
         deps.metadata_cache,
         admin,
         deps.settings,
-        check_listener_change,
+        partial(check_listener_change, check_tls=deps.tls.check),
         deps.policies.alter_config,
         deps.passwords,
+        deps.tls.reload_replaced_files,
     )
     describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [

@@ -53,6 +53,7 @@ from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
 from engine.broker.jwks import JwksCache
 from engine.broker.listeners import BrokerListeners, TokenAuthentication
+from engine.broker.live_tls import LiveTls
 from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
@@ -252,13 +253,14 @@ class Broker:
         self._closing.add("the tasks", self.tasks.stop)
         # A fetch that waits moves the timer of all: it has no need to be noted each time.
         self.deadlines = Deadlines(self._process_timers)
+        self.tls = LiveTls(self.live)
         self.peers = Peers(
             self.host.network,
             self.host.timers,
             self.host.clock,
             local=self._peers,
             broker_id=self.broker_id,
-            security=peer_security(self.live, self.host.entropy),
+            security=peer_security(self.live, self.host.entropy, self.tls),
             settings=link_settings(self.live)._replace(
                 encodes_local_messages=self.host.encodes_local_messages
             ),
@@ -384,6 +386,7 @@ class Broker:
             self.live,
             self.refusals,
             self.quotas,
+            self.tls,
             TokenAuthentication(jwks, None if self.tokens is None else self.tokens.login),
         )
         self.ports = self.listeners.open()
@@ -446,6 +449,7 @@ class Broker:
             None if self.rules is None else self.rules.admin,
             self.host.network.address_of,
             self.policies,
+            self.tls,
             self.passwords,
             None if self.tokens is None else self.tokens.admin,
             lambda listener: self.live.config.security_protocols[listener],
@@ -528,6 +532,7 @@ class Broker:
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
         self.storage.reconfigure()
         self.listeners.reconfigure()
+        self.tls.follow_settings()
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self.controller.allow_unclean_election()
 

@@ -22,7 +22,8 @@ from engine.broker.host import BrokerHost
 from engine.broker.jwks import JwksCache
 from engine.broker.listener_oauth import token_reader
 from engine.broker.listener_sasl import ListenerSasl, TokenLogins
-from engine.broker.listener_tls import listener_layer, principal_of_certificates
+from engine.broker.listener_tls import principal_of_certificates
+from engine.broker.live_tls import LiveTls
 from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
 from engine.config.listener_settings import ListenerSettings
@@ -55,6 +56,7 @@ class BrokerListeners:
         live: LiveConfig,
         refusals: Refusals,
         quotas: QuotaSettings,
+        tls: LiveTls,
         logins: TokenAuthentication,
     ) -> None:
         """Read the bounds; raises ConfigError.
@@ -75,6 +77,7 @@ class BrokerListeners:
             rates=quotas.rates,
         )
         self._credentials = quotas.credentials
+        self._tls = tls
         self._logins = logins
         self.quotas.on_exceeded = self._close_excess
         # The setting behind the bounds of addresses.
@@ -100,7 +103,7 @@ class BrokerListeners:
                 limits_of(self._live),
                 config.socket_listen_backlog_size,
                 self._room,
-                listener_layer(self._live.settings, listener) if listener.has_tls else None,
+                self._tls.layer(listener) if listener.has_tls else None,
             )
             self._opened[listener.name] = self._server.listen(
                 listener.host or "0.0.0.0",

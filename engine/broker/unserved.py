@@ -17,9 +17,12 @@ told to keep. All others are either served or change nothing here.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from engine.config.broker_config import BrokerConfig
+from engine.config.change import ONLY_BY_LISTENER
+from engine.config.listeners import ListenerAddress
 from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.config.settings import BrokerSettings, synonym_names
 from engine.errors import ConfigError
@@ -42,6 +45,10 @@ _UNSERVED = (
 )
 
 
+#: Raises InvalidRequest where a listener with TLS cannot go by changed settings.
+CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
+
+
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     """Raise ConfigError for a setting that this broker would have to ignore."""
     _check_listeners(settings, config)
@@ -60,8 +67,10 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     _check_authorizer(settings, config)
 
 
-def check_listener_change(before: BrokerSettings, after: BrokerSettings) -> None:
-    """Raise ConfigError where a listener could not be opened with settings that were changed.
+def check_listener_change(
+    before: BrokerSettings, after: BrokerSettings, check_tls: CheckTls
+) -> None:
+    """Raise ConfigError or InvalidRequest where a listener could not go by changed settings.
 
     A broker that keeps them would not start again. Other changes read no stores: one that is gone
     since the start does not keep them from being made.
@@ -75,7 +84,12 @@ def check_listener_change(before: BrokerSettings, after: BrokerSettings) -> None
     }
     changed = [name for name in names if before.set_text(name) != after.set_text(name)]
     if any(synonym_names(name)[-1].startswith(_OF_SECURITY) for name in changed):
-        _check_listeners(after, BrokerConfig.of(after))
+        config = BrokerConfig.of(after)
+        has_other_stores = any(synonym_names(name)[-1] in ONLY_BY_LISTENER for name in changed)
+        for listener in config.bound_listeners:
+            if listener.has_tls and has_other_stores:
+                check_tls(listener, after)
+        _check_listeners(after, config)
 
 
 def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:

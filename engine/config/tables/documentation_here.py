@@ -42,7 +42,7 @@ The broker of kctl does not start with it where a listener has TLS.
     ssl.cipher.suites ssl.engine.factory.class ssl.provider
 The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
     ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
-    ssl.secure.random.implementation ssl.allow.*
+    ssl.secure.random.implementation
 The broker of kctl has no Kerberos, and gets no tokens for itself: there the value changes nothing.
     sasl.kerberos.* sasl.login.* sasl.oauthbearer.token.*
     sasl.oauthbearer.jwks.endpoint.retry.* sasl.mechanism.controller.protocol
