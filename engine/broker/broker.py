@@ -347,7 +347,7 @@ class Broker:
                 self.host.clock,
                 self.host.timers,
                 self.host.entropy,
-                ControllerLog(self.broker_id),
+                ControllerLog(self.broker_id, self._became_controller),
                 self.host.ends_early,
             ),
         )
@@ -359,6 +359,10 @@ class Broker:
             begin=self._begin_session,
         )
         self._closing.add("the controller", self._leave)
+
+    def _became_controller(self) -> None:
+        if self.tokens is not None:
+            self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
         """Take no part any more: nobody is told anything, and nothing is heard."""

@@ -55,6 +55,7 @@ class BrokerTokens:
         entropy: Entropy,
     ) -> None:
         self._clock = clock
+        self._is_stopped = False
         self._check_interval_ms = config.delegation_token_expiry_check_interval_ms
         self.admin = TokenAdmin(
             znodes,
@@ -79,6 +80,7 @@ class BrokerTokens:
 
     def stop(self) -> None:
         """Take no more changes."""
+        self._is_stopped = True
         self._watch.stop()
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
@@ -91,21 +93,22 @@ class BrokerTokens:
         lifetime_ms = max(token.expires_ms - self._clock.wall_ms(), 0)
         return TokenLogin(owner, cache.credential(token_id, mechanism), lifetime_ms)
 
+    def remove_expired(self) -> None:
+        """Remove the tokens that have expired, beside what the loop does now."""
+        if self._is_stopped:
+            return
+        work = drive(self.admin.remove_expired())
+        work.watch(lambda: _report(work))
+
     def remove_expired_on(self, tasks: LoopTasks, is_controller: Callable[[], bool]) -> None:
         """Remove expired tokens again and again, while this broker is the controller."""
 
         def check() -> None:
-            if not is_controller():
-                return
-            work = drive(self.admin.remove_expired())
-            work.watch(lambda: _report(work))
+            if is_controller():
+                self.remove_expired()
 
-        tasks.every(
-            "delete-expired-tokens",
-            self._check_interval_ms,
-            check,
-            first_after_ms=self._check_interval_ms,
-        )
+        interval_ms = self._check_interval_ms
+        tasks.every("delete-expired-tokens", interval_ms, check, first_after_ms=interval_ms)
 
 
 def _report(work: Promise[None]) -> None:

@@ -105,6 +105,23 @@ def test_the_controller_removes_tokens_that_have_expired() -> None:
     stage.stop()
 
 
+def test_a_new_controller_removes_at_once_what_expired_before() -> None:
+    stage = started()
+    created(stage, max_lifetime_ms=500)
+    kept = created(stage)
+    stage.stop()
+    stage.clock.advance(600)
+    again = MemoryBroker(
+        files=stage.files,
+        store=stage.store,
+        delegation_token_secret_key=SECRET,
+    )
+    again.clock.advance(600)
+    again.start()
+    assert [kept] == tokens_of(again).admin.cache.tokens
+    again.stop()
+
+
 def test_a_node_that_cannot_be_read_is_left_out() -> None:
     stage = started()
     kept = created(stage)
