@@ -47,6 +47,8 @@ def access_token(login: OAuthLogin) -> str:
         return unsecured_access_token(login.unsecured_principal or "")
     try:
         return _of_file(url) if url.startswith("file:") else _of_endpoint(url, login)
+    except AuthenticationFailed:
+        raise
     except EngineError as error:
         raise AuthenticationFailed(OAUTHBEARER, f"no access token: {error}") from error
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.broker.jwks import JwksCache
+from engine.client.errors import AuthenticationFailed, ClientSettingRefused
 from engine.client.oauth_login import OAuthLogin, access_token
 from engine.client.sasl import OAuthConversation
 from engine.client.settings import client_settings
@@ -16,6 +17,7 @@ from engine.errors import ConfigError
 from engine.host.http import HttpResponse
 from engine.host.memory import ManualClock, MemoryFiles
 from engine.host.real import RealClock
+from engine.host.real_http import RealHttp
 from engine.security.oauth_tokens import UnsecuredRules, unsecured_token
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.security.test_oauth_tokens import keys, signed, unsecured
@@ -149,7 +151,6 @@ def test_a_client_logs_in_at_an_endpoint_with_an_id_and_a_secret() -> None:
     ],
 )
 def test_a_client_without_a_way_to_a_token_is_refused(more: dict[str, str]) -> None:
-    from engine.client.errors import ClientSettingRefused
 
     with pytest.raises(ClientSettingRefused):
         settings(**more)
@@ -161,3 +162,28 @@ def test_a_client_makes_an_unsecured_token() -> None:
     token = unsecured_token(access_token(sasl.oauth), UnsecuredRules(), now_ms)
     assert "bob" == token.principal
     assert 3_500_000 < token.expires_ms - now_ms <= 3_600_000
+
+
+def test_a_token_endpoint_gives_a_token_for_an_id_and_a_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requested: list[Any] = []
+    responses = [
+        HttpResponse(200, b'{"access_token":"tok"}'),
+        HttpResponse(200, b"{}"),
+        HttpResponse(401, b""),
+    ]
+
+    def post(_http: RealHttp, *request: Any) -> HttpResponse:
+        requested.append(request)
+        return responses.pop(0)
+
+    monkeypatch.setattr(RealHttp, "post", post)
+    login = OAuthLogin("https://issuer/token", "c", "s", "a b")
+    assert "tok" == access_token(login)
+    url, headers, body, _timeout_s = requested[0]
+    assert ("https://issuer/token", "Basic Yzpz") == (url, headers["Authorization"])
+    assert b"grant_type=client_credentials&scope=a+b" == body
+    for words in ("without an access_token", "status 401"):
+        with pytest.raises(AuthenticationFailed, match=words):
+            access_token(login)
