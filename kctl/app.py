@@ -41,6 +41,7 @@ NOUNS: dict[str, Noun] = {
     "diff": Noun("diff", "Show what apply would change", _CLUSTER),
     "export": Noun("export", "Write the state of a cluster as files for apply", _CLUSTER),
     "acls": Noun("acls", "Show, check and change who may do what", _CLUSTER),
+    "audit": Noun("audit", "Show what authorizers denied and allowed, by logs", _CLUSTER),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
@@ -51,6 +52,7 @@ NOUNS: dict[str, Noun] = {
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
+    "tokens": Noun("tokens", "List, create, renew and expire delegation tokens", _CLUSTER),
     "quotas": Noun("quotas", "List, set and unset quotas of clients", _CLUSTER),
     "certs": Noun("certs", "Make keys and certificates for rehearsals", _CLUSTER),
     "znode": Noun(

@@ -120,6 +120,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "acls delete": _rows("acls.listing.CHANGE_COLUMNS"),
     "acls check": _rows("acls.checking.CHECK_COLUMNS"),
     "acls apply": _rows("acls.listing.CHANGE_COLUMNS"),
+    "audit": _rows(
+        "audit.decisions.COLUMNS",
+        "audit.decisions.SUMMARY_COLUMNS",
+        note="rows with count are those of --summary",
+    ),
     "brokers list": _rows("brokers.listing.LIST_COLUMNS"),
     "brokers describe": _rows("brokers.listing.DESCRIBE_COLUMNS"),
     "brokers drain": _JOB,
@@ -187,6 +192,16 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="password is there with --generate and without --out",
     ),
     "users delete": _rows("users.credentials.DELETE_COLUMNS"),
+    "tokens list": _rows(
+        "tokens.changes.LIST_COLUMNS+tokens.changes.HMAC_COLUMN",
+        note="hmac is there by --show-hmac",
+    ),
+    "tokens create": _rows(
+        "tokens.changes.CREATE_COLUMNS+tokens.changes.HMAC_COLUMN",
+        note="hmac is there without --out",
+    ),
+    "tokens renew": _rows("tokens.changes.CHANGE_COLUMNS"),
+    "tokens expire": _rows("tokens.changes.CHANGE_COLUMNS"),
     "quotas list": _rows("quotas.limits.LIST_COLUMNS"),
     "quotas set": _rows("quotas.limits.CHANGE_COLUMNS"),
     "quotas unset": _rows("quotas.limits.CHANGE_COLUMNS"),

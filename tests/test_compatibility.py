@@ -12,7 +12,6 @@ import pytest
 from engine.broker.unserved import AUTHORIZER_CLASS
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
-    INVALID_CONFIG,
     INVALID_RECORD,
     SECURITY_DISABLED,
     UNSUPPORTED_VERSION,
@@ -133,26 +132,6 @@ def _null_records(stage: MemoryBroker) -> Any:
     return stage.connect().ask("Produce", 9, acks=-1, timeout_ms=1000, topic_data=[topic])
 
 
-def _password(name: str) -> Callable[[MemoryBroker], Any]:
-    """Return a request for a password that Kafka would encrypt, as the broker has a secret."""
-
-    def ask(_: MemoryBroker) -> Any:
-        of = message_class(f"{name}Request")
-        resource = getattr(of, "AlterConfigsResource", None) or of.AlterableResource
-        key = "listener.name.plaintext.ssl.key.password"
-        changed = resource(
-            resource_type=4,
-            resource_name="1",
-            configs=[of.AlterableConfig(name=key, value="secret")],
-        )
-        stage = MemoryBroker(password_encoder_secret="hush").start()
-        answer = stage.connect().ask(name, 1, resources=[changed], validate_only=False)
-        stage.stop()
-        return answer
-
-    return ask
-
-
 def _offset_in_znodes(stage: MemoryBroker) -> Any:
     of = message_class("OffsetCommitRequest")
     topic = of.OffsetCommitRequestTopic(
@@ -173,8 +152,6 @@ MISSING: dict[str, tuple[Callable[[MemoryBroker], Any], int]] = {
     "Produce": (_null_records, INVALID_RECORD),
     "OffsetCommit": (_offset_in_znodes, UNSUPPORTED_VERSION),
     "OffsetFetch": (_offset_from_znodes, UNSUPPORTED_VERSION),
-    "AlterConfigs": (_password("AlterConfigs"), INVALID_CONFIG),
-    "IncrementalAlterConfigs": (_password("IncrementalAlterConfigs"), INVALID_CONFIG),
 }
 
 
@@ -208,7 +185,7 @@ def test_an_api_that_is_not_served_is_not_offered_and_ends_the_connection(
     offered = {key.api_key for key in stage.connect().ask("ApiVersions", 3).api_keys}
     missing = {key for key, row in _apis().items() if row.state == "no"}
     assert not offered & missing
-    for name in ("CreateDelegationToken", "Vote", "PushTelemetry"):
+    for name in ("Vote", "PushTelemetry"):
         client = stage.connect()
         assert client.ask(name, 0) is None
         assert client.is_closed

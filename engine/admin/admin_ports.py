@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.admin.policies import CreateTopicRequest, Policy
 from engine.admin.topic_waiting import TopicWaiting
 from engine.config.settings import BrokerSettings
 from engine.host.ports import Entropy
@@ -26,3 +27,5 @@ class AdminPorts(NamedTuple):
     #: The broker's settings as they are now.
     settings: Callable[[], BrokerSettings]
     turns: LoopTurns
+    #: Asked before a topic is created; None forbids nothing.
+    policy: Policy[CreateTopicRequest] | None = None

@@ -27,6 +27,7 @@ from engine.config.change import check_broker_change, is_encrypted
 from engine.config.value import HIDDEN
 from engine.errors import ApiError, ConfigError
 from engine.kafka_errors import NOT_CONTROLLER
+from engine.security.password_encoder import NoCipher, PasswordEncoder, PasswordUnreadable
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NodeExists, NoNode
 from engine.znode.json_text import InvalidZnodeValue
@@ -137,20 +138,29 @@ def usable_broker_overrides(
     on_unusable: Callable[[ConfigError], None],
     *,
     per_broker: bool,
+    passwords: PasswordEncoder | None = None,
 ) -> dict[str, str]:
     """Return what a broker can go by of what is set for it (or for all) in a znode.
 
     Each is looked at alone. How far a number of threads may move is a rule for who changes it.
-    Passwords are encrypted there, and cannot be read.
+    Passwords are encrypted there; without `passwords` they cannot be read.
     Source: DynamicBrokerConfig.fromPersistentProps.
     """
     usable = {}
     for name, text in overrides.items():
         try:
-            if is_encrypted(name):
-                raise ConfigError(name, HIDDEN, "is encrypted, which this broker cannot read")
-            check_broker_change({name: text}, per_broker=per_broker)
-            usable[name] = text
+            value = _decoded(name, text, passwords) if is_encrypted(name) else text
+            check_broker_change({name: value}, per_broker=per_broker)
+            usable[name] = value
         except ConfigError as error:
             on_unusable(error)
     return usable
+
+
+def _decoded(name: str, text: str, passwords: PasswordEncoder | None) -> str:
+    if passwords is None:
+        raise ConfigError(name, HIDDEN, "is encrypted, and this broker has no key for it")
+    try:
+        return passwords.decode(text)
+    except (PasswordUnreadable, NoCipher) as error:
+        raise ConfigError(name, HIDDEN, f"could not be decoded: {error}") from error

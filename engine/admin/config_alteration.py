@@ -5,21 +5,22 @@
 | a topic | one that is known, keys of topics, values that fit each other |
 | this broker, all brokers | what may change at run time (`config.change`), values that fit |
 | a listener's TLS and SASL | settings with which the broker could start |
-| a password of this broker | only in a request that writes nothing: no secret encrypts it |
+| a password of this broker | encrypted by `password.encoder.secret`; without one only checked |
+| any of them | what the operator's policy allows (`policies.py`), which is asked last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
-Differs: with password.encoder.secret Kafka encrypts passwords; here they are refused, also in a
-request that writes nothing. Settings in a broker's znode that no broker goes by are dropped as in
-Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decrypt.
+Differs: settings in a broker's znode that no broker goes by are dropped as in Kafka, but passwords
+that cannot be decrypted are kept, where Kafka drops them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnknownTopic
+from engine.admin.policies import AlterConfigRequest, Policy
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import (
     check_broker_change,
@@ -27,18 +28,34 @@ from engine.config.change import (
     check_security_protocols,
     check_thread_counts,
     is_encrypted,
+    is_only_by_listener,
+    is_only_per_broker,
 )
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.errors import ConfigError
 from engine.replication.metadata_cache import MetadataCache
+from engine.security.password_encoder import NoCipher, PasswordEncoder
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
 #: Raises ConfigError where a listener could not be opened with the settings after a change.
 CheckListeners: TypeAlias = Callable[[BrokerSettings, BrokerSettings], None]
-#: Returns new settings from those that are set, given the keys of the resource.
-Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
+_TOPIC: Final = "TOPIC"
+_BROKER: Final = "BROKER"
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+class Edit(NamedTuple):
+    """What a request makes of the settings of a resource."""
+
+    #: Returns new settings from those that are set, given the keys of the resource.
+    apply: Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
+    #: What the request names; None for what it deletes.
+    named: Mapping[str, str | None]
 
 
 class ConfigAlteration:
@@ -51,22 +68,35 @@ class ConfigAlteration:
         admin: ConfigAdmin,
         settings: Callable[[], BrokerSettings],
         check_listeners: CheckListeners,
+        policy: Policy[AlterConfigRequest] | None = None,
+        passwords: PasswordEncoder | None = None,
+        reload_stores: Callable[[], None] = _nothing,
     ) -> None:
-        """`check_listeners` is given the settings before and after a change."""
+        """`check_listeners` is given the settings before and after a change.
+
+        `reload_stores` reads key stores again that were replaced; raises InvalidConfiguration.
+        """
         self.broker_id = broker_id
         self._metadata_cache = metadata_cache
         self._admin = admin
         self._settings = settings
         self._check_listeners = check_listeners
+        self._policy = policy
+        self._passwords = passwords
+        self._reload_stores = reload_stores
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
-        """Change a topic's settings, or only check; raises UnknownTopic or ConfigError."""
+        """Change a topic's settings, or only check.
+
+        Errors: UnknownTopic, ConfigError, those of the policy and the store.
+        """
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            changed = edit(current, topic_keys())
+            changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
+            self._ask_policy(_TOPIC, topic, edit)
             return changed
 
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
@@ -74,22 +104,53 @@ class ConfigAlteration:
     async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
         """Change what is set for this broker, or for all brokers; or only check.
 
-        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the store.
+        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the policy and the
+        store.
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             settings = self._settings()
-            kept = usable_broker_overrides(current, _pass_over, per_broker=per_broker)
-            passwords = {key: text for key, text in current.items() if is_encrypted(key)}
-            changed = edit({**kept, **passwords}, broker_keys())
-            checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
+            kept = usable_broker_overrides(
+                current, _pass_over, per_broker=per_broker, passwords=self._passwords
+            )
+            # Those that cannot be read stay as they are.
+            unread = {k: v for k, v in current.items() if is_encrypted(k) and k not in kept}
+            changed = edit.apply({**kept, **unread}, broker_keys())
+            checked = {k: text for k, text in changed.items() if unread.get(k) != text}
             after = _check_broker(checked, settings, per_broker=per_broker)
-            _check_passwords(checked, settings, per_broker=per_broker, is_written=not validate_only)
             self._check_listeners(settings, after)
-            return changed
+            self._ask_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
+            _check_passwords(
+                checked, self._passwords, per_broker=per_broker, is_written=not validate_only
+            )
+            if validate_only:
+                return changed
+            if per_broker:
+                self._reload_stores()
+            # What has not changed keeps its text, salt and all.
+            same = {k: current[k] for k, text in kept.items() if checked.get(k) == text}
+            new = {k: text for k, text in checked.items() if k not in same}
+            return {**changed, **self._encoded(new), **same}
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
+
+    def _encoded(self, changed: Mapping[str, str]) -> dict[str, str]:
+        """Return the passwords of settings as they are kept; raises InvalidConfiguration."""
+        if self._passwords is None:
+            return {}
+        try:
+            return {
+                name: self._passwords.encode(text)
+                for name, text in changed.items()
+                if is_encrypted(name)
+            }
+        except NoCipher as error:
+            raise InvalidConfiguration(str(error)) from error
+
+    def _ask_policy(self, resource_type: str, name: str, edit: Edit) -> None:
+        if self._policy is not None:
+            self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 
 
 def _pass_over(_error: ConfigError) -> None:
@@ -104,7 +165,20 @@ def _check_broker(
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
-    check_broker_change(changed, per_broker=per_broker)
+    unprefixed = [name for name in changed if is_only_by_listener(name)]
+    if unprefixed:
+        raise InvalidRequest(
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: HashSet({', '.join(unprefixed)})"
+        )
+    # Their types are looked at before what they may be set for.
+    check_broker_change(changed, per_broker=True)
+    of_one = [name for name in changed if not per_broker and is_only_per_broker(name)]
+    if of_one:
+        raise InvalidRequest(
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"Set({', '.join(of_one)})"
+        )
     if per_broker:
         after = settings.with_dynamic(changed, settings.dynamic_default)
     else:
@@ -117,19 +191,19 @@ def _check_broker(
 
 
 def _check_passwords(
-    changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool, is_written: bool
+    changed: Mapping[str, str],
+    passwords: PasswordEncoder | None,
+    *,
+    per_broker: bool,
+    is_written: bool,
 ) -> None:
-    """Raise InvalidConfiguration for passwords that would have to be encrypted."""
+    """Raise InvalidConfiguration for passwords that would have to be encrypted, and cannot be."""
     names = ", ".join(name for name in changed if is_encrypted(name))
-    if not names:
+    if not names or not is_written:
         return
-    if settings.set_text("password.encoder.secret") is not None:
-        raise InvalidConfiguration(
-            f"this broker does not encrypt passwords: set them in its file, {names}"
-        )
-    if is_written and per_broker:
+    if not per_broker:
+        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
+    if passwords is None:
         raise InvalidConfiguration(
             f"without password.encoder.secret no password can be kept: set it in the file, {names}"
         )
-    if is_written:
-        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")

@@ -35,6 +35,13 @@ class UnexpectedChange(ApiError):
         super().__init__(UNKNOWN_SERVER_ERROR, reason)
 
 
+class PolicyFailed(ApiError):
+    """A policy of the operator failed, and forbade nothing in words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(UNKNOWN_SERVER_ERROR, reason)
+
+
 class UnknownTopic(ApiError):
     """No such topic."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.mutation_quota import EXCEEDED, UNBOUNDED, MutationQuota
+from engine.admin.policies import CreateTopicRequest
 from engine.admin.replica_assignment import (
     Placement,
     assign_replicas,
@@ -36,9 +37,10 @@ from engine.config.describe import DescribedConfig, describe_topic
 from engine.config.settings import BrokerSettings
 from engine.controller.grouped_writes import write_groups
 from engine.controller.topic_ids import random_topic_id
+from engine.errors import ApiError, ConfigError
 from engine.hash_order import in_hash_order
 from engine.host.turns import Share
-from engine.kafka_errors import TOPIC_ALREADY_EXISTS
+from engine.kafka_errors import INVALID_CONFIG, TOPIC_ALREADY_EXISTS
 from engine.naming import uuid_text
 from engine.znode.model import Create, Operation, OperationResult, SetData
 from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
@@ -124,6 +126,7 @@ class TopicCreation:
         configs = {name: value for name, value in topic.configs if value is not None}
         settings = self._ports.settings()
         check_configs(configs, settings)
+        self._ask_policy(topic, replicas, configs)
         topic_id = random_topic_id(self._ports.entropy)
         partitions = {index: PartitionAssignment(brokers) for index, brokers in replicas.items()}
         result = TopicResult(
@@ -133,6 +136,31 @@ class TopicCreation:
             configs=self._described(configs, settings) if describe else (),
         )
         return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, result)
+
+    def _ask_policy(
+        self,
+        topic: CreatableTopic,
+        replicas: Mapping[int, tuple[int, ...]],
+        configs: Mapping[str, str],
+    ) -> None:
+        """Raise TopicRefused for what the operator's policy forbids."""
+        policy = self._ports.policy
+        if policy is None:
+            return
+        is_assigned = bool(topic.assignments)
+        request = CreateTopicRequest(
+            topic.name,
+            None if is_assigned else len(replicas),
+            None if is_assigned else len(replicas[0]),
+            replicas if is_assigned else None,
+            configs,
+        )
+        try:
+            policy.validate(request)
+        except ApiError as error:
+            raise TopicRefused(error.code, error.detail) from error
+        except ConfigError as error:
+            raise TopicRefused(INVALID_CONFIG, error.rule) from error
 
     def _described(
         self, configs: dict[str, str], settings: BrokerSettings

@@ -13,6 +13,7 @@ A topic to create, in the order in which Kafka looks:
 | no other has its name but for '.' and '_' | INVALID_TOPIC_EXCEPTION |
 | an assignment is even, without repeats, and counts from 0 | INVALID_REPLICA_ASSIGNMENT |
 | its settings are allowed | INVALID_CONFIG |
+| the operator's policy allows it (`policies.py`) | POLICY_VIOLATION |
 
 Source: ZkAdminManager.createTopics, AdminZkClient.validateTopicCreate and
 createNewPartitionsAssignment, and what kafka-topics prints.

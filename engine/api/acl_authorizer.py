@@ -1,21 +1,35 @@
-"""The authorizer that goes by access rules: Kafka's AclAuthorizer.
+"""Whether a client may do something, by the access rules; and who tried what, in the log.
 
-Super users, and brokers of this process, may do everything. All others are asked about each
+Brokers of the same process and super users may do everything. All others are asked about each
 resource, and take no fast paths, but for one case: while there are no rules at all and
 `allow.everyone.if.no.acl.found` is set there is nothing to ask.
 
-Source: kafka.security.authorizer.AclAuthorizer of 3.9.1.
-Differs: denials are logged at DEBUG; Kafka logs those of what was asked for by name at INFO.
+| `kafka.authorizer.logger` | level |
+|---|---|
+| a denial of what a client asked for | INFO |
+| what was granted; the rule that decides, or that there is none | DEBUG |
+| what is only looked for: lists that leave out what is denied, authorized operations | TRACE |
+
+Source: kafka.security.authorizer.AclAuthorizer of 3.9.1, and lines that a real broker wrote.
+Differs: nothing is logged of those who may do everything, whom nobody asks about.
 """
 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import NAMED, AclOperation, AclResource, Audit, Session
+from engine.errors import WireError
 from engine.security.acl_cache import AclCache, Requester
+from engine.security.acl_decision import AclDecision, AclReason, AuthorizerSettings, decide
+from engine.security.acls import AclBinding, AclPattern, PatternType, pascal_name
+from engine.wire.headers import api
 
 _log = logging.getLogger("kafka.authorizer.logger")
+_TRACE: Final = 5
+#: In place of the resource where any of a kind would do.
+_NO_NAME: Final = "NONE"
 
 
 class AclAuthorizer:
@@ -28,7 +42,14 @@ class AclAuthorizer:
         self._super_users = super_users
         self._allows_without_rules = allows_without_rules
 
-    def may(self, session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
+    def may(
+        self,
+        session: Session,
+        operation: AclOperation,
+        kind: AclResource,
+        name: str,
+        audit: Audit = NAMED,
+    ) -> bool:
         """Return whether a client may do something to a resource."""
         if self._is_free(session):
             return True
@@ -36,23 +57,22 @@ class AclAuthorizer:
         may = self._cache.allows(
             requester, operation, kind, name, if_none=self._allows_without_rules
         )
-        _log.debug(
-            "Principal = %s is %s Operation = %s from host = %s on resource = %s:LITERAL:%s",
-            session.principal,
-            "Allowed" if may else "Denied",
-            operation.name,
-            session.host,
-            kind.name,
-            name,
-        )
+        if _log.isEnabledFor(logging.DEBUG):
+            self._log_reason(requester, operation, AclPattern(kind, name, PatternType.LITERAL))
+        _log_result(session, operation, AclPattern(kind, name, PatternType.LITERAL), audit, may=may)
         return may
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
         """Return whether there may be a resource of a kind that a client may do something to."""
+        if self._is_free(session):
+            return True
         requester = Requester(session.principal, session.host)
-        return self._is_free(session) or self._cache.allows_some(
+        may = self._cache.allows_some(
             requester, operation, kind, if_none=self._allows_without_rules
         )
+        pattern = AclPattern(kind, _NO_NAME, PatternType.UNKNOWN)
+        _log_result(session, operation, pattern, Audit(0), may=may)
+        return may
 
     def may_everything(self, session: Session) -> bool:
         """Return whether nothing can be denied to a client, as the rules are now."""
@@ -60,3 +80,75 @@ class AclAuthorizer:
 
     def _is_free(self, session: Session) -> bool:
         return session.is_own_broker or session.principal in self._super_users
+
+    def _log_reason(
+        self, requester: Requester, operation: AclOperation, resource: AclPattern
+    ) -> None:
+        rules = [
+            AclBinding(pattern, entry)
+            for pattern in self._cache.patterns()
+            if pattern.kind is resource.kind
+            for entry in self._cache.entries(pattern)
+        ]
+        settings = AuthorizerSettings(allows_without_rules=self._allows_without_rules)
+        decision = decide(rules, requester, operation, resource, settings)
+        text = _reason_text(decision, requester, operation, resource)
+        if text is not None:
+            _log.debug("%s", text)
+
+
+def _reason_text(
+    decision: AclDecision, requester: Requester, operation: AclOperation, resource: AclPattern
+) -> str | None:
+    """Return why a decision is what it is, None where there are rules and none decides."""
+    shown = (
+        f"ResourcePattern(resourceType={resource.kind.name}, name={resource.name}, "
+        "patternType=LITERAL)"
+    )
+    if decision.reason is AclReason.NO_RULE:
+        is_allowed = "true" if decision.is_allowed else "false"
+        return f"No acl found for resource {shown}, authorized = {is_allowed}"
+    if decision.rule is None:
+        return None
+    entry = decision.rule.entry
+    # The operation that the rule is about, which may imply the one that was asked for.
+    decisive = operation if entry.operation is AclOperation.ALL else entry.operation
+    return (
+        f"operation = {decisive.name} on resource = {shown} from host = {requester.host} "
+        f"is {entry.permission.name} based on acl = {entry.principal} has "
+        f"{entry.permission.name} permission for operations: {entry.operation.name} "
+        f"from hosts: {entry.host}"
+    )
+
+
+def _log_result(
+    session: Session, operation: AclOperation, pattern: AclPattern, audit: Audit, *, may: bool
+) -> None:
+    """Log who tried what."""
+    if may:
+        level = logging.DEBUG if audit.logs_grant else _TRACE
+    else:
+        level = logging.INFO if audit.logs_denial else _TRACE
+    if not _log.isEnabledFor(level):
+        return
+    _log.log(
+        level,
+        "Principal = %s is %s Operation = %s from host = %s on resource = %s:%s:%s "
+        "for request = %s with resourceRefCount = %d",
+        session.principal,
+        "Allowed" if may else "Denied",
+        pascal_name(operation),
+        session.host,
+        pascal_name(pattern.kind),
+        pattern.pattern_type.name,
+        pattern.name,
+        _request_name(session.api_key),
+        audit.reference_count,
+    )
+
+
+def _request_name(key: int) -> str:
+    try:
+        return api(key).name
+    except WireError:
+        return str(key)

@@ -17,9 +17,9 @@ what only the response tells: a fetch's bytes, a topic's partitions (`Session.on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from engine.admin.mutation_quota import MutationQuota, NoMutationQuota
@@ -36,11 +36,15 @@ from engine.security.principals import ANONYMOUS
 
 __all__ = [
     "ADMITTED",
+    "ASKED_ABOUT",
     "CLUSTER_NAME",
+    "NAMED",
+    "ONE_WAY",
     "AclOperation",
     "AclResource",
     "Admission",
     "AllowAll",
+    "Audit",
     "Authorizer",
     "NoQuotas",
     "NotAuthorized",
@@ -96,6 +100,28 @@ _CLUSTER_OPERATIONS = {
 }
 
 
+class Audit(NamedTuple):
+    """What is logged of one decision about a resource, for those who look who tried what.
+
+    Source: Action and AclAuthorizer.logAuditMessage of 3.9.1.
+    """
+
+    #: How many places of the request name the resource.
+    reference_count: int = 1
+    #: Whether the client asked for the resource itself, so that a denial is one to be seen.
+    logs_denial: bool = True
+    #: Whether access is really granted, and not only looked for.
+    logs_grant: bool = True
+
+
+#: A client asked for the resource by name.
+NAMED: Final = Audit()
+#: Something else may allow it too, or what is denied is left out.
+ONE_WAY: Final = Audit(logs_denial=False)
+#: A client asked what it may do.
+ASKED_ABOUT: Final = Audit(logs_denial=False, logs_grant=False)
+
+
 class Session:
     """What is known of one connection; lives as long as it does."""
 
@@ -103,8 +129,10 @@ class Session:
         "__weakref__",
         "_host",
         "admission",
+        "api_key",
         "client_software_name",
         "client_software_version",
+        "is_by_token",
         "is_own_broker",
         "listener",
         "may_take_fast_path",
@@ -130,6 +158,10 @@ class Session:
         self.admission = admission
         self.listener = listener
         self.principal = ANONYMOUS
+        #: The API of the request that is served now, where anything may be denied to the client.
+        self.api_key = -1
+        #: Whether the client has shown a delegation token.
+        self.is_by_token = False
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         #: How large the request is that is served now, where quotas may bound the client.
@@ -149,9 +181,10 @@ class Session:
             self._host = host_of(self.peer)
         return self._host
 
-    def authenticate(self, principal: str) -> None:
+    def authenticate(self, principal: str, *, by_token: bool = False) -> None:
         """Take who the client is: rules and quotas of that user hold from now on."""
         self.principal = principal
+        self.is_by_token = by_token
         self.admission.begin(self)
 
     def end(self) -> None:
@@ -160,19 +193,25 @@ class Session:
         for end_one in parked.values():
             end_one()
 
-    def may(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
+    def may(
+        self, operation: AclOperation, kind: AclResource, name: str, audit: Audit = NAMED
+    ) -> bool:
         """Return whether this client may do something to a resource."""
-        return self.may_take_fast_path or self.admission.authorizer.may(self, operation, kind, name)
-
-    def may_on_cluster(self, operation: AclOperation) -> bool:
-        """Return whether this client may do something to the cluster."""
-        return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME)
-
-    def may_create(self, topic: str) -> bool:
-        """Return whether this client may make a topic: any topic, or this one."""
-        return self.may_on_cluster(AclOperation.CREATE) or self.may(
-            AclOperation.CREATE, AclResource.TOPIC, topic
+        return self.may_take_fast_path or self.admission.authorizer.may(
+            self, operation, kind, name, audit
         )
+
+    def may_on_cluster(self, operation: AclOperation, audit: Audit = NAMED) -> bool:
+        """Return whether this client may do something to the cluster."""
+        return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME, audit)
+
+    def not_creatable(self, topics: Iterable[str]) -> list[str]:
+        """Return the topics that this client may not make: neither any topic nor these."""
+        if self.may_on_cluster(AclOperation.CREATE, ONE_WAY):
+            return []
+        return [
+            topic for topic in topics if not self.may(AclOperation.CREATE, AclResource.TOPIC, topic)
+        ]
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
         """Return those of some operations, a bit each, that this client may do to a resource."""
@@ -181,14 +220,21 @@ class Session:
         return sum(
             1 << operation
             for operation in AclOperation
-            if operations >> operation & 1 and self.may(operation, kind, name)
+            if operations >> operation & 1 and self.may(operation, kind, name, ASKED_ABOUT)
         )
 
 
 class Authorizer(Protocol):
     """Decides who may do what; never waits."""
 
-    def may(self, session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
+    def may(
+        self,
+        session: Session,
+        operation: AclOperation,
+        kind: AclResource,
+        name: str,
+        audit: Audit = NAMED,
+    ) -> bool:
         """Return whether a client may do something to a resource."""
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
@@ -235,7 +281,12 @@ class AllowAll:
     """Lets everyone do everything, as a broker without `authorizer.class.name` does."""
 
     def may(
-        self, _session: Session, _operation: AclOperation, _kind: AclResource, _name: str
+        self,
+        _session: Session,
+        _operation: AclOperation,
+        _kind: AclResource,
+        _name: str,
+        _audit: Audit = NAMED,
     ) -> bool:
         """Return True."""
         return True
@@ -367,7 +418,7 @@ class Admission:
         if session.may_take_fast_path:
             return ADMITTED
         operations = _CLUSTER_OPERATIONS.get(rule)
-        is_denied = operations is not None and not any(map(session.may_on_cluster, operations))
+        is_denied = operations is not None and not _may_one_of(session, operations)
         if is_denied or (is_inter_broker and not self._is_for_brokers(session)):
             error_code = CLUSTER_AUTHORIZATION_FAILED
         else:
@@ -378,6 +429,14 @@ class Admission:
 
     def _is_for_brokers(self, session: Session) -> bool:
         return self.broker_listeners is None or session.listener in self.broker_listeners
+
+
+def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
+    """Return whether a client may do one of some operations; the denial of the last is logged."""
+    *others, last = operations
+    return any(
+        session.may_on_cluster(operation, ONE_WAY) for operation in others
+    ) or session.may_on_cluster(last)
 
 
 def allow_all() -> Admission:

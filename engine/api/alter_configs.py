@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.config_alteration import ConfigAlteration, Edit
 from engine.admin.config_errors import InvalidRequest
 from engine.admin.config_operations import check_configs
 from engine.api.admission import AclOperation
@@ -40,11 +40,16 @@ class AlterConfigs:
             require_allowed(exchange.session, resource, AclOperation.ALTER_CONFIGS)
             wanted = {c.name: c.value for c in resource.configs if c.value is not None}
 
-            def edit(_current: Mapping[str, str], _keys: Mapping[str, ConfigKey]) -> dict[str, str]:
+            def replace(
+                _current: Mapping[str, str], _keys: Mapping[str, ConfigKey]
+            ) -> dict[str, str]:
                 return wanted
 
             await alter_resource(
-                self._alteration, resource, edit, validate_only=request.validate_only
+                self._alteration,
+                resource,
+                Edit(replace, wanted),
+                validate_only=request.validate_only,
             )
 
         return alter_each(request.resources, alter).then(_response)

@@ -21,7 +21,7 @@ from collections import Counter
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
-from engine.api.admission import AclOperation, AclResource
+from engine.api.admission import ONE_WAY, AclOperation, AclResource
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import in_order, promised
@@ -56,11 +56,11 @@ class CreateTopics:
         if not self._controller.is_active:
             return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         session = exchange.session
-        refused = {n: _DENIED for n in names if not session.may_create(n)} | _refused(names)
+        refused = dict.fromkeys(session.not_creatable(names), _DENIED) | _refused(names)
         hidden = frozenset(
             name
             for name in names
-            if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name)
+            if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, ONE_WAY)
         )
 
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)

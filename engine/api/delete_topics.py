@@ -106,11 +106,13 @@ class DeleteTopics:
             name = self._controller.topic_name(topic_id)
             if name is None:
                 return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
-            if not session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
-                # The id is no secret, the name is.
-                return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if name is None:
             # Kafka finds nobody allowed to delete what has no name.
+            return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
+        # Asked also of what is named, where nothing depends on it: it is logged.
+        may_describe = session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+        if topic_id != NO_UUID and not may_describe:
+            # The id is no secret, the name is.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.DELETE, AclResource.TOPIC, name):
             return self._result(name, topic_id, TOPIC_AUTHORIZATION_FAILED)

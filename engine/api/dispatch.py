@@ -130,6 +130,7 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     session = exchange.session
     quotas = session.admission.quotas
     is_free = row.is_inter_broker or _is_of_follower(row, request)
+    session.api_key = row.key
     began_ns = quotas.work_ns()
     verdict = session.admission.admit(
         session,

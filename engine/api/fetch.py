@@ -24,12 +24,13 @@ Differs: a down-converted response is made whole before it is sent, not while it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fast_fetch import FastFetch, Requested
 from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
@@ -176,17 +177,19 @@ class Fetch:
     ) -> None:
         """Find out which partitions cannot be read at all."""
         refused, interesting, specs = wanted
-        reader: Session | None = session
+        partitions = list(partitions)
         if is_follower:
             if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
                 refused += [
                     (it, _refused(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
                 ]
                 return
-            reader = None
+            denied: set[str] = set()
+        else:
+            denied = _denied_topics(partitions, session)
         for partition in partitions:
             topic_partition = partition.topic_partition
-            code = self._refusal(topic_partition, partition.topic_id_text, reader)
+            code = self._refusal(topic_partition, partition.topic_id_text, denied)
             if code:
                 refused.append((partition, _refused(partition.index, code)))
             else:
@@ -365,13 +368,12 @@ class Fetch:
         return encode_fetch_response(version, whole)
 
     def _refusal(
-        self, topic_partition: TopicPartition | None, topic_id: str | None, reader: Session | None
+        self, topic_partition: TopicPartition | None, topic_id: str | None, denied: set[str]
     ) -> int:
-        """Return why a partition cannot be read; `reader` is None for one that may read all."""
+        """Return why a partition cannot be read; the topics that are denied are given."""
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
-        topic, _ = topic_partition
-        if reader is not None and not reader.may(AclOperation.READ, AclResource.TOPIC, topic):
+        if topic_partition.topic in denied:
             return TOPIC_AUTHORIZATION_FAILED
         here = self._replica_manager.partitions.get(topic_partition)
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
@@ -498,3 +500,20 @@ def _opens_session_without_id(request: FetchRequest) -> bool:
 def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
     """Return a partition that was not read: with no aborted transactions in place of null."""
     return FetchedPartition(index, code, records=records, aborted=())
+
+
+def _denied_topics(partitions: Iterable[SessionPartition], session: Session) -> set[str]:
+    """Return the topics that a client may not read, of those that it asks for."""
+    if session.may_take_fast_path:
+        return set()
+    counts = Counter(
+        partition.topic_partition.topic
+        for partition in partitions
+        if partition.topic_partition is not None
+    )
+    kind = AclResource.TOPIC
+    return {
+        topic
+        for topic, count in counts.items()
+        if not session.may(AclOperation.READ, kind, topic, Audit(count))
+    }

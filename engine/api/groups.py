@@ -13,7 +13,14 @@ KIP-518, KIP-848.
 
 from __future__ import annotations
 
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import (
+    NAMED,
+    ONE_WAY,
+    AclOperation,
+    AclResource,
+    Audit,
+    Session,
+)
 from engine.api.exchange import Exchange
 from engine.groups.group_admin import DescribedGroup, GroupAdmin, ListedGroup
 from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED
@@ -39,13 +46,13 @@ class Groups:
         version, session = exchange.api_version, exchange.session
         states = {state.lower() for state in request.states_filter}
         types = {kind.lower() for kind in request.types_filter}
-        sees_all = session.may_on_cluster(AclOperation.DESCRIBE)
+        sees_all = session.may_on_cluster(AclOperation.DESCRIBE, ONE_WAY)
         groups = [
             _row(group, version)
             for group in listed
             if (not states or group.state.lower() in states)
             and (not types or _CLASSIC in types)
-            and (sees_all or _may_describe(session, group.group_id))
+            and (sees_all or _may_describe(session, group.group_id, ONE_WAY))
         ]
         return messages.ListGroupsResponse(error_code=code, groups=groups)
 
@@ -87,8 +94,8 @@ class Groups:
         )
 
 
-def _may_describe(session: Session, group_id: str) -> bool:
-    return session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id)
+def _may_describe(session: Session, group_id: str, audit: Audit = NAMED) -> bool:
+    return session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id, audit)
 
 
 def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.ListedGroup:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.config_alteration import ConfigAlteration, Edit
 from engine.admin.config_errors import InvalidConfiguration
 from engine.admin.config_operations import apply_operations, check_configs
 from engine.api.admission import AclOperation
@@ -57,8 +57,9 @@ class IncrementalAlterConfigs:
             def edit(current: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
                 return apply_operations(current, resource.configs, keys)
 
+            named = {config.name: config.value for config in resource.configs}
             await alter_resource(
-                self._alteration, resource, edit, validate_only=request.validate_only
+                self._alteration, resource, Edit(edit, named), validate_only=request.validate_only
             )
 
         return alter_each(request.resources, alter).then(_response)

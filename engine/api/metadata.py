@@ -31,7 +31,15 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
+from engine.api.admission import (
+    ASKED_ABOUT,
+    CLUSTER_NAME,
+    NAMED,
+    ONE_WAY,
+    AclOperation,
+    AclResource,
+    Session,
+)
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.promised import in_order, promised
 from engine.host.coroutine import PromiseCoroutine
@@ -263,7 +271,7 @@ class Metadata:
         missing = [name for name in names if name not in known_topics]
         if question.may_create and question.session is not None:
             session = question.session
-            denied = [name for name in missing if not session.may_create(name)]
+            denied = session.not_creatable(missing) if missing else []
             hidden = [
                 self._denied(name, is_internal=name in INTERNAL_TOPICS) for name in denied
             ] + hidden
@@ -305,7 +313,9 @@ class Metadata:
         names, session = self._names(question), question.session
         if session is None:
             return names, []
-        denied = [n for n in names if not session.may(AclOperation.DESCRIBE, AclResource.TOPIC, n)]
+        audit = ONE_WAY if question.names is None else NAMED
+        kind = AclResource.TOPIC
+        denied = [n for n in names if not session.may(AclOperation.DESCRIBE, kind, n, audit)]
         names = [name for name in names if name not in denied]
         if question.names is None:
             return names, []
@@ -418,7 +428,8 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
     """Return what a client may do to a resource, which it may describe."""
     if session is None:
         return operations
-    if not session.may(AclOperation.DESCRIBE, kind, name):
+    audit = NAMED if kind is AclResource.CLUSTER else ASKED_ABOUT
+    if not session.may(AclOperation.DESCRIBE, kind, name, audit):
         return 0
     return session.operations_on(kind, name, operations)
 

@@ -14,7 +14,7 @@ Source: KafkaApis.handleOffsetForLeaderEpochRequest; KIP-101, KIP-279, KIP-320.
 
 from __future__ import annotations
 
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import ONE_WAY, AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
 from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
@@ -49,7 +49,7 @@ class OffsetForLeaderEpoch:
         self, topic: messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic, session: Session
     ) -> list[messages.OffsetForLeaderEpochResponse.EpochEndOffset]:
         # Followers ask too, and consumers since KIP-320.
-        if session.may_on_cluster(AclOperation.CLUSTER_ACTION) or session.may(
+        if session.may_on_cluster(AclOperation.CLUSTER_ACTION, ONE_WAY) or session.may(
             AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic
         ):
             return [self._look_up(topic.topic, requested) for requested in topic.partitions]

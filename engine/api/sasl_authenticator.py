@@ -128,6 +128,8 @@ class SaslAuthenticator:
         self._has_raw_tokens = True
         self._mechanism = ""
         self._server: SaslServer | None = None
+        # Of the session, as its client is told; 0 is for ever.
+        self._lifetime_ms = 0
         #: When what is known is not believed any more, None for never.
         self.expires_ms: int | None = None
         # Of the authentication before this one; None in the first.
@@ -277,7 +279,7 @@ class SaslAuthenticator:
             raise _Refused(str(failure), is_delayed=False) from failure
         answer = messages.SaslAuthenticateResponse(auth_bytes=response)
         if self.is_complete and version >= _FIRST_WITH_LIFETIME:
-            answer.session_lifetime_ms = self._listener.session_lifetime_ms(self._mechanism)
+            answer.session_lifetime_ms = self._lifetime_ms
         return _encoded("SaslAuthenticate", exchange, answer)
 
     def _unexpected(self, exchange: Exchange) -> _Refused:
@@ -301,20 +303,24 @@ class SaslAuthenticator:
         assert server is not None
         response = server.response_to(token)
         if server.user is not None:
-            self._believe(user_principal(server.user))
+            self._believe(user_principal(server.user), server)
         return response
 
-    def _believe(self, principal: str) -> None:
+    def _believe(self, principal: str, server: SaslServer) -> None:
         if self._known is not None and self._known[0] != principal:
             before, now = (text.replace(":", ".", 1) for text in (self._known[0], principal))
             raise SaslFailed(
                 f"Cannot change principals during re-authentication from {before}: {now}"
             )
-        lifetime_ms = self._listener.session_lifetime_ms(self._mechanism)
-        self.expires_ms = self._monotonic_ms() + lifetime_ms if lifetime_ms else None
+        lifetime_ms = self._listener.session_lifetime_ms(self._mechanism) or None
+        if server.lifetime_ms is not None:
+            # A credential that is over ends the session with its first request.
+            lifetime_ms = min(server.lifetime_ms, lifetime_ms or server.lifetime_ms)
+        self._lifetime_ms = lifetime_ms or 0
+        self.expires_ms = None if lifetime_ms is None else self._monotonic_ms() + lifetime_ms
         self._state = _State.COMPLETE
         self._server = None
-        self._session.authenticate(principal)
+        self._session.authenticate(principal, by_token=server.is_token)
 
     def _exchange(
         self, key: int, version: int, correlation_id: int, client_id: str | None

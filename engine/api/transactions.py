@@ -15,11 +15,12 @@ handleEndTxnRequest of 3.9.1; KIP-890.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
-from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import Exchange
 from engine.api.promised import when_all
 from engine.hash_order import in_java_hash_order
@@ -123,8 +124,10 @@ class Transactions:
         if is_client and not _may_write_as(session, transactional_id):
             return dict.fromkeys(partitions, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         failed: _Codes = {}
+        counts = Counter(partition.topic for partition in partitions) if is_client else {}
+        denied = {topic for topic in counts if not _may_write(session, topic, counts[topic])}
         for partition in partitions:
-            if is_client and not _may_write(session, partition.topic):
+            if partition.topic in denied:
                 failed[partition] = TOPIC_AUTHORIZATION_FAILED
             elif not self._metadata_cache.is_known(partition):
                 failed[partition] = UNKNOWN_TOPIC_OR_PARTITION
@@ -182,10 +185,10 @@ def _may_write_as(session: Session, transactional_id: str) -> bool:
     return session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
-def _may_write(session: Session, topic: str) -> bool:
+def _may_write(session: Session, topic: str, count: int) -> bool:
     # Only coordinators write to internal topics.
     return topic not in INTERNAL_TOPICS and session.may(
-        AclOperation.WRITE, AclResource.TOPIC, topic
+        AclOperation.WRITE, AclResource.TOPIC, topic, Audit(count)
     )
 
 

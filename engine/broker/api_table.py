@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from engine.admin.acl_admin import AclAdmin
@@ -15,7 +16,9 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_alteration import ConfigAlteration
+from engine.admin.policies import Policies
 from engine.admin.quota_admin import QuotaAdmin
+from engine.admin.token_admin import TokenAdmin
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.admin.user_credentials import CredentialAdmin
@@ -27,6 +30,7 @@ from engine.api.client_quotas import ClientQuotas
 from engine.api.consumer_protocol import ConsumerProtocol
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
+from engine.api.delegation_tokens import DelegationTokens
 from engine.api.delete_records import DeleteRecords
 from engine.api.delete_topics import DeleteTopics
 from engine.api.describe_cluster import DescribeCluster
@@ -70,6 +74,7 @@ from engine.api.update_metadata import UpdateMetadata
 from engine.api.user_credentials import UserScramCredentials
 from engine.api.write_txn_markers import WriteTxnMarkers
 from engine.broker.isr_proposals import AskController
+from engine.broker.live_tls import LiveTls
 from engine.broker.loggers import PythonLoggers
 from engine.broker.transactions import BrokerTransactions
 from engine.broker.unserved import check_listener_change
@@ -84,6 +89,7 @@ from engine.log.directory.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
+from engine.security.password_encoder import PasswordEncoder
 from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import Message
@@ -125,6 +131,16 @@ class ApiDeps(NamedTuple):
     acl_admin: AclAdmin | None
     #: The address of a host, None if there is none.
     address_of: Callable[[str], str | None]
+    #: Those of the operator.
+    policies: Policies
+    #: What listeners with TLS go by.
+    tls: LiveTls
+    #: Encrypts passwords among settings, None without a secret.
+    passwords: PasswordEncoder | None
+    #: None where there are no delegation tokens.
+    tokens: TokenAdmin | None
+    #: The security protocol of a listener.
+    security_protocol_of: Callable[[str], str]
 
 
 class Row(NamedTuple):
@@ -334,6 +350,7 @@ def _admin_ports(deps: ApiDeps) -> AdminPorts:
         deps.entropy,
         deps.settings,
         deps.turns,
+        deps.policies.create_topic,
     )
 
 
@@ -353,7 +370,14 @@ def config_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of settings."""
     admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
     alteration = ConfigAlteration(
-        deps.broker_id, deps.metadata_cache, admin, deps.settings, check_listener_change
+        deps.broker_id,
+        deps.metadata_cache,
+        admin,
+        deps.settings,
+        partial(check_listener_change, check_tls=deps.tls.check),
+        deps.policies.alter_config,
+        deps.passwords,
+        deps.tls.reload_replaced_files,
     )
     describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [
@@ -393,6 +417,17 @@ def acl_rows(deps: ApiDeps) -> list[Row]:
     ]
 
 
+def token_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of delegation tokens."""
+    tokens, rule = DelegationTokens(deps.tokens, deps.security_protocol_of), Rule.PER_RESOURCE
+    return [
+        Row("CreateDelegationToken", tokens.create, rule),
+        Row("RenewDelegationToken", tokens.renew, rule),
+        Row("ExpireDelegationToken", tokens.expire, rule),
+        Row("DescribeDelegationToken", tokens.describe, rule),
+    ]
+
+
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
@@ -427,4 +462,5 @@ _AREAS = (
     acl_rows,
     quota_rows,
     credential_rows,
+    token_rows,
 )

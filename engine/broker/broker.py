@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 
+from engine.admin.policies import load_policies
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.admission import Admission, AllowAll, Session
 from engine.api.dispatch import ApiRow, DispatchTable, serve
@@ -45,11 +46,14 @@ from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
 from engine.broker.deadlines import Deadlines
+from engine.broker.delegation_tokens import BrokerTokens, secret_key
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.groups import open_groups
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
-from engine.broker.listeners import BrokerListeners
+from engine.broker.jwks import JwksCache
+from engine.broker.listeners import BrokerListeners, TokenAuthentication
+from engine.broker.live_tls import LiveTls
 from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
 from engine.broker.loggers import PythonLoggers
@@ -66,6 +70,7 @@ from engine.broker.registration import (
 )
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage, StoragePorts
+from engine.broker.stored_passwords import password_encoder, re_encode_passwords
 from engine.broker.tasks import LoopTasks
 from engine.broker.transactions import TransactionDeps, open_transactions
 from engine.broker.unserved import check_served, passed_over
@@ -177,10 +182,20 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
-        self.live = LiveConfig(await self._with_id(self._settings))
+        settings = await self._with_id(self._settings)
+        self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
+        self.live = LiveConfig(settings, self.passwords)
         check_served(self._settings, self.live.config)
+        await self._re_encode_passwords()
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
+        config = self.live.config
+        self.policies = load_policies(
+            config.create_topic_policy_class_name,
+            config.alter_config_policy_class_name,
+            self._settings.static,
+        )
+        self._closing.add("the policies", self.policies.close)
         self.metadata_cache = MetadataCache(self.broker_id, self.cluster_id)
         self.quotas = QuotaSettings(self.znodes, self.host.network.address_of)
         self.dynamic = DynamicConfigWatch(
@@ -197,6 +212,28 @@ class Broker:
         if self.rules is not None:
             self._closing.add("the watch of access rules", self.rules.stop)
             await self.rules.start()
+        self.tokens = self._delegation_tokens()
+        if self.tokens is not None:
+            self._closing.add("the watch of delegation tokens", self.tokens.stop)
+            await self.tokens.start()
+
+    async def _re_encode_passwords(self) -> None:
+        old = password_encoder(self.live.config, self.host.entropy, is_old=True)
+        if old is not None and self.passwords is not None:
+            await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
+
+    def _delegation_tokens(self) -> BrokerTokens | None:
+        secret = secret_key(self.live.config)
+        if secret is None:
+            return None
+        return BrokerTokens(
+            self.live.config,
+            secret,
+            self.znodes,
+            clock=self.host.clock,
+            timers=self.host.timers,
+            entropy=self.host.entropy,
+        )
 
     def _access_rules(self) -> AccessRules | None:
         if not self.live.config.authorizer_class_name:
@@ -216,13 +253,14 @@ class Broker:
         self._closing.add("the tasks", self.tasks.stop)
         # A fetch that waits moves the timer of all: it has no need to be noted each time.
         self.deadlines = Deadlines(self._process_timers)
+        self.tls = LiveTls(self.live)
         self.peers = Peers(
             self.host.network,
             self.host.timers,
             self.host.clock,
             local=self._peers,
             broker_id=self.broker_id,
-            security=peer_security(self.live, self.host.entropy),
+            security=peer_security(self.live, self.host.entropy, self.tls),
             settings=link_settings(self.live)._replace(
                 encodes_local_messages=self.host.encodes_local_messages
             ),
@@ -309,7 +347,7 @@ class Broker:
                 self.host.clock,
                 self.host.timers,
                 self.host.entropy,
-                ControllerLog(self.broker_id),
+                ControllerLog(self.broker_id, self._became_controller),
                 self.host.ends_early,
             ),
         )
@@ -321,6 +359,10 @@ class Broker:
             begin=self._begin_session,
         )
         self._closing.add("the controller", self._leave)
+
+    def _became_controller(self) -> None:
+        if self.tokens is not None:
+            self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
         """Take no part any more: nobody is told anything, and nothing is heard."""
@@ -340,8 +382,16 @@ class Broker:
         serve_apis(self.table, self._api_deps())
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
+        jwks = JwksCache(self.host.files, self.host.http, self.host.clock)
+        jwks.run_on(self.tasks)
         self.listeners = BrokerListeners(
-            self.host, self.server, self.live, self.refusals, self.quotas
+            self.host,
+            self.server,
+            self.live,
+            self.refusals,
+            self.quotas,
+            self.tls,
+            TokenAuthentication(jwks, None if self.tokens is None else self.tokens.login),
         )
         self.ports = self.listeners.open()
         self.metadata_cache.own = broker_node(
@@ -374,6 +424,8 @@ class Broker:
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
+        if self.tokens is not None:
+            self.tokens.remove_expired_on(self.tasks, lambda: self.controller.is_active)
 
     def _api_deps(self) -> ApiDeps:
         return ApiDeps(
@@ -400,6 +452,11 @@ class Broker:
             LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
             None if self.rules is None else self.rules.admin,
             self.host.network.address_of,
+            self.policies,
+            self.tls,
+            self.passwords,
+            None if self.tokens is None else self.tokens.admin,
+            lambda listener: self.live.config.security_protocols[listener],
         )
 
     async def _register(self) -> None:
@@ -416,6 +473,8 @@ class Broker:
         await self.dynamic.start()
         if self.rules is not None:
             await self.rules.start()
+        if self.tokens is not None:
+            await self.tokens.start()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
@@ -477,6 +536,7 @@ class Broker:
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
         self.storage.reconfigure()
         self.listeners.reconfigure()
+        self.tls.follow_settings()
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self.controller.allow_unclean_election()
 

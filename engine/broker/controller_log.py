@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from engine.errors import EngineError
 
@@ -13,8 +14,10 @@ _changes_log = logging.getLogger("state.change.logger")
 class ControllerLog:
     """Writes log lines; see `engine.controller.ports.ControllerReporter`."""
 
-    def __init__(self, broker_id: int) -> None:
+    def __init__(self, broker_id: int, on_elected: Callable[[], None] = lambda: None) -> None:
+        """`on_elected` runs when this broker has become the controller."""
         self._broker_id = broker_id
+        self._on_elected = on_elected
 
     def controller_changed(self, epoch: int | None) -> None:
         """Say that this broker became the controller of an epoch, or is no longer (None)."""
@@ -22,6 +25,7 @@ class ControllerLog:
             _log.info("broker %d is no longer the controller", self._broker_id)
         else:
             _log.info("broker %d is the controller, epoch %d", self._broker_id, epoch)
+            self._on_elected()
 
     def event_failed(self, event: str, error: EngineError) -> None:
         """Say that an event was given up."""

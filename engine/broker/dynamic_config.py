@@ -14,7 +14,7 @@ has a replica of it.
 |---|---|
 | a value that no key of its name takes | left out and logged; the others count |
 | a broker's key that may not change, or not for all brokers | same |
-| a password, which is encrypted | same |
+| a password that cannot be decrypted | same |
 | values that contradict each other | logged; the settings stay as they are |
 
 Source: kafka.server.DynamicBrokerConfig, ZkConfigManager, TopicConfigHandler of 3.9.1;
@@ -37,6 +37,7 @@ from engine.config.topic_config import TopicConfig
 from engine.config.value import parse_value
 from engine.errors import ConfigError, EngineError
 from engine.host.ports import Clock, Timers
+from engine.security.password_encoder import PasswordEncoder
 from engine.znode.client import ZnodeClient
 from engine.znode.paths import (
     BROKER_CONFIGS,
@@ -56,7 +57,9 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 class LiveConfig:
     """What a broker and its topics are set to now; listeners run after each change."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
+        """`passwords` decrypts those that lie in znodes, None without a secret."""
+        self._passwords = passwords
         #: The texts behind `config`.
         self.settings = settings
         #: The checked values; a change makes a new one.
@@ -110,7 +113,9 @@ class LiveConfig:
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
         """Take what is set for this broker and for all now; see the module for what is not."""
-        usable = usable_broker_overrides(of_broker, _leave_out, per_broker=True)
+        usable = usable_broker_overrides(
+            of_broker, _leave_out, per_broker=True, passwords=self._passwords
+        )
         usable_of_all = usable_broker_overrides(of_all, _leave_out, per_broker=False)
         if (usable, usable_of_all) == (
             self.settings.dynamic_broker,

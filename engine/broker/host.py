@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.host.http import Http
 from engine.host.links import PlaceLinks
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.parallel import RunAll, run_in_order
@@ -47,6 +48,8 @@ class BrokerHost(NamedTuple):
     encodes_local_messages: bool = False
     #: A clock of nanoseconds, to measure the work of handlers by; without one all are free.
     work_ns: Callable[[], int] = no_time
+    #: Web servers, for the keys of access tokens; None: there are none.
+    http: Http | None = None
 
 
 def real_directory_lock() -> DirectoryLock:

@@ -7,7 +7,7 @@
 | `connections.max.reauth.ms` | or the broker's | or the listener's |
 | `sasl.server.max.receive.size`, `connection.failed.authentication.delay.ms` | the broker's | |
 
-Users of SCRAM lie in znodes (`ScramCredentials`) and change at any time.
+Users of SCRAM lie in znodes (`ScramCredentials`), as do delegation tokens; both change at any time.
 
 Source: SaslChannelBuilder, JaasContext.loadServerContext, PlainServerCallbackHandler,
 ScramServerCallbackHandler of 3.9.1.
@@ -15,10 +15,11 @@ ScramServerCallbackHandler of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from engine.broker.listener_oauth import HANDLER, check_oauth
 from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
@@ -30,21 +31,28 @@ from engine.security.credentials import ScramCredentials
 from engine.security.jaas import JaasEntry, JaasRefused, jaas_entry
 from engine.security.sasl import (
     MECHANISMS,
+    OAUTHBEARER,
     PLAIN,
     PlainServer,
     SaslServer,
     ScramServer,
+    TokenLogin,
     nonce_of,
 )
 from engine.security.scram import ScramMechanism
 
 _LOGIN_MODULES: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     **dict.fromkeys(
         (mechanism.key for mechanism in ScramMechanism),
         "org.apache.kafka.common.security.scram.ScramLoginModule",
     ),
 }
+#: Returns who logs in by the token of an id and a mechanism, None if there is no such token.
+TokenLogins: TypeAlias = Callable[[str, ScramMechanism], TokenLogin | None]
+#: Returns what begins an authentication by an access token; raises ConfigError.
+TokenReaders: TypeAlias = Callable[[ListenerSettings, JaasEntry], Callable[[], SaslServer]]
 _SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _USER_PREFIX: Final = "user_"
 _NONCE_BYTES: Final = 17
@@ -66,14 +74,25 @@ class ListenerSasl:
         listener: str,
         credentials: ScramCredentials,
         entropy: Entropy,
+        token_login: TokenLogins | None = None,
+        token_readers: TokenReaders | None = None,
     ) -> None:
-        """Read and check the settings; raises ConfigError."""
+        """Read and check the settings; raises ConfigError.
+
+        `token_login` is None where nobody logs in by a delegation token. `token_readers` returns
+        what reads the access tokens of OAUTHBEARER.
+        """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
         self._mechanisms = in_java_hash_order(enabled)
         self._credentials = credentials
         self._entropy = entropy
+        self._token_login = token_login
         self._entries = {name: login_entry(of_listener, name) for name in enabled}
+        self._oauth: Callable[[], SaslServer] | None = None
+        if OAUTHBEARER in enabled:
+            assert token_readers is not None
+            self._oauth = token_readers(of_listener, self._entries[OAUTHBEARER])
         self._lifetimes_ms = {name: _lifetime_ms(of_listener, name) for name in enabled}
 
     @property
@@ -85,12 +104,19 @@ class ListenerSasl:
         """Return the server's side of a new authentication."""
         if mechanism == PLAIN:
             return PlainServer(partial(_password_of, self._entries[PLAIN].options))
+        if mechanism == OAUTHBEARER:
+            assert self._oauth is not None
+            return self._oauth()
         scram = _SCRAM[mechanism]
         return ScramServer(
             scram,
             lambda user: self._credentials.of(user, scram),
             nonce_of(self._entropy.random_bytes(_NONCE_BYTES)),
+            lambda token_id: self._by_token(token_id, scram),
         )
+
+    def _by_token(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
+        return None if self._token_login is None else self._token_login(token_id, mechanism)
 
     def session_lifetime_ms(self, mechanism: str) -> int:
         """Return how long an authentication holds; 0 is for ever."""
@@ -111,7 +137,9 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
     """Raise ConfigError where a listener's settings cannot be gone by."""
     of_listener = ListenerSettings(settings, listener)
     for mechanism in enabled_mechanisms(of_listener):
-        login_entry(of_listener, mechanism)
+        entry = login_entry(of_listener, mechanism)
+        if mechanism == OAUTHBEARER:
+            check_oauth(of_listener, entry)
         _lifetime_ms(of_listener, mechanism)
 
 
@@ -125,6 +153,10 @@ def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
             mechanism,
             "must be included in sasl.enabled.mechanisms when SASL is used for inter-broker "
             "communication",
+        )
+    if mechanism == OAUTHBEARER:
+        raise ConfigError(
+            "sasl.mechanism.inter.broker.protocol", mechanism, "must be PLAIN or one of SCRAM here"
         )
     options = login_entry(of_listener, mechanism).options
     username, password = options.get("username"), options.get("password")
@@ -168,6 +200,8 @@ def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
             rule = f"{mechanism} is not served: must be of {', '.join(MECHANISMS)}"
             raise ConfigError(key, ",".join(enabled), rule)
         for name in _CLASSES:
+            if mechanism == OAUTHBEARER and name == HANDLER:
+                continue
             text = of_listener.own_text(name, mechanism) or of_listener.text(name)
             if text:
                 raise ConfigError(name, text, "classes of Java cannot be run here")

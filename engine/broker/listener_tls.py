@@ -29,6 +29,7 @@ from engine.host.tls_listener import (
     TLS_VERSIONS,
     TlsListenerSettings,
     client_layer,
+    first_certificate,
     server_layer,
 )
 from engine.host.tls_stores import BadTlsFile
@@ -55,6 +56,22 @@ def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> Layer
         return server_layer(given)
     except BadTlsFile as error:
         raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
+
+
+def own_certificate(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
+    """Return the certificate (DER) that a listener shows; raises ConfigError."""
+    of_listener = ListenerSettings(settings, listener.name)
+    try:
+        return first_certificate(_tls_settings(of_listener, listener))
+    except BadTlsFile as error:
+        raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
+
+
+def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str]:
+    """Return the paths of a listener's stores."""
+    of_listener = ListenerSettings(settings, listener.name)
+    paths = (of_listener.text(f"ssl.{store}.location") for store in ("keystore", "truststore"))
+    return [path for path in paths if path is not None]
 
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
@@ -150,7 +167,10 @@ def _check_key_store(of_listener: ListenerSettings) -> None:
         rule = f"must be given, or {of_listener.name_of('ssl.keystore.location')}, for TLS"
         raise ConfigError("ssl.keystore.location", None, rule)
     if is_pem and of_listener.text("ssl.keystore.password") is not None:
-        rule = "cannot be specified with PEM format, only key password may be specified"
+        rule = (
+            "SSL key store password cannot be specified with PEM format, "
+            "only key password may be specified"
+        )
         raise ConfigError("ssl.keystore.password", HIDDEN, rule)
 
 

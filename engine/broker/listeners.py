@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from engine.authentication_gate import Authentication
 from engine.broker.connection_limits import (
@@ -18,17 +19,31 @@ from engine.broker.connection_limits import (
 from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
-from engine.broker.listener_sasl import ListenerSasl
-from engine.broker.listener_tls import listener_layer, principal_of_certificates
+from engine.broker.jwks import JwksCache
+from engine.broker.listener_oauth import token_reader
+from engine.broker.listener_sasl import ListenerSasl, TokenLogins
+from engine.broker.listener_tls import principal_of_certificates
+from engine.broker.live_tls import LiveTls
 from engine.broker.quota_settings import QuotaSettings
 from engine.broker.refusals import Refusals
+from engine.config.listener_settings import ListenerSettings
 from engine.config.listeners import ListenerAddress
 from engine.errors import ConfigError
 from engine.host.ports import Listener, ListenOptions
 from engine.host.receive_buffers import ReceiveBuffers
+from engine.security.jaas import JaasEntry
+from engine.security.oauth_sasl import OAuthBearerServer
+from engine.security.sasl import SaslServer
 from engine.server import ClientConnection, RequestServer
 
 _log = logging.getLogger("kafka.network.SocketServer")
+
+
+class TokenAuthentication(NamedTuple):
+    """What clients are known by that log in with tokens of either kind."""
+
+    jwks: JwksCache
+    by_delegation_token: TokenLogins | None = None
 
 
 class BrokerListeners:
@@ -41,8 +56,13 @@ class BrokerListeners:
         live: LiveConfig,
         refusals: Refusals,
         quotas: QuotaSettings,
+        tls: LiveTls,
+        logins: TokenAuthentication,
     ) -> None:
-        """Read the bounds; raises ConfigError. `quotas` has rates and credentials that change."""
+        """Read the bounds; raises ConfigError.
+
+        `quotas` has rates and credentials that change.
+        """
         self._host = host
         self._network = network = host.network
         self._server = server
@@ -57,6 +77,8 @@ class BrokerListeners:
             rates=quotas.rates,
         )
         self._credentials = quotas.credentials
+        self._tls = tls
+        self._logins = logins
         self.quotas.on_exceeded = self._close_excess
         # The setting behind the bounds of addresses.
         self._overrides = config.max_connections_per_ip_overrides
@@ -81,7 +103,7 @@ class BrokerListeners:
                 limits_of(self._live),
                 config.socket_listen_backlog_size,
                 self._room,
-                listener_layer(self._live.settings, listener) if listener.has_tls else None,
+                self._tls.layer(listener) if listener.has_tls else None,
             )
             self._opened[listener.name] = self._server.listen(
                 listener.host or "0.0.0.0",
@@ -107,7 +129,14 @@ class BrokerListeners:
         config, settings, host = self._live.config, self._live.settings, self._host
         self._authentications |= {
             listener.name: Authentication(
-                ListenerSasl(settings, listener.name, self._credentials, host.entropy),
+                ListenerSasl(
+                    settings,
+                    listener.name,
+                    self._credentials,
+                    host.entropy,
+                    self._logins.by_delegation_token,
+                    self._token_server,
+                ),
                 host.timers,
                 host.clock,
                 config.connection_failed_authentication_delay_ms,
@@ -117,6 +146,14 @@ class BrokerListeners:
             for listener in config.bound_listeners
             if listener.has_sasl
         }
+
+    def _token_server(
+        self, of_listener: ListenerSettings, entry: JaasEntry
+    ) -> Callable[[], SaslServer]:
+        """Return what begins an authentication by an access token; raises ConfigError."""
+        clock = self._host.clock
+        read = token_reader(of_listener, entry, self._logins.jwks, clock)
+        return lambda: OAuthBearerServer(read, clock.wall_ms)
 
     def reconfigure(self) -> None:
         """Go by the settings that hold now."""

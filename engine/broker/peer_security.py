@@ -15,21 +15,21 @@ from collections.abc import Callable
 
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.listener_sasl import own_login
-from engine.broker.listener_tls import peer_layer
+from engine.broker.live_tls import LiveTls
 from engine.broker.peers import PeerSecurity
-from engine.client.sasl import SaslConversation, conversation_of
+from engine.client.sasl import SaslConversation, SaslSettings, conversation_of
 from engine.host.ports import Entropy
 
 
-def peer_security(live: LiveConfig, entropy: Entropy) -> PeerSecurity:
+def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls) -> PeerSecurity:
     """Return how other brokers are reached; raises ConfigError."""
     listener = live.config.between_brokers
     new_conversation = _conversations(live, entropy) if listener.has_sasl else None
-    layer_to = peer_layer(live.settings, listener) if listener.has_tls else None
+    layer_to = tls.layer_to_peers(listener) if listener.has_tls else None
     return PeerSecurity(listener.name, listener.security_protocol, new_conversation, layer_to)
 
 
 def _conversations(live: LiveConfig, entropy: Entropy) -> Callable[[], SaslConversation]:
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
-    username, password = own_login(live.settings, live.config)
-    return lambda: conversation_of(mechanism, username, password, entropy)
+    login = SaslSettings(mechanism, *own_login(live.settings, live.config))
+    return lambda: conversation_of(login, entropy)

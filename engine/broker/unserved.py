@@ -9,16 +9,20 @@ told to keep. All others are either served or change nothing here.
 | ciphers and classes of TLS | `listener_tls.py` |
 | `principal.builder.class` | Kafka's own |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
-| policies of topics and configs, classes of quotas, tiered storage | no |
+| policies of topics and configs | classes of Python (`engine/admin/policies.py`) |
+| classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
 | `process.roles` | no: metadata lies in znodes |
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from engine.config.broker_config import BrokerConfig
+from engine.config.change import ONLY_BY_LISTENER
+from engine.config.listeners import ListenerAddress
 from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.config.settings import BrokerSettings, synonym_names
 from engine.errors import ConfigError
@@ -35,12 +39,14 @@ _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
 _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
-    ("create.topic.policy.class.name", "policies are not there yet"),
-    ("alter.config.policy.class.name", "policies are not there yet"),
     ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),
 )
+
+
+#: Raises InvalidRequest where a listener with TLS cannot go by changed settings.
+CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
 
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
@@ -61,8 +67,10 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     _check_authorizer(settings, config)
 
 
-def check_listener_change(before: BrokerSettings, after: BrokerSettings) -> None:
-    """Raise ConfigError where a listener could not be opened with settings that were changed.
+def check_listener_change(
+    before: BrokerSettings, after: BrokerSettings, check_tls: CheckTls
+) -> None:
+    """Raise ConfigError or InvalidRequest where a listener could not go by changed settings.
 
     A broker that keeps them would not start again. Other changes read no stores: one that is gone
     since the start does not keep them from being made.
@@ -76,7 +84,12 @@ def check_listener_change(before: BrokerSettings, after: BrokerSettings) -> None
     }
     changed = [name for name in names if before.set_text(name) != after.set_text(name)]
     if any(synonym_names(name)[-1].startswith(_OF_SECURITY) for name in changed):
-        _check_listeners(after, BrokerConfig.of(after))
+        config = BrokerConfig.of(after)
+        has_other_stores = any(synonym_names(name)[-1] in ONLY_BY_LISTENER for name in changed)
+        for listener in config.bound_listeners:
+            if listener.has_tls and has_other_stores:
+                check_tls(listener, after)
+        _check_listeners(after, config)
 
 
 def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:

@@ -125,7 +125,7 @@ class KafkaClient:
         if sasl is None:
             return BrokerConnection(self.settings.client_id)
         return BrokerConnection(
-            self.settings.client_id, lambda: conversation_of(*sasl, self.entropy)
+            self.settings.client_id, lambda: conversation_of(sasl, self.entropy)
         )
 
     # -- one request

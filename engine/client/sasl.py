@@ -3,25 +3,45 @@
 | mechanism | client | server |
 |---|---|---|
 | PLAIN | NUL user NUL password | empty |
+| OAUTHBEARER | `n,,^Aauth=Bearer <token>^A^A` | empty, or JSON with what is wrong |
 | SCRAM 1 | `n,,n=<user>,r=<client nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` or `e=<error>` |
 
-Source: RFC 4616, RFC 5802, KIP-84. Differs: names and passwords are taken as UTF-8 without
+A delegation token adds `,tokenauth=true` to the first message of SCRAM.
+
+Source: RFC 4616, RFC 5802, KIP-84, KIP-48. Differs: names and passwords are taken as UTF-8 without
 SASLprep, as Kafka's own client takes them.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engine.client.errors import AuthenticationFailed
+from engine.client.oauth_login import OAUTHBEARER, OAuthLogin, access_token
 from engine.host.ports import Entropy
 from engine.limits import SCRAM_ITERATIONS_MAX
 
 #: SCRAM mechanisms and their hashes.
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_BY_TOKEN: Final = b",tokenauth=true"
 _ITERATIONS_MIN = 4096
 _NONCE_BYTES = 24
+
+
+class SaslSettings(NamedTuple):
+    """Who we are; the password never shows in a repr."""
+
+    mechanism: str
+    username: str
+    password: str
+    #: Whether they are the id of a delegation token and its HMAC in base64.
+    is_token: bool = False
+    #: Where the access token comes from, with OAUTHBEARER.
+    oauth: OAuthLogin | None = None
+
+    def __repr__(self) -> str:
+        return f"SaslSettings({self.mechanism}, {self.username})"
 
 
 class SaslConversation(Protocol):
@@ -58,14 +78,25 @@ class PlainConversation:
 class ScramConversation:
     """SCRAM: both sides prove that they know the password, which is never sent."""
 
-    def __init__(self, mechanism: str, username: str, password: str, nonce: bytes) -> None:
-        """Start a conversation; `nonce` is printable, random and used once."""
+    def __init__(
+        self,
+        mechanism: str,
+        username: str,
+        password: str,
+        nonce: bytes,
+        *,
+        is_token: bool = False,
+    ) -> None:
+        """Start a conversation; `nonce` is printable, random and used once.
+
+        With `is_token` name and password are the id of a delegation token and its HMAC in base64.
+        """
         self.mechanism = mechanism
         self._hash = SCRAM_HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
         name = username.replace("=", "=3D").replace(",", "=2C").encode()
-        self._first_bare = b"n=" + name + b",r=" + nonce
+        self._first_bare = b"n=" + name + b",r=" + nonce + (_BY_TOKEN if is_token else b"")
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:
@@ -127,14 +158,34 @@ class ScramConversation:
             raise AuthenticationFailed(self.mechanism, "the broker does not know the password")
 
 
-def conversation_of(
-    mechanism: str, username: str, password: str, entropy: Entropy
-) -> SaslConversation:
-    """Return a new conversation of a mechanism."""
+class OAuthConversation:
+    """OAUTHBEARER: an access token, so only fit for encrypted connections."""
+
+    mechanism = OAUTHBEARER
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def first(self) -> bytes:
+        """Return the only message."""
+        return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
+
+    def response_to(self, challenge: bytes) -> bytes | None:
+        """Take the broker's empty agreement; anything else says why it does not agree."""
+        if challenge:
+            raise AuthenticationFailed(self.mechanism, challenge.decode(errors="replace"))
+        return None
+
+
+def conversation_of(sasl: SaslSettings, entropy: Entropy) -> SaslConversation:
+    """Return a new conversation of a mechanism; raises AuthenticationFailed without a token."""
+    mechanism, username, password, is_token, oauth = sasl
+    if oauth is not None:
+        return OAuthConversation(access_token(oauth))
     if mechanism == PlainConversation.mechanism:
         return PlainConversation(username, password)
     nonce = entropy.random_bytes(_NONCE_BYTES).hex().encode()
-    return ScramConversation(mechanism, username, password, nonce)
+    return ScramConversation(mechanism, username, password, nonce, is_token=is_token)
 
 
 def _base64(raw: bytes) -> bytes:

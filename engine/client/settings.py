@@ -4,7 +4,8 @@
 |---|---|
 | `client.id` | name in the broker's log and quotas |
 | `security.protocol` | PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL |
-| `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password |
+| `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password, or a delegation token |
+| `sasl.oauthbearer.token.endpoint.url` | OAUTHBEARER (`oauth_login.py`) |
 | `sasl.username`, `sasl.password` | the same, as librdkafka spells it |
 | `ssl.truststore.location` (`.certificates`), `ssl.ca.location` | trusted certificates |
 | `ssl.keystore.location`, `ssl.certificate.location`, `ssl.key.location` | our own |
@@ -23,8 +24,7 @@ Files are PEM, PKCS12 or JKS: their first bytes say.
 | of Java's client, of a protocol that is not in use | passed over, as Java's client does |
 | harmless (`_HARMLESS`) | passed over |
 
-Harmless are choices of Java's TLS library, and what is for Kerberos, OAuth and logins that are
-renewed.
+Harmless are choices of Java's TLS library, and what is for Kerberos and logins that are renewed.
 
 Every other that this client has no use for (those of consumers and producers) is passed over.
 """
@@ -35,13 +35,22 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from engine.client.errors import ClientSettingRefused
-from engine.client.sasl import SCRAM_HASHES
+from engine.client.oauth_login import OAUTHBEARER, OAuthLogin
+from engine.client.sasl import SCRAM_HASHES, SaslSettings
 from engine.host.streams import TlsSettings
 from engine.limits import CLIENT_PORT_DEFAULT
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
-_MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
+_MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES, OAUTHBEARER)
+_TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
+_LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
+#: The class of Java that reads the token where the address says.
+_LOGIN_HANDLERS: Final = (
+    f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+    f"{_OAUTH}.secured.OAuthBearerLoginCallbackHandler",
+)
 _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CHAIN: Final = "ssl.keystore.certificate.chain"
 #: Every property that has an effect on a client, in the order of the table.
@@ -50,6 +59,7 @@ CLIENT_KEYS: Final = (
     "security.protocol",
     "sasl.mechanism",
     "sasl.jaas.config",
+    "sasl.oauthbearer.token.endpoint.url",
     "sasl.username",
     "sasl.password",
     "ssl.truststore.location",
@@ -106,7 +116,6 @@ _HARMLESS: Final = frozenset(
         "sasl.oauthbearer.jwks.endpoint.url",
         "sasl.oauthbearer.scope.claim.name",
         "sasl.oauthbearer.sub.claim.name",
-        "sasl.oauthbearer.token.endpoint.url",
     )
 )
 #: Security properties of Java's client that would change what is done, and that are not followed.
@@ -125,6 +134,7 @@ _HONOURED: Final = frozenset(
         "sasl.mechanism",
         "sasl.mechanisms",
         "sasl.jaas.config",
+        "sasl.oauthbearer.token.endpoint.url",
         "sasl.username",
         "sasl.password",
         "ssl.truststore.location",
@@ -153,17 +163,6 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class SaslSettings(NamedTuple):
-    """Who we are; the password never shows in a repr."""
-
-    mechanism: str
-    username: str
-    password: str
-
-    def __repr__(self) -> str:
-        return f"SaslSettings({self.mechanism}, {self.username})"
 
 
 class ClientSettings(NamedTuple):
@@ -314,13 +313,39 @@ def _sasl(reader: _Reader) -> SaslSettings:
         rule = f"kctl's client supports {', '.join(_MECHANISMS)}"
         raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
     given = jaas_options(reader.text("sasl.jaas.config") or "")
+    url = reader.text(_TOKEN_URL)
+    if mechanism == OAUTHBEARER:
+        return SaslSettings(mechanism, "", "", oauth=_oauth(reader, given, url))
     username = given.get("username") or reader.text("sasl.username")
     password = given.get("password") or reader.text("sasl.password")
     if username is None or password is None:
         raise ClientSettingRefused(
             "sasl.jaas.config", "…", 'must have username="…" and password="…"'
         )
-    return SaslSettings(mechanism, username, password)
+    is_token = given.get("tokenauth", "").lower() == "true"
+    if is_token and mechanism not in SCRAM_HASHES:
+        rule = f"tokenauth=true needs {' or '.join(SCRAM_HASHES)}"
+        raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
+    return SaslSettings(mechanism, username, password, is_token)
+
+
+def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
+    """Return where the access token comes from; raises ClientSettingRefused."""
+    handler = reader.text(_LOGIN_HANDLER)
+    if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
+        rule = f"must be {_LOGIN_HANDLERS[0]}, beside {_TOKEN_URL}"
+        raise ClientSettingRefused(_LOGIN_HANDLER, handler, rule)
+    client_id, client_secret = given.get("clientId"), given.get("clientSecret")
+    principal = given.get("unsecuredLoginStringClaim_sub")
+    if url is None and principal is None:
+        rule = 'must be given, or unsecuredLoginStringClaim_sub="…" in sasl.jaas.config'
+        raise ClientSettingRefused(_TOKEN_URL, None, rule)
+    if url is not None and not url.startswith(("file:", "http://", "https://")):
+        raise ClientSettingRefused(_TOKEN_URL, url, "must begin with file:, http:// or https://")
+    if url is not None and url.startswith("http") and (client_id is None or client_secret is None):
+        rule = 'must have clientId="…" and clientSecret="…"'
+        raise ClientSettingRefused("sasl.jaas.config", "…", rule)
+    return OAuthLogin(url, client_id, client_secret, given.get("scope"), principal)
 
 
 def jaas_options(text: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from engine.wire import messages
 Principal = tuple[str, str]
 
 
-class DelegationToken(NamedTuple):
+class IssuedToken(NamedTuple):
     """A token: who may use it as whom, until when; times are in ms."""
 
     token_id: str
@@ -32,7 +32,7 @@ def create_token(
     renewers: Sequence[Principal],
     owner: Principal | None,
     max_lifetime_ms: int,
-) -> DelegationToken:
+) -> IssuedToken:
     """Create a token; raises ApiError, NoCommonVersion."""
     request = messages.CreateDelegationTokenRequest
     rows = [
@@ -56,7 +56,7 @@ def create_token(
         response.token_requester_principal_type,
         response.token_requester_principal_name,
     )
-    return DelegationToken(
+    return IssuedToken(
         response.token_id,
         bytes(response.hmac),
         made_for,
@@ -88,9 +88,7 @@ def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
     return response.expiry_timestamp_ms
 
 
-def describe_tokens(
-    client: KafkaClient, owners: Sequence[Principal] | None
-) -> list[DelegationToken]:
+def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> list[IssuedToken]:
     """Return the tokens of owners, of all with None; raises ApiError, NoCommonVersion."""
     request = messages.DescribeDelegationTokenRequest
     rows = None
@@ -109,10 +107,10 @@ def describe_tokens(
 
 def _token(
     row: messages.DescribeDelegationTokenResponse.DescribedDelegationToken,
-) -> DelegationToken:
+) -> IssuedToken:
     owner = (row.principal_type, row.principal_name)
     requester = (row.token_requester_principal_type, row.token_requester_principal_name)
-    return DelegationToken(
+    return IssuedToken(
         row.token_id,
         bytes(row.hmac),
         owner,

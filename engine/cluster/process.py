@@ -33,6 +33,7 @@ from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
 from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
 from engine.host.real import RealClock, RealEntropy, RealFiles, work_ns
+from engine.host.real_http import RealHttp
 from engine.host.real_network import RealNetwork, local_host_name
 from engine.host.real_workers import ThreadWorkers
 from engine.host.side_process import PipedProcess
@@ -108,6 +109,7 @@ class Process:
             run_in_threads,
             links=self.links,
             work_ns=work_ns,
+            http=RealHttp(),
         )
         self._failure: str | None = None
         self._is_stopping = False

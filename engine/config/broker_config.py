@@ -160,6 +160,16 @@ class BrokerConfig(NamedTuple):
     sasl_server_max_receive_size: int
     ssl_client_auth: str
     password_encoder_secret: str | None
+    password_encoder_old_secret: str | None
+    password_encoder_cipher_algorithm: str
+    password_encoder_keyfactory_algorithm: str | None
+    password_encoder_key_length: int
+    password_encoder_iterations: int
+    delegation_token_secret_key: str | None
+    delegation_token_master_key: str | None
+    delegation_token_expiry_time_ms: int
+    delegation_token_max_lifetime_ms: int
+    delegation_token_expiry_check_interval_ms: int
     compression_type: str
     unclean_leader_election_enable: bool
     min_insync_replicas: int

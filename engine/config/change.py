@@ -39,7 +39,8 @@ _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
 )
 #: A broker may start with 0 of these, which nobody would get out of again by a change.
 _ABOVE_ZERO = ("max.connections", "max.connection.creation.rate")
-_ONLY_BY_LISTENER = frozenset(
+#: Stores of TLS, which are read again when they change.
+ONLY_BY_LISTENER = frozenset(
     (
         "ssl.keystore.type",
         "ssl.keystore.location",
@@ -75,6 +76,20 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
             value = parse_value(key._replace(name=name), text)
             if key.name in _ABOVE_ZERO and value == 0:
                 raise ConfigError(name, text, "must be above 0 while the broker runs")
+
+
+def is_only_by_listener(name: str) -> bool:
+    """Return whether a key may change only behind the name of a listener."""
+    return name in ONLY_BY_LISTENER
+
+
+def is_only_per_broker(name: str) -> bool:
+    """Return whether a key may change only for one broker, and not for all."""
+    if name.startswith(LISTENER_PREFIX):
+        base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
+        return base not in _CLUSTER_LEVEL_LISTENER_KEYS
+    key = broker_keys().get(name)
+    return key is not None and key.update_mode is UpdateMode.PER_BROKER
 
 
 def check_thread_counts(
@@ -136,16 +151,10 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
     key = broker_keys().get(name)
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")
-    if name in _ONLY_BY_LISTENER:
+    if name in ONLY_BY_LISTENER:
         raise ConfigError(name, HIDDEN, "can be changed only behind listener.name.<listener>.")
-    if per_broker:
-        return
-    of_listener = name.startswith(LISTENER_PREFIX)
-    base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
-    if of_listener and base not in _CLUSTER_LEVEL_LISTENER_KEYS:
-        raise ConfigError(name, HIDDEN, "can be set only for one broker")
-    if key is not None and key.update_mode is UpdateMode.PER_BROKER:
-        shown = HIDDEN if key.is_sensitive else text
+    if not per_broker and is_only_per_broker(name):
+        shown = HIDDEN if key is None or key.is_sensitive else text
         raise ConfigError(name, shown, "can be set only for one broker")
 
 

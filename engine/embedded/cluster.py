@@ -17,7 +17,8 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from engine.client.settings import ClientSettings, SaslSettings, parse_addresses
+from engine.client.sasl import SaslSettings
+from engine.client.settings import ClientSettings, parse_addresses
 from engine.cluster import daemon
 from engine.cluster.broker_processes import (
     BrokerState,

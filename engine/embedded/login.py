@@ -17,8 +17,9 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.errors import AuthenticationFailed, Unreachable
+from engine.client.sasl import SaslSettings
 from engine.client.scram_admin import NewCredential, alter_credentials
-from engine.client.settings import Address, ClientSettings, SaslSettings
+from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
 from engine.security.scram import ITERATIONS_MIN, ScramMechanism
 

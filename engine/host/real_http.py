@@ -40,12 +40,23 @@ class RealHttp:
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
         """Return the response of any status; raises HttpUnreachable if there is none."""
+        return self._request(url, headers, None, timeout_s)
+
+    def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
+    ) -> HttpResponse:
+        """Send a body and return the response, as `get`."""
+        return self._request(url, headers, body, timeout_s)
+
+    def _request(
+        self, url: str, headers: Mapping[str, str], body: bytes | None, timeout_s: float
+    ) -> HttpResponse:
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
         from urllib.request import Request
 
         try:
-            request = Request(url, headers=dict(headers))
+            request = Request(url, data=body, headers=dict(headers))
             if request.type not in _SCHEMES:
                 raise HttpUnreachable(url, "expected an http or https address")
             with _opener().open(request, timeout=timeout_s) as response:

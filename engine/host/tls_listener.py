@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: The versions of TLS that there are here.
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
+_CERTIFICATE_MARK: Final = b"-----BEGIN CERTIFICATE-----"
+_CERTIFICATE_END: Final = b"-----END CERTIFICATE-----"
 #: Modes of OpenSSL's.
 _CLIENT_AUTH: Final = {"none": 0, "requested": 1, "required": 2}
 
@@ -90,6 +92,21 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
         return layer_of
 
     return layer_to
+
+
+def first_certificate(settings: TlsListenerSettings) -> bytes:
+    """Return the certificate (DER) that goes with a listener's key; raises BadTlsFile."""
+    import ssl
+
+    key = _key(settings)
+    _, mark, rest = key.pem.partition(_CERTIFICATE_MARK)
+    body, end, _ = rest.partition(_CERTIFICATE_END)
+    if not mark or not end:
+        raise BadTlsFile(key.name, "has no certificate")
+    try:
+        return ssl.PEM_cert_to_DER_cert((mark + body + end).decode("ascii").strip())
+    except ValueError as error:
+        raise BadTlsFile(key.name, "holds no certificate that can be read") from error
 
 
 def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:

@@ -144,6 +144,9 @@ def _java_store(
             return read_jks(content, password, key_password)
         except MalformedJks as error:
             raise BadTlsFile(path, f"cannot be read as JKS: {error}") from error
+    if key_password is not None and key_password != password:
+        # Of PKCS12 one password opens the store and its key, here and as Java writes it.
+        raise BadTlsFile(path, "ssl.key.password does not open its key")
     return _pkcs12(path, content, password)
 
 

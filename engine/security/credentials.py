@@ -6,8 +6,12 @@ Source: CredentialProvider, CredentialCache.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from engine.security.scram import ScramCredential, ScramMechanism, credential_of
+
+#: How much is random in a salt that a broker makes.
+SALT_BYTES: Final = 16
 
 
 class ScramCredentials:

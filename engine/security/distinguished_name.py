@@ -41,6 +41,11 @@ _ESCAPED: Final = frozenset(',=+<>#;"\\')
 #: What a certificate's head has before the name of its subject, if it tells its version.
 _VERSION_TAG: Final = 0xA0
 _BEFORE_SUBJECT: Final = 4
+_EXTENSIONS_TAG: Final = 0xA3
+_ALTERNATIVE_NAMES: Final = "2.5.29.17"
+#: Of a name of an alternative: what kind it is; an address is one of them.
+_KIND_MASK: Final = 0x1F
+_ADDRESS: Final = 7
 
 
 def subject_of(certificate: bytes) -> str:
@@ -50,6 +55,38 @@ def subject_of(certificate: bytes) -> str:
     if len(fields) <= _BEFORE_SUBJECT:
         raise MalformedDer
     return distinguished_name(fields[_BEFORE_SUBJECT].raw)
+
+
+def alternative_names(certificate: bytes) -> frozenset[str]:
+    """Return the hosts that a certificate (DER) is for, each by the number of its kind and name.
+
+    Source: RFC 5280 §4.2.1.6; X509Certificate.getSubjectAlternativeNames. Raises MalformedDer.
+    """
+    body = der_value(der_value(certificate, SEQUENCE).content, SEQUENCE)
+    for field in der_values(body.content):
+        if field.tag != _EXTENSIONS_TAG:
+            continue
+        for extension in der_values(der_value(field.content, SEQUENCE).content):
+            parts = list(der_values(extension.content))
+            if len(parts) < 2 or object_identifier(parts[0].content) != _ALTERNATIVE_NAMES:
+                continue
+            names = der_values(der_value(parts[-1].content, SEQUENCE).content)
+            return frozenset(_general_name(name) for name in names)
+    return frozenset()
+
+
+def _general_name(name: DerValue) -> str:
+    kind = name.tag & _KIND_MASK
+    if kind == _ADDRESS and len(name.content) in (4, 16):
+        return f"[{kind}, {_address_text(name.content)}]"
+    return f"[{kind}, {name.content.decode('utf-8', 'replace')}]"
+
+
+def _address_text(raw: bytes) -> str:
+    """Return an address as Java prints it: all eight numbers of version 6."""
+    if len(raw) == 4:
+        return ".".join(map(str, raw))
+    return ":".join(f"{raw[at] << 8 | raw[at + 1]:x}" for at in range(0, len(raw), 2))
 
 
 def distinguished_name(name: bytes) -> str:

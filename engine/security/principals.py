@@ -8,11 +8,24 @@ from __future__ import annotations
 from typing import Final
 
 ANONYMOUS: Final = "User:ANONYMOUS"
+#: The type of principals that are users; brokers know no others.
+USER_TYPE: Final = "User"
 
 
 def user_principal(name: str) -> str:
     """Return the principal of a user."""
-    return f"User:{name}"
+    return principal_text(USER_TYPE, name)
+
+
+def principal_text(kind: str, name: str) -> str:
+    """Return a principal of a type."""
+    return f"{kind}:{name}"
+
+
+def principal_parts(principal: str) -> tuple[str, str]:
+    """Return type and name of a principal."""
+    kind, _, name = principal.partition(":")
+    return kind, name
 
 
 def is_principal(text: str) -> bool:

@@ -6,6 +6,8 @@
 | SCRAM 1 | `n,,n=<user>,r=<nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` |
 
+A delegation token logs in by SCRAM: `n,,n=<token id>,r=<nonce>,tokenauth=true`.
+
 | failure | the client hears |
 |---|---|
 | SaslFailed | the reason, after a delay |
@@ -24,14 +26,15 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engine.errors import EngineError
 from engine.security.scram import ITERATIONS_MIN, ScramCredential, ScramMechanism
 
 PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
 #: The mechanisms that a listener may have.
-MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism))
+MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism), OAUTHBEARER)
 _NONCE_BITS: Final = 130
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _OTHER_AUTHORIZATION_ID: Final = (
@@ -66,11 +69,27 @@ class TokenBroken(EngineError):
     """A token cannot be worked on at all."""
 
 
+class TokenLogin(NamedTuple):
+    """Who logs in by a delegation token: the name of its owner, and for how long."""
+
+    owner: str
+    credential: ScramCredential
+    lifetime_ms: int
+
+
+def _no_token(_token_id: str) -> TokenLogin | None:
+    return None
+
+
 class SaslServer(Protocol):
     """One authentication."""
 
     #: Who the client is, None until that is sure.
     user: str | None
+    #: Whether it has shown a delegation token, which is good for less.
+    is_token: bool
+    #: How long what it has shown holds, None for any time; 0 is not at all.
+    lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
         """Return the response to a token.
@@ -86,6 +105,8 @@ class PlainServer:
     def __init__(self, password_of: Callable[[str], str | None]) -> None:
         """`password_of` gives a user's password, None for nobody."""
         self.user: str | None = None
+        self.is_token = False
+        self.lifetime_ms: int | None = None
         self._password_of = password_of
 
     def response_to(self, token: bytes) -> bytes:
@@ -121,9 +142,16 @@ class ScramServer:
         mechanism: ScramMechanism,
         credential_of: Callable[[str], ScramCredential | None],
         nonce: str,
+        token_of: Callable[[str], TokenLogin | None] = _no_token,
     ) -> None:
-        """`credential_of` gives what is kept of a user; `nonce` is random and used once."""
+        """`credential_of` gives what is kept of a user, `token_of` who logs in by a token.
+
+        `nonce` is random and used once.
+        """
         self.user: str | None = None
+        self.is_token = False
+        self.lifetime_ms: int | None = None
+        self._token_of = token_of
         self._hash_name = mechanism.hash_name
         self._credential_of = credential_of
         self._nonce = nonce
@@ -147,8 +175,15 @@ class ScramServer:
         extensions = match["extensions"]
         user = _user_of(match["name"])
         if _TOKEN_EXTENSION.search(extensions):
-            raise CredentialsWrong("Token Authentication failed: there are no delegation tokens")
-        credential = self._credential_of(user)
+            token = self._token_of(user)
+            if token is None:
+                raise CredentialsWrong("Token Authentication failed: Invalid tokenId")
+            self._name, self.is_token = token.owner, True
+            self.lifetime_ms = token.lifetime_ms
+            credential: ScramCredential | None = token.credential
+        else:
+            self._name = user
+            credential = self._credential_of(user)
         if credential is None:
             raise CredentialsWrong("Authentication failed: Invalid user credentials")
         if match["authorization_id"] not in (None, user):
@@ -157,7 +192,7 @@ class ScramServer:
             raise CredentialsWrong(
                 f"Iterations {credential.iterations} is less than the minimum {ITERATIONS_MIN}"
             )
-        self._credential, self._name = credential, user
+        self._credential = credential
         self._both_nonces = match["nonce"] + self._nonce
         salt = b64encode(credential.salt).decode()
         challenge = f"r={self._both_nonces},s={salt},i={credential.iterations}"

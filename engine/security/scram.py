@@ -68,15 +68,26 @@ class ScramCredential(NamedTuple):
 
 def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
     """Return the text that is kept of a credential."""
-    hash_name = _HASHES[mechanism]
-    client_key = hmac.digest(salted.password, b"Client Key", hash_name)
+    credential = salted_credential(mechanism, salted)
     parts = {
-        "salt": salted.salt,
-        "stored_key": hashlib.new(hash_name, client_key).digest(),
-        "server_key": hmac.digest(salted.password, b"Server Key", hash_name),
+        "salt": credential.salt,
+        "stored_key": credential.stored_key,
+        "server_key": credential.server_key,
     }
     encoded = ",".join(f"{name}={b64encode(raw).decode()}" for name, raw in parts.items())
-    return f"{encoded},iterations={salted.iterations}"
+    return f"{encoded},iterations={credential.iterations}"
+
+
+def salted_credential(mechanism: ScramMechanism, salted: SaltedPassword) -> ScramCredential:
+    """Return the credential of a salted password."""
+    hash_name = _HASHES[mechanism]
+    client_key = hmac.digest(salted.password, b"Client Key", hash_name)
+    return ScramCredential(
+        salted.salt,
+        hashlib.new(hash_name, client_key).digest(),
+        hmac.digest(salted.password, b"Server Key", hash_name),
+        salted.iterations,
+    )
 
 
 def iterations_of(text: str) -> int | None:

@@ -1,7 +1,6 @@
 """`kafka-delegation-tokens`: creates, renews, expires and shows delegation tokens.
 
-The embedded cluster has none of these APIs: there the tool ends as Java's does on a broker that
-does not know them.
+Without `--owner-principal`, `--describe` shows no token, as Java's: it asks for those of no owner.
 
 Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
 """
@@ -16,7 +15,7 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion
 from engine.client.token_admin import (
-    DelegationToken,
+    IssuedToken,
     Principal,
     create_token,
     describe_tokens,
@@ -216,12 +215,13 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     else:
         call.out.write("Calling describe token operation for current user.\n")
     call.flush()
-    tokens = describe_tokens(client, owners or None)
+    # As Java: without an owner an empty list is sent, which no token matches.
+    tokens = describe_tokens(client, owners)
     call.out.write(f"Total number of tokens : {len(tokens)}")
     _print_tokens(call, tokens)
 
 
-def _print_tokens(call: ToolCall, tokens: Sequence[DelegationToken]) -> None:
+def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
     call.out.write("\n" + _ROW.format(*_HEADS) + "\n")
     for token in tokens:
         row = _ROW.format(

@@ -25,6 +25,7 @@ READING = frozenset(
         "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
+        "DescribeDelegationToken",
         "DescribeGroups",
         "DescribeLogDirs",
         "DescribeProducers",
@@ -54,6 +55,10 @@ COMMANDS = {
     "users create": ("new", "--generate"),
     "users rotate": ("known", "--generate"),
     "users delete": ("known",),
+    # Refused before anything is asked for: the connection is in plain text.
+    "tokens create": ("--owner", "a"),
+    "tokens renew": ("id",),
+    "tokens expire": ("id",),
     "quotas set": ("produce=1MB", "--user", "a"),
     "quotas unset": ("consume", "--user", "b"),
     "acls create": ("--allow", "a", "--operation", "read", "--topic", "t"),

@@ -8,14 +8,15 @@ from typing import Final
 
 HERE_TEXTS: Final = """\
 The broker of kctl does not start with it.
-    alter.config.policy.class.name client.quota.callback.class create.topic.policy.class.name
-    process.roles
+    client.quota.callback.class process.roles
+The broker of kctl takes a class of Python, as module:Class or /path/to/file.py:Class.
+    alter.config.policy.class.name create.topic.policy.class.name
 The broker of kctl does not start when it is true.
     remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
     zookeeper.ssl.client.enable
 The broker of kctl starts with kafka.security.authorizer.AclAuthorizer, and with no other.
     authorizer.class.name
-The broker of kctl has PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, and does not start with others.
+The broker of kctl has PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; others stop the start.
     sasl.enabled.mechanisms sasl.mechanism.inter.broker.protocol
 The broker of kctl does not start with another.
     principal.builder.class
@@ -41,14 +42,13 @@ The broker of kctl does not start with it where a listener has TLS.
     ssl.cipher.suites ssl.engine.factory.class ssl.provider
 The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
     ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
-    ssl.secure.random.implementation ssl.allow.*
-The broker of kctl has no Kerberos, OAuth and tokens: there the value changes nothing.
-    sasl.kerberos.* sasl.login.* sasl.oauthbearer.* sasl.mechanism.controller.protocol
-    delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
-The broker of kctl does not encrypt passwords: with a secret it still refuses to take them.
-    password.encoder.secret
-The broker of kctl does not encrypt passwords: there the value changes nothing.
-    password.encoder.*
+    ssl.secure.random.implementation
+The broker of kctl has no Kerberos, and gets no tokens for itself: there the value changes nothing.
+    sasl.kerberos.* sasl.login.* sasl.oauthbearer.token.*
+    sasl.oauthbearer.jwks.endpoint.retry.* sasl.mechanism.controller.protocol
+    security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
+The broker of kctl has AES/CBC/PKCS5Padding, and does not start with another.
+    password.encoder.cipher.algorithm
 It is of KRaft; with ZooKeeper, and in the broker of kctl, it changes nothing.
     broker.heartbeat.interval.ms broker.session.timeout.ms controller.listener.names
     controller.quorum.* early.start.listeners eligible.leader.replicas.enable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.api.admission import AclOperation, AclResource, NoQuotas, Session
+from engine.api.admission import NAMED, AclOperation, AclResource, Audit, NoQuotas, Session
 
 Requested = tuple[AclOperation, AclResource, str]
 
@@ -13,7 +13,12 @@ class DenyAll:
     """Lets nobody do anything."""
 
     def may(
-        self, _session: Session, _operation: AclOperation, _kind: AclResource, _name: str
+        self,
+        _session: Session,
+        _operation: AclOperation,
+        _kind: AclResource,
+        _name: str,
+        _audit: Audit = NAMED,
     ) -> bool:
         return False
 
@@ -31,7 +36,14 @@ class AllowEach:
         self.requested: list[Requested] = []
         self._denied = denied
 
-    def may(self, _session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
+    def may(
+        self,
+        _session: Session,
+        operation: AclOperation,
+        kind: AclResource,
+        name: str,
+        _audit: Audit = NAMED,
+    ) -> bool:
         self.requested.append((operation, kind, name))
         return not self._denied((operation, kind, name))
 

@@ -51,7 +51,7 @@ class Levels:
 class Stage:
     """Broker 1 with its handlers."""
 
-    def __init__(self, *, has_controller: bool = True) -> None:
+    def __init__(self, *, has_controller: bool = True, policy: Any = None) -> None:
         self.client = EmbeddedZnodeClient(
             ZnodeStore(MemoryJournal(), ManualClock(wall_ms=1_000_000)), 18_000
         )
@@ -65,7 +65,7 @@ class Stage:
         cache = cluster()
         admin = self.admin = ConfigAdmin(self.client)
         alteration = ConfigAlteration(
-            1, cache, admin, lambda: self.settings, lambda _before, _after: None
+            1, cache, admin, lambda: self.settings, lambda _before, _after: None, policy
         )
         self.describe = DescribeConfigs(1, cache, admin, lambda: self.settings, self.levels)
         self.alter = AlterConfigs(alteration)

@@ -27,6 +27,8 @@ from tests.unit.broker.test_broker import create_topic
 from tests.unit.log.writing import sent, sent_by
 
 TOPIC, GROUP, CLUSTER, TRANSACTION = 29, 30, 31, 53
+#: A client of a listener in plain text gets nothing of tokens.
+NO_TOKENS = 64
 T0 = TopicPartition("t", 0)
 PRODUCE, FETCH, METADATA = 0, 1, 3
 
@@ -48,6 +50,8 @@ CODES: dict[str, set[int]] = {
     "DescribeGroups": {GROUP}, "DeleteGroups": {GROUP}, "UpdateFeatures": {CLUSTER},
     "DescribeClientQuotas": {CLUSTER}, "AlterClientQuotas": {CLUSTER},
     "DescribeUserScramCredentials": {CLUSTER}, "AlterUserScramCredentials": {CLUSTER},
+    "CreateDelegationToken": {NO_TOKENS}, "RenewDelegationToken": {NO_TOKENS},
+    "ExpireDelegationToken": {NO_TOKENS}, "DescribeDelegationToken": {NO_TOKENS},
     "ConsumerGroupHeartbeat": {UNSUPPORTED_VERSION}, "ConsumerGroupDescribe": set(),
     "AddPartitionsToTxn": {TRANSACTION}, "AddOffsetsToTxn": {TRANSACTION}, "EndTxn": {TRANSACTION},
     "TxnOffsetCommit": {TRANSACTION}, "DescribeTransactions": {TRANSACTION},
@@ -163,6 +167,12 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
                 name="u", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p"
             )
             return {"upsertions": [upsertion]}
+        case "CreateDelegationToken":
+            return {"max_lifetime_ms": -1}
+        case "RenewDelegationToken":
+            return {"hmac": b"h", "renew_period_ms": -1}
+        case "ExpireDelegationToken":
+            return {"hmac": b"h", "expiry_time_period_ms": -1}
         case "LeaderAndIsr":
             return leader_and_isr(of, version, topic_id)
         case "StopReplica":

@@ -229,11 +229,11 @@ def test_a_brokers_setting_is_written_for_it_or_for_all(name: str, entity: str) 
             "many",
             "Invalid value many for configuration num.io.threads: Not a number of type INT",
         ),
-        ("1", "ssl.keystore.location", "/k", "behind listener.name."),
-        ("", "advertised.listeners", "PLAINTEXT://x:1", "only for one broker"),
+        ("1", "ssl.keystore.location", "/k", "listener prefix: HashSet(ssl.keystore.location)"),
+        ("", "advertised.listeners", "PLAINTEXT://x:1", "broker id must be specified: Set("),
         ("1", "log.cleaner.dedupe.buffer.size", "1048576", "1 MiB"),
-        ("1", "ssl.key.password", "secret", "behind listener.name."),
-        ("", "listener.name.inside.ssl.key.password", "secret", "only for one broker"),
+        ("1", "ssl.key.password", "secret", "only per-listener"),
+        ("", "listener.name.inside.ssl.key.password", "secret", "at default cluster level"),
         ("1", "delegation.token.secret.key", "secret", "Cannot update"),
         ("", "leader.replication.throttled.rate", "-1", "Value must be at least 0"),
     ],
@@ -269,16 +269,6 @@ def test_a_listeners_password_is_valid_for_its_broker() -> None:
     for key in ("listener.name.a.ssl.key.password", "sasl.jaas.config"):
         assert OK == stage.operate(BROKER, "1", (SET, key, "hush"), validate_only=True)
         assert 40 == stage.operate(BROKER, "1", (SET, key, "hush"))[0]
-
-
-def test_no_password_is_said_to_be_valid_where_it_would_have_to_be_encrypted() -> None:
-    stage = Stage()
-    stage.settings = BrokerSettings({**STATIC, "password.encoder.secret": "hush"})
-    key = "listener.name.a.ssl.key.password"
-    for is_dry in (True, False):
-        code, message = stage.operate(BROKER, "1", (SET, key, "hush"), validate_only=is_dry)
-        assert 40 == code
-        assert "does not encrypt passwords" in message
 
 
 def test_a_secret_that_is_no_password_of_a_broker_is_kept_as_it_is() -> None:

@@ -23,6 +23,7 @@ AREAS = (
     api_table.acl_rows,
     api_table.quota_rows,
     api_table.credential_rows,
+    api_table.token_rows,
     api_table.inter_broker_rows,
 )
 

@@ -55,7 +55,7 @@ def test_sasl_over_tls() -> None:
     [
         ({"security.protocol": "TLS"}, "security.protocol"),
         ({"security.protocol": "SASL_SSL"}, "GSSAPI"),
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "OAUTHBEARER"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "GSSAPI"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
         ({"security.protocol": "SSL", "ssl.truststore.type": "BKS"}, "must be one of PEM, PKCS12"),
         ({"ssl.trustore.location": "a"}, "no client of Kafka's has this property"),

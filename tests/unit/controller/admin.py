@@ -28,7 +28,8 @@ DELETED = -2
 class AdminBench:
     """A cluster, the metadata of its first broker, and the admin of that broker.
 
-    With `ends_early` a share of a turn is over at each look.
+    `policy` is asked before a topic is created. With `ends_early` a share of a turn is over at each
+    look.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class AdminBench:
         racks: dict[int, str] | None = None,
         answers_later: bool = False,
         ends_early: bool = False,
+        policy: Any = None,
         **properties: str,
     ) -> None:
         self.cluster = Cluster(brokers, answers_later=answers_later, **properties)
@@ -58,6 +60,7 @@ class AdminBench:
                 SeededEntropy(1),
                 lambda: self.node.settings,
                 self.turns,
+                policy,
             ),
         )
         self.auto = AutoCreation(self.config, self.admin)

@@ -65,6 +65,10 @@ def test_every_known_setting_changes_a_client_or_is_checked(key: str) -> None:
             settings["sasl.jaas.config"] = ""
             settings["sasl.username"] = settings.get("sasl.username", "u")
             settings["sasl.password"] = settings.get("sasl.password", "p")
+    if key == "sasl.oauthbearer.token.endpoint.url":
+        for settings in (without, given):
+            settings["sasl.mechanism"] = "OAUTHBEARER"
+        given[key] = "file:/token"
     if key == "ssl.ca.location":
         given.pop("ssl.truststore.location", None)
     try:

@@ -1,0 +1,160 @@
+"""Policies of the operator: what else is asked before a topic is created or settings change.
+
+```python
+from engine.admin.policies import CreateTopicRequest, PolicyViolationError
+
+
+class AtMostTwelvePartitions:
+    def configure(self, settings): ...                # optional: the broker's static settings
+
+    def validate(self, request: CreateTopicRequest):
+        if (request.num_partitions or 0) > 12:
+            raise PolicyViolationError("at most 12 partitions")
+
+    def close(self): ...                              # optional: at the broker's end
+```
+
+| setting | asked for | with |
+|---|---|---|
+| `create.topic.policy.class.name` | CreateTopics, also to validate only; automatic creation | CreateTopicRequest |
+| `alter.config.policy.class.name` | AlterConfigs, IncrementalAlterConfigs, also to validate only | AlterConfigRequest |
+
+They are asked last, when all other checks have passed. CreatePartitions, DeleteTopics, levels of
+loggers and what brokers change themselves are not asked for. `validate` runs on the broker's one
+thread: it must not wait.
+
+| `validate` raises | the client gets |
+|---|---|
+| PolicyViolationError, any other ApiError | its code and message |
+| ConfigError | INVALID_CONFIG with its rule (of a broker's settings INVALID_REQUEST) |
+| anything else | UNKNOWN_SERVER_ERROR without a message; the log has the traceback |
+
+Source: KIP-108, KIP-133; ZkAdminManager.validateTopicCreatePolicy, validateConfigPolicy of 3.9.1, and
+a real broker's responses with a policy.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from engine.admin.config_errors import PolicyFailed
+from engine.errors import ApiError, ConfigError
+from engine.host.plugin_class import plugin_class
+from engine.kafka_errors import POLICY_VIOLATION
+
+_log = logging.getLogger("kafka.server.ZkAdminManager")
+
+CREATE_TOPIC_POLICY: Final = "create.topic.policy.class.name"
+ALTER_CONFIG_POLICY: Final = "alter.config.policy.class.name"
+
+
+class PolicyViolationError(ApiError):
+    """What is asked for breaks a policy; a policy raises it with the words for the client."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(POLICY_VIOLATION, message)
+
+
+class CreateTopicRequest(NamedTuple):
+    """A topic that is to be created.
+
+    Counts are those that the topic gets, also where the request left them to the broker. With an
+    assignment they are None, without one that is.
+    """
+
+    topic: str
+    num_partitions: int | None
+    replication_factor: int | None
+    replicas_assignments: Mapping[int, Sequence[int]] | None
+    #: What the request sets, and nothing else.
+    configs: Mapping[str, str]
+
+
+class AlterConfigRequest(NamedTuple):
+    """Settings that are to change.
+
+    `configs` is what the request names: all settings of AlterConfigs, the single ones of
+    IncrementalAlterConfigs with their operands, None for those that it deletes.
+    """
+
+    #: `TOPIC` or `BROKER`.
+    resource_type: str
+    #: A topic, or a broker's id; empty for all brokers.
+    resource_name: str
+    configs: Mapping[str, str | None]
+
+
+R = TypeVar("R", CreateTopicRequest, AlterConfigRequest)
+
+
+class Policy(Generic[R]):
+    """One policy of a broker."""
+
+    def __init__(self, key: str, policy: Any) -> None:
+        """`policy` is an object of the operator's class; raises ConfigError if it is no policy."""
+        self._policy = policy
+        if not callable(getattr(policy, "validate", None)):
+            raise ConfigError(key, type(policy).__name__, "has no method validate(request)")
+
+    def validate(self, request: R) -> None:
+        """Raise ApiError or ConfigError for what the policy forbids."""
+        try:
+            self._policy.validate(request)
+        except (ApiError, ConfigError):
+            raise
+        except Exception as error:  # The operator's code may fail in any way.
+            _log.error("The policy failed for %s", request, exc_info=error)
+            raise PolicyFailed(str(error)) from error
+
+    def close(self) -> None:
+        """End the policy."""
+        close = getattr(self._policy, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except Exception as error:  # As above; the broker ends all the same.
+            _log.error("The policy cannot be closed", exc_info=error)
+
+
+class Policies(NamedTuple):
+    """The policies of a broker, each of them None where there is none."""
+
+    create_topic: Policy[CreateTopicRequest] | None = None
+    alter_config: Policy[AlterConfigRequest] | None = None
+
+    def close(self) -> None:
+        """End both."""
+        for policy in (self.create_topic, self.alter_config):
+            if policy is not None:
+                policy.close()
+
+
+NO_POLICIES: Final = Policies()
+
+
+def load_policies(
+    create_topic: str | None, alter_config: str | None, static: Mapping[str, str]
+) -> Policies:
+    """Return the policies of classes that settings name; raises ConfigError."""
+    return Policies(
+        _load(CREATE_TOPIC_POLICY, create_topic, static),
+        _load(ALTER_CONFIG_POLICY, alter_config, static),
+    )
+
+
+def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+    if text is None or not text.strip():
+        return None
+    made = plugin_class(key, text)
+    try:
+        policy = made()
+        configure = getattr(policy, "configure", None)
+        if configure is not None:
+            configure(dict(static))
+    except Exception as error:  # The operator's code may fail in any way.
+        _log.error("%s of %s cannot be made", text, key, exc_info=error)
+        raise ConfigError(key, text, f"cannot be made: {error}") from error
+    return Policy(key, policy)

@@ -1,0 +1,208 @@
+"""Delegation tokens in znodes: made, renewed, ended, and read into a broker's cache.
+
+```
+set or create /delegation_token/tokens/<id>, or delete it
+create /delegation_token/token_changes/token_change_<S> ── every broker reads the token again
+```
+
+The broker that changes a token goes by it at once. Any broker does, not only the controller; the
+controller alone removes those that have expired (`expire`).
+
+| request | refused |
+|---|---|
+| renew, expire: an HMAC of no token | DELEGATION_TOKEN_NOT_FOUND |
+| of a token of others | DELEGATION_TOKEN_OWNER_MISMATCH |
+| of a token that has expired, but for its end at once | DELEGATION_TOKEN_EXPIRED |
+
+Source: DelegationTokenManagerZk of 3.9.1, and a real broker's responses.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from engine.controller.topic_ids import random_topic_id
+from engine.errors import api_error
+from engine.host.ports import Clock, Entropy
+from engine.kafka_errors import (
+    DELEGATION_TOKEN_EXPIRED,
+    DELEGATION_TOKEN_NOT_FOUND,
+    DELEGATION_TOKEN_OWNER_MISMATCH,
+)
+from engine.naming import uuid_text
+from engine.security.delegation_tokens import DelegationToken, TokenCache, is_shown
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NodeExists, NoNode
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.paths import (
+    DELEGATION_TOKEN_CHANGE_PREFIX,
+    DELEGATION_TOKEN_CHANGES,
+    DELEGATION_TOKENS,
+    delegation_token_path,
+)
+from engine.znode.token_values import TokenNode, decode_token, encode_token
+
+_log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
+
+
+class TokenLifetimes(NamedTuple):
+    """How long tokens hold where a request leaves it to the broker, and at most."""
+
+    renewal_ms: int
+    max_ms: int
+
+
+class TokenAdmin:
+    """Keeps the cache of a broker equal to the znodes, and changes both."""
+
+    def __init__(
+        self,
+        znodes: ZnodeClient,
+        cache: TokenCache,
+        lifetimes: TokenLifetimes,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self.cache = cache
+        self._znodes = znodes
+        self._lifetimes = lifetimes
+        self._clock = clock
+        self._entropy = entropy
+
+    # Following the znodes
+
+    async def create_paths(self) -> None:
+        """Make the persistent nodes that tokens lie below."""
+        parent = DELEGATION_TOKENS.rpartition("/")[0]
+        for path in (parent, DELEGATION_TOKENS, DELEGATION_TOKEN_CHANGES):
+            try:
+                await self._znodes.create(path)
+            except NodeExists:
+                continue
+
+    async def load(self) -> None:
+        """Read all tokens."""
+        token_ids = await self._znodes.children(DELEGATION_TOKENS)
+        self.cache.keep(token_ids)
+        for token_id in token_ids:
+            await self.refresh(token_id)
+
+    async def refresh(self, token_id: str) -> None:
+        """Read one token; one that cannot be read is an error in the log, and none."""
+        path = delegation_token_path(token_id)
+        try:
+            data, _ = await self._znodes.get(path)
+            token = decode_token(data, path)
+        except NoNode:
+            self.cache.remove(token_id)
+        except InvalidZnodeValue as error:
+            _log.error("A delegation token is left out: %s", error)
+            self.cache.remove(token_id)
+        else:
+            self.cache.put(DelegationToken(*token))
+
+    # Requests
+
+    async def create(
+        self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
+    ) -> DelegationToken:
+        """Return a new token; a lifetime of 0 or less is the broker's."""
+        # An id as topics have them: none begins with a dash.
+        token_id = uuid_text(random_topic_id(self._entropy))
+        now_ms = self._clock.wall_ms()
+        lifetime_ms = self._lifetimes.max_ms
+        if max_lifetime_ms > 0:
+            lifetime_ms = min(lifetime_ms, max_lifetime_ms)
+        expires_ms = now_ms + min(lifetime_ms, self._lifetimes.renewal_ms)
+        token = DelegationToken(
+            token_id, owner, requester, tuple(renewers), now_ms, expires_ms, now_ms + lifetime_ms
+        )
+        await self._write(token)
+        _log.info("Created a delegation token: %s for owner: %s", token_id, owner)
+        return token
+
+    async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
+        """Let a token hold for so long from now; a period below 0 is the broker's.
+
+        Returns when it expires. Errors: ApiError, those of the store.
+        """
+        token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
+        if token.is_expired(now_ms):
+            raise api_error(DELEGATION_TOKEN_EXPIRED)
+        renewal_ms = self._lifetimes.renewal_ms if period_ms < 0 else period_ms
+        return await self._expire_at(token, now_ms + renewal_ms)
+
+    async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
+        """Let a token end so long from now, below 0 at once; returns when.
+
+        Errors: ApiError, those of the store.
+        """
+        token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
+        if period_ms < 0:
+            await self._remove(token)
+            return now_ms
+        if token.is_expired(now_ms):
+            raise api_error(DELEGATION_TOKEN_EXPIRED)
+        return await self._expire_at(token, now_ms + period_ms)
+
+    def described(
+        self,
+        principal: str,
+        owners: Collection[str] | None,
+        may_describe: Callable[[DelegationToken], bool],
+    ) -> list[DelegationToken]:
+        """Return the tokens that a principal sees; those of owners, with None all."""
+        return [
+            token for token in self.cache.tokens if is_shown(token, principal, owners, may_describe)
+        ]
+
+    async def remove_expired(self) -> None:
+        """Remove the tokens that have expired; the errors are those of the store."""
+        now_ms = self._clock.wall_ms()
+        for token in self.cache.tokens:
+            if token.is_expired(now_ms):
+                await self._remove(token)
+
+    def _changeable(self, principal: str, hmac: bytes) -> DelegationToken:
+        token = self.cache.by_hmac(hmac)
+        if token is None:
+            raise api_error(DELEGATION_TOKEN_NOT_FOUND)
+        if not token.may_be_changed_by(principal):
+            raise api_error(DELEGATION_TOKEN_OWNER_MISMATCH)
+        return token
+
+    # Writing
+
+    async def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
+        changed = token._replace(expires_ms=min(at_ms, token.max_ms))
+        await self._write(changed)
+        _log.info("Token %s of %s expires at %d", token.token_id, token.owner, changed.expires_ms)
+        return changed.expires_ms
+
+    async def _write(self, token: DelegationToken) -> None:
+        path, data = delegation_token_path(token.token_id), encode_token(TokenNode(*token))
+        try:
+            await self._znodes.set(path, data)
+        except NoNode:
+            await self._znodes.create(path, data)
+        self.cache.put(token)
+        await self._note(token.token_id)
+
+    async def _remove(self, token: DelegationToken) -> None:
+        try:
+            await self._znodes.delete(delegation_token_path(token.token_id))
+        except NoNode:
+            _log.info("Token %s was removed already", token.token_id)
+        self.cache.remove(token.token_id)
+        await self._note(token.token_id)
+        _log.info(
+            "Delegation token expired for token: %s for owner: %s", token.token_id, token.owner
+        )
+
+    async def _note(self, token_id: str) -> None:
+        await self._znodes.create(
+            DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True
+        )

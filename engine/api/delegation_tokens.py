@@ -1,0 +1,239 @@
+"""CreateDelegationToken (38), RenewDelegationToken (39), ExpireDelegationToken (40) and
+DescribeDelegationToken (41).
+
+| in this order | error |
+|---|---|
+| a listener in plain text, a client of TLS without a certificate, one that has shown a token | DELEGATION_TOKEN_REQUEST_NOT_ALLOWED |
+| create, for another owner: without CREATE_TOKENS of that user | DELEGATION_TOKEN_AUTHORIZATION_FAILED |
+| create: a renewer that is no `User` | INVALID_PRINCIPAL_TYPE |
+| no `delegation.token.secret.key` | DELEGATION_TOKEN_AUTH_DISABLED |
+| others | `token_admin.py` |
+
+An empty list of owners gives no tokens, null those of all owners.
+
+Source: KafkaApis.handleCreateTokenRequest and its siblings of 3.9.1, a real broker's responses;
+KIP-48, KIP-373.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.admin.token_admin import TokenAdmin
+from engine.api.admission import AclOperation, AclResource, Session
+from engine.api.exchange import Exchange
+from engine.api.promised import promised
+from engine.errors import ApiError, EngineError
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    DELEGATION_TOKEN_AUTH_DISABLED,
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    INVALID_PRINCIPAL_TYPE,
+    NONE,
+    UNKNOWN_SERVER_ERROR,
+)
+from engine.security.delegation_tokens import DelegationToken
+from engine.security.principals import ANONYMOUS, USER_TYPE, principal_parts, principal_text
+from engine.wire import messages
+
+_NEVER_MS: Final = -1
+#: From this version on a response names who asked for a token.
+_FIRST_WITH_REQUESTER: Final = 3
+
+
+class DelegationTokens:
+    """Answers all four."""
+
+    def __init__(
+        self, admin: TokenAdmin | None, security_protocol_of: Callable[[str], str]
+    ) -> None:
+        """`admin` is None where tokens are not enabled; protocols are those of listeners."""
+        self._admin = admin
+        self._security_protocol_of = security_protocol_of
+
+    def create(
+        self, request: messages.CreateDelegationTokenRequest, exchange: Exchange
+    ) -> messages.CreateDelegationTokenResponse | Promise[messages.CreateDelegationTokenResponse]:
+        """Promise a new token, of the client or of another owner."""
+        requester, version = exchange.session.principal, exchange.api_version
+        owner = requester
+        if request.owner_principal_name:
+            kind = request.owner_principal_type or ""
+            owner = principal_text(kind, request.owner_principal_name)
+        renewers = [
+            principal_text(one.principal_type, one.principal_name) for one in request.renewers
+        ]
+        refusal = self._refusal_to_create(exchange.session, owner, request)
+        admin = self._admin
+        if refusal or admin is None:
+            code = refusal or DELEGATION_TOKEN_AUTH_DISABLED
+            return _not_created(owner, requester, code, version)
+
+        async def work() -> messages.CreateDelegationTokenResponse:
+            try:
+                token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
+            except EngineError as error:
+                return _not_created(owner, requester, _code_of(error), version)
+            return _created(token, admin.cache.hmac_of(token.token_id), version)
+
+        return promised(work())
+
+    def renew(
+        self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
+    ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
+        """Promise when a token expires that was renewed."""
+        response = messages.RenewDelegationTokenResponse
+        refusal, admin = self._refusal(exchange.session), self._admin
+        if refusal or admin is None:
+            return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
+
+        async def work() -> messages.RenewDelegationTokenResponse:
+            try:
+                at_ms = await admin.renew(
+                    exchange.session.principal, bytes(request.hmac), request.renew_period_ms
+                )
+            except EngineError as error:
+                return response(error_code=_code_of(error), expiry_timestamp_ms=_NEVER_MS)
+            return response(expiry_timestamp_ms=at_ms)
+
+        return promised(work())
+
+    def expire(
+        self, request: messages.ExpireDelegationTokenRequest, exchange: Exchange
+    ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
+        """Promise when a token expires, or has just been removed."""
+        response = messages.ExpireDelegationTokenResponse
+        refusal, admin = self._refusal(exchange.session), self._admin
+        if refusal or admin is None:
+            return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
+
+        async def work() -> messages.ExpireDelegationTokenResponse:
+            try:
+                at_ms = await admin.expire(
+                    exchange.session.principal, bytes(request.hmac), request.expiry_time_period_ms
+                )
+            except EngineError as error:
+                return response(error_code=_code_of(error), expiry_timestamp_ms=_NEVER_MS)
+            return response(expiry_timestamp_ms=at_ms)
+
+        return promised(work())
+
+    def describe(
+        self, request: messages.DescribeDelegationTokenRequest, exchange: Exchange
+    ) -> messages.DescribeDelegationTokenResponse:
+        """Return the tokens that the client may see."""
+        session = exchange.session
+        response = messages.DescribeDelegationTokenResponse
+        refusal, admin = self._refusal(session), self._admin
+        if refusal or admin is None:
+            return response(error_code=refusal)
+        owners = None
+        if request.owners is not None:
+            owners = [
+                principal_text(owner.principal_type, owner.principal_name)
+                for owner in request.owners
+            ]
+
+        def may_describe(token: DelegationToken) -> bool:
+            kind = AclResource.DELEGATION_TOKEN
+            return session.may(AclOperation.DESCRIBE, kind, token.token_id) or session.may(
+                AclOperation.DESCRIBE_TOKENS, AclResource.USER, token.owner
+            )
+
+        described = admin.described(session.principal, owners, may_describe)
+        return response(
+            tokens=[
+                _described(token, admin.cache.hmac_of(token.token_id), exchange.api_version)
+                for token in described
+            ]
+        )
+
+    def _refusal(self, session: Session) -> int:
+        """Return why a client gets nothing of tokens, 0 if it does."""
+        if not self._may_ask(session):
+            return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return NONE if self._admin is not None else DELEGATION_TOKEN_AUTH_DISABLED
+
+    def _refusal_to_create(
+        self, session: Session, owner: str, request: messages.CreateDelegationTokenRequest
+    ) -> int:
+        if not self._may_ask(session):
+            return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        if owner != session.principal and not session.may(
+            AclOperation.CREATE_TOKENS, AclResource.USER, owner
+        ):
+            return DELEGATION_TOKEN_AUTHORIZATION_FAILED
+        if any(renewer.principal_type != USER_TYPE for renewer in request.renewers):
+            return INVALID_PRINCIPAL_TYPE
+        return NONE
+
+    def _may_ask(self, session: Session) -> bool:
+        """Return whether a client is known by what it keeps to itself, and by no token."""
+        protocol = self._security_protocol_of(session.listener)
+        is_anonymous = session.principal == ANONYMOUS
+        is_unknown = protocol == "PLAINTEXT" or (protocol == "SSL" and is_anonymous)
+        return not (session.is_own_broker or session.is_by_token or is_unknown)
+
+
+def _code_of(error: EngineError) -> int:
+    return error.code if isinstance(error, ApiError) else UNKNOWN_SERVER_ERROR
+
+
+def _not_created(
+    owner: str, requester: str, code: int, version: int
+) -> messages.CreateDelegationTokenResponse:
+    kind, name = principal_parts(owner)
+    response = messages.CreateDelegationTokenResponse(
+        error_code=code,
+        principal_type=kind,
+        principal_name=name,
+        issue_timestamp_ms=_NEVER_MS,
+        expiry_timestamp_ms=_NEVER_MS,
+        max_timestamp_ms=_NEVER_MS,
+    )
+    if version >= _FIRST_WITH_REQUESTER:
+        kind, name = principal_parts(requester)
+        response.token_requester_principal_type = kind
+        response.token_requester_principal_name = name
+    return response
+
+
+def _created(
+    token: DelegationToken, hmac: bytes, version: int
+) -> messages.CreateDelegationTokenResponse:
+    response = _not_created(token.owner, token.requester, NONE, version)
+    response.issue_timestamp_ms = token.issued_ms
+    response.expiry_timestamp_ms = token.expires_ms
+    response.max_timestamp_ms = token.max_ms
+    response.token_id = token.token_id
+    response.hmac = hmac
+    return response
+
+
+def _described(
+    token: DelegationToken, hmac: bytes, version: int
+) -> messages.DescribeDelegationTokenResponse.DescribedDelegationToken:
+    response = messages.DescribeDelegationTokenResponse
+    kind, name = principal_parts(token.owner)
+    row = response.DescribedDelegationToken(
+        principal_type=kind,
+        principal_name=name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=hmac,
+        renewers=[
+            response.DescribedDelegationTokenRenewer(
+                principal_type=renewer_kind, principal_name=renewer
+            )
+            for renewer_kind, renewer in map(principal_parts, token.renewers)
+        ],
+    )
+    if version >= _FIRST_WITH_REQUESTER:
+        kind, name = principal_parts(token.requester)
+        row.token_requester_principal_type = kind
+        row.token_requester_principal_name = name
+    return row

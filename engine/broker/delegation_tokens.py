@@ -1,0 +1,118 @@
+"""The delegation tokens of a broker: the notes about changed ones, and the end of expired ones.
+
+| setting | |
+|---|---|
+| `delegation.token.secret.key`, or its older name `delegation.token.master.key` | the key of all HMACs; without it there are no tokens. All brokers have the same |
+| `delegation.token.expiry.time.ms` | how long a token holds without being renewed |
+| `delegation.token.max.lifetime.ms` | how long it can be renewed |
+| `delegation.token.expiry.check.interval.ms` | how often the controller removes expired tokens |
+
+Source: DelegationTokenManagerZk, KafkaController.onControllerFailover of 3.9.1.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from engine.admin.token_admin import TokenAdmin, TokenLifetimes
+from engine.broker.change_watch import ChangeReader, ChangeWatch
+from engine.broker.tasks import LoopTasks
+from engine.config.broker_config import BrokerConfig
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.ports import Clock, Entropy, Timers
+from engine.host.promise import Promise
+from engine.security.credentials import SALT_BYTES
+from engine.security.delegation_tokens import TokenCache
+from engine.security.principals import principal_parts
+from engine.security.sasl import TokenLogin
+from engine.security.scram import ScramMechanism
+from engine.znode.client import ZnodeClient
+from engine.znode.paths import DELEGATION_TOKEN_CHANGES
+from engine.znode.token_values import decode_token_change
+
+_log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
+
+
+def secret_key(config: BrokerConfig) -> str | None:
+    """Return the key of all HMACs, None where there are no tokens."""
+    key = config.delegation_token_secret_key
+    return (config.delegation_token_master_key if key is None else key) or None
+
+
+class BrokerTokens:
+    """Tokens that follow their znodes."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        secret: str,
+        znodes: ZnodeClient,
+        *,
+        clock: Clock,
+        timers: Timers,
+        entropy: Entropy,
+    ) -> None:
+        self._clock = clock
+        self._is_stopped = False
+        self._check_interval_ms = config.delegation_token_expiry_check_interval_ms
+        self.admin = TokenAdmin(
+            znodes,
+            TokenCache(secret, lambda: entropy.random_bytes(SALT_BYTES)),
+            TokenLifetimes(
+                config.delegation_token_expiry_time_ms, config.delegation_token_max_lifetime_ms
+            ),
+            clock=clock,
+            entropy=entropy,
+        )
+
+        async def apply(data: bytes | None, path: str) -> None:
+            await self.admin.refresh(decode_token_change(data, path))
+
+        reader = ChangeReader(DELEGATION_TOKEN_CHANGES, "delegation tokens", self.admin.load, apply)
+        self._watch = ChangeWatch(znodes, reader, clock=clock, timers=timers)
+
+    async def start(self) -> None:
+        """Read all tokens and watch for changes; to be called again with each new session."""
+        await self.admin.create_paths()
+        await self._watch.start()
+
+    def stop(self) -> None:
+        """Take no more changes."""
+        self._is_stopped = True
+        self._watch.stop()
+
+    def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
+        """Return who logs in by a token; None if there is none."""
+        cache = self.admin.cache
+        token = cache.of(token_id)
+        if token is None:
+            return None
+        _, owner = principal_parts(token.owner)
+        lifetime_ms = max(token.expires_ms - self._clock.wall_ms(), 0)
+        return TokenLogin(owner, cache.credential(token_id, mechanism), lifetime_ms)
+
+    def remove_expired(self) -> None:
+        """Remove the tokens that have expired, beside what the loop does now."""
+        if self._is_stopped:
+            return
+        work = drive(self.admin.remove_expired())
+        work.watch(lambda: _report(work))
+
+    def remove_expired_on(self, tasks: LoopTasks, is_controller: Callable[[], bool]) -> None:
+        """Remove expired tokens again and again, while this broker is the controller."""
+
+        def check() -> None:
+            if is_controller():
+                self.remove_expired()
+
+        interval_ms = self._check_interval_ms
+        tasks.every("delete-expired-tokens", interval_ms, check, first_after_ms=interval_ms)
+
+
+def _report(work: Promise[None]) -> None:
+    try:
+        work.result()
+    except EngineError as error:
+        _log.error("Expired delegation tokens could not be removed: %s", error)

@@ -1,0 +1,126 @@
+"""The keys that sign access tokens: read from a file or an address, and again as time goes by.
+
+```
+sasl.oauthbearer.jwks.endpoint.url=file:/etc/kafka/jwks.json     https://issuer/keys
+```
+
+The first time they are read at once, and the listener does not open without them. Then a worker
+thread reads them every `sasl.oauthbearer.jwks.endpoint.refresh.ms`, and when a token names a key
+that is not there, at most every ten seconds. What cannot be read leaves the keys as they are.
+
+Source: RefreshingHttpsJwks, VerificationKeyResolverFactory of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from engine.broker.tasks import LoopTasks
+from engine.errors import ConfigError, EngineError
+from engine.host.http import Http
+from engine.host.ports import Clock, Files
+from engine.security.oauth_tokens import JsonKey, TokenRefused, jwks_keys, key_id
+
+_log = logging.getLogger("kafka.server.Jwks")
+_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+_TIMEOUT_S: Final = 10.0
+_OK: Final = 200
+#: How soon keys are read again for a token that names one which is not there.
+_UNKNOWN_KEY_PAUSE_MS: Final = 10_000
+
+
+class KeysUnreadable(EngineError):
+    """Keys could not be read."""
+
+
+class JwksKeys:
+    """The keys of one address."""
+
+    def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
+        """Read them; raises ConfigError."""
+        self.url = url
+        self._read = read
+        self._clock = clock
+        self._is_reading = False
+        self._read_ms = clock.monotonic_ms()
+        #: Reads on a worker thread, once there is one.
+        self.offload: Callable[[Callable[[], None], Callable[[], None]], None] | None = None
+        try:
+            self._keys = read(url)
+        except EngineError as error:
+            raise ConfigError(_URL, url, f"cannot be read: {error}") from error
+
+    def for_token(self, text: str) -> list[JsonKey]:
+        """Return the keys to verify a token by; raises TokenRefused."""
+        wanted = key_id(text)
+        is_known = wanted is None or any(key.get("kid") == wanted for key in self._keys)
+        waited_ms = self._clock.monotonic_ms() - self._read_ms
+        if not is_known and waited_ms >= _UNKNOWN_KEY_PAUSE_MS:
+            self.refresh()
+        return self._keys
+
+    def refresh(self) -> None:
+        """Read the keys again, beside the loop."""
+        if self.offload is None or self._is_reading:
+            return
+        self._is_reading = True
+        self._read_ms = self._clock.monotonic_ms()
+        found: list[list[JsonKey]] = []
+
+        def work() -> None:
+            try:
+                found.append(self._read(self.url))
+            except EngineError as error:
+                _log.warning("The keys of %s stay as they are: %s", self.url, error)
+
+        def done() -> None:
+            self._is_reading = False
+            if found:
+                self._keys = found[0]
+
+        self.offload(work, done)
+
+
+class JwksCache:
+    """The keys of all addresses that listeners name."""
+
+    def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
+        self._files = files
+        self._http = http
+        self._clock = clock
+        self._by_url: dict[str, JwksKeys] = {}
+        self._tasks: LoopTasks | None = None
+
+    def run_on(self, tasks: LoopTasks) -> None:
+        """Read again by these tasks from now on."""
+        self._tasks = tasks
+
+    def of(self, url: str, refresh_ms: int) -> JwksKeys:
+        """Return the keys of an address, read the first time; raises ConfigError."""
+        keys = self._by_url.get(url)
+        if keys is None:
+            keys = self._by_url[url] = JwksKeys(url, self._read, self._clock)
+            tasks = self._tasks
+            if tasks is not None:
+                keys.offload = lambda work, done: tasks.offload("jwks", work, lambda _error: done())
+                tasks.every("refresh-jwks", refresh_ms, keys.refresh, first_after_ms=refresh_ms)
+        return keys
+
+    def _read(self, url: str) -> list[JsonKey]:
+        parts = urlsplit(url)
+        if parts.scheme == "file":
+            document = self._files.read_bytes(unquote(parts.path))
+        elif self._http is None:
+            raise KeysUnreadable("this broker reaches no web server")
+        else:
+            response = self._http.get(url, {"Accept": "application/json"}, _TIMEOUT_S)
+            if response.status != _OK:
+                raise KeysUnreadable(f"the server answers with status {response.status}")
+            document = response.body
+        try:
+            return jwks_keys(document)
+        except TokenRefused as error:
+            raise KeysUnreadable(str(error)) from error

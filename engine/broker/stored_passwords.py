@@ -1,0 +1,80 @@
+"""Passwords among the settings of one broker in its znode.
+
+| setting | |
+|---|---|
+| `password.encoder.secret` | encrypts them; without it none are taken or read |
+| `password.encoder.old.secret` | decrypts at the start what the secret before made; written again |
+| `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, `.iterations` | how |
+
+Source: DynamicBrokerConfig.maybeCreatePasswordEncoder, maybeReEncodePasswords of 3.9.1; KIP-226.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from engine.config.broker_config import BrokerConfig
+from engine.config.change import is_encrypted
+from engine.errors import EngineError
+from engine.host.ports import Entropy
+from engine.security.password_encoder import (
+    EncoderSettings,
+    PasswordEncoder,
+    PasswordUnreadable,
+)
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NoNode
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.paths import (
+    BROKER_CONFIGS,
+    CONFIG_CHANGE_PREFIX,
+    broker_config_path,
+)
+from engine.znode.values import decode_config, encode_config, encode_config_change
+
+_log = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+
+def password_encoder(
+    config: BrokerConfig, entropy: Entropy, *, is_old: bool = False
+) -> PasswordEncoder | None:
+    """Return what encrypts passwords, None without a secret; raises ConfigError."""
+    secret = config.password_encoder_old_secret if is_old else config.password_encoder_secret
+    if secret is None:
+        return None
+    settings = EncoderSettings(
+        secret,
+        config.password_encoder_cipher_algorithm,
+        config.password_encoder_keyfactory_algorithm,
+        config.password_encoder_key_length,
+        config.password_encoder_iterations,
+    )
+    settings.check()
+    return PasswordEncoder(settings, entropy)
+
+
+async def re_encode_passwords(
+    znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
+) -> None:
+    """Write what an old secret encrypted again by the new one; what it did not stays."""
+    path = broker_config_path(broker_id)
+    try:
+        data, stat = await znodes.get(path)
+        stored = decode_config(data, path)
+    except (NoNode, InvalidZnodeValue):
+        return
+    changed = dict(stored)
+    for name, text in stored.items():
+        if not is_encrypted(name):
+            continue
+        try:
+            changed[name] = new.encode(old.decode(text))
+        except PasswordUnreadable:
+            _log.debug("%s is not encrypted by the old secret", name)
+        except EngineError as error:
+            _log.error("Passwords stay as they are encrypted: %s", error)
+            return
+    if changed != stored:
+        await znodes.set(path, encode_config(changed), stat.version)
+        change = encode_config_change(f"{BROKER_CONFIGS}/{broker_id}")
+        await znodes.create(CONFIG_CHANGE_PREFIX, change, sequential=True)

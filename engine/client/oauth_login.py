@@ -1,0 +1,104 @@
+"""Where a client gets its access token for OAUTHBEARER.
+
+| given | token |
+|---|---|
+| `sasl.oauthbearer.token.endpoint.url=file:/run/token` | the content of the file |
+| `…=https://issuer/token`, `clientId`, `clientSecret` and perhaps `scope` in the JAAS entry | by the grant of client credentials |
+| no such address, `unsecuredLoginStringClaim_sub="alice"` in the JAAS entry | an unsecured one, made here |
+
+Each connection reads it again: it may have been replaced.
+
+Source: OAuthBearerLoginCallbackHandler, HttpAccessTokenRetriever, FileTokenRetriever,
+OAuthBearerUnsecuredLoginCallbackHandler of 3.9.1; RFC 6749 §4.4.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from base64 import b64encode, urlsafe_b64encode
+from typing import Any, Final, NamedTuple
+
+from engine.client.errors import AuthenticationFailed
+from engine.errors import EngineError
+
+OAUTHBEARER: Final = "OAUTHBEARER"
+_LIFETIME_S: Final = 3600
+_TIMEOUT_S: Final = 10.0
+_OK: Final = 200
+
+
+class OAuthLogin(NamedTuple):
+    """Where a token comes from; secrets never show in a repr."""
+
+    url: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    scope: str | None = None
+    #: The principal of an unsecured token, without a URL.
+    unsecured_principal: str | None = None
+
+    def __repr__(self) -> str:
+        return f"OAuthLogin({self.url})"
+
+
+def access_token(login: OAuthLogin) -> str:
+    """Return a token; raises AuthenticationFailed."""
+    url = login.url
+    if url is None:
+        return unsecured_access_token(login.unsecured_principal or "")
+    try:
+        return _of_file(url) if url.startswith("file:") else _of_endpoint(url, login)
+    except AuthenticationFailed:
+        raise
+    except EngineError as error:
+        raise AuthenticationFailed(OAUTHBEARER, f"no access token: {error}") from error
+
+
+def unsecured_access_token(principal: str) -> str:
+    """Return a token without a signature, for brokers that take such."""
+    from engine.host.real import RealClock
+
+    now_s = RealClock().wall_ms() // 1000
+    claims = {"sub": principal, "iat": now_s, "exp": now_s + _LIFETIME_S}
+    return f"{_part({'alg': 'none'})}.{_part(claims)}."
+
+
+def _of_file(url: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
+    from engine.host.real import RealFiles
+
+    return RealFiles().read_bytes(unquote(urlsplit(url).path)).decode("ascii", "replace").strip()
+
+
+def _of_endpoint(url: str, login: OAuthLogin) -> str:
+    import json
+    from urllib.parse import urlencode
+
+    from engine.host.real_http import RealHttp
+
+    credentials = b64encode(f"{login.client_id}:{login.client_secret}".encode()).decode()
+    form = {"grant_type": "client_credentials"}
+    if login.scope:
+        form["scope"] = login.scope
+    headers = {
+        "Accept": "application/json",
+        "Authorization": f"Basic {credentials}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    response = RealHttp().post(url, headers, urlencode(form).encode(), _TIMEOUT_S)
+    if response.status != _OK:
+        raise AuthenticationFailed(OAUTHBEARER, f"{url} answers with status {response.status}")
+    try:
+        token = json.loads(response.body)["access_token"]
+    except (ValueError, KeyError, TypeError):
+        token = None
+    if not isinstance(token, str) or not token:
+        raise AuthenticationFailed(OAUTHBEARER, f"{url} answers without an access_token")
+    return token
+
+
+def _part(content: dict[str, Any]) -> str:
+    import json
+
+    raw = json.dumps(content, separators=(",", ":")).encode()
+    return urlsafe_b64encode(raw).decode().rstrip("=")

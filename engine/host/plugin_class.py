@@ -1,0 +1,63 @@
+"""Classes of the operator's own that settings name.
+
+| text | class |
+|---|---|
+| `package.module:Class` | of an importable module: installed, or on PYTHONPATH |
+| `/path/to/file.py:Class` | of a file |
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import sys
+from types import ModuleType
+
+from engine.errors import ConfigError
+
+_log = logging.getLogger("kafka.server.KafkaServer")
+
+
+def plugin_class(key: str, text: str) -> type:
+    """Return the class that a setting names; raises ConfigError.
+
+    Its module is executed with the first call.
+    """
+    source, colon, name = text.strip().rpartition(":")
+    if not colon or not name.isidentifier():
+        raise ConfigError(
+            key,
+            text,
+            "must name a Python class as module:Class; classes of Java cannot be run here",
+        )
+    try:
+        module = _module_of_file(source) if source.endswith(".py") else _imported(source)
+    except Exception as error:  # A module may fail in any way.
+        _log.error("%s of %s cannot be loaded", source, key, exc_info=error)
+        raise ConfigError(key, text, f"cannot be loaded: {error}") from error
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        raise ConfigError(key, text, f"has no class {name}")
+    return found
+
+
+def _imported(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def _module_of_file(path: str) -> ModuleType:
+    # Brokers of one process share a module, as they share those that are imported by name.
+    name = f"kctl_plugin:{path}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None, path
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,218 @@
+"""Access tokens of OAUTHBEARER: who they are for, how long they hold, and what is wrong with others.
+
+| validator | signature | claims that must be there |
+|---|---|---|
+| unsecured (Kafka's default) | none: `alg` is `none` | the principal's (`sub`), `exp` |
+| signed | by a key of the JWKS | `exp`, `iat`, the subject's (`sub`); audience and issuer where they are set |
+
+Times may be off by the clock skew. A token with an audience is refused where none is expected.
+
+Source: OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerUnsecuredJws,
+ValidatorAccessTokenValidator of 3.9.1; RFC 7519, KIP-255, KIP-768.
+Differs: keys are RSA, EC and Ed25519 alone, no shared secrets.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.errors import EngineError
+
+_INVALID: Final = "invalid_token"
+_INSUFFICIENT: Final = "insufficient_scope"
+#: Which algorithms a key of a kind may have signed by.
+_ALGORITHMS: Final = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+
+
+class TokenRefused(EngineError):
+    """A token is not believed; the message is for the log, `status` and `scope` for the client."""
+
+    def __init__(self, reason: str, *, status: str = _INVALID, scope: str | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.scope = scope
+
+
+class AccessToken(NamedTuple):
+    """A token that is believed."""
+
+    principal: str
+    expires_ms: int
+
+
+class UnsecuredRules(NamedTuple):
+    """What an unsecured token must have."""
+
+    principal_claim: str = "sub"
+    scope_claim: str = "scope"
+    required_scope: tuple[str, ...] = ()
+    skew_ms: int = 0
+
+
+class SignedRules(NamedTuple):
+    """What a signed token must have."""
+
+    audiences: tuple[str, ...] = ()
+    issuer: str | None = None
+    skew_ms: int = 30_000
+    scope_claim: str = "scope"
+    subject_claim: str = "sub"
+
+
+#: A key of a JWKS as its JSON has it.
+JsonKey = Mapping[str, Any]
+
+
+def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
+    """Return an unsecured token; raises TokenRefused."""
+    parts = text.split(".")
+    if len(parts) != 3 or not parts[0] or not parts[1]:
+        raise TokenRefused("Malformed compact serialization")
+    if _object(parts[0]).get("alg") != "none" or parts[2]:
+        raise TokenRefused("an unsecured token has alg none and no signature")
+    claims = _object(parts[1])
+    principal = claims.get(rules.principal_claim)
+    if not isinstance(principal, str) or not principal.strip():
+        raise TokenRefused(f"no claim {rules.principal_claim}")
+    expires_ms = _checked_times(claims, rules.skew_ms, now_ms, needs_issue=False)
+    if claims.get("iat") is not None:
+        issued_ms = _ms(claims["iat"], "iat")
+        if issued_ms > now_ms + rules.skew_ms:
+            raise TokenRefused("it was issued in the future")
+        if expires_ms == issued_ms:
+            raise TokenRefused("it expires when it was issued")
+    missing = set(rules.required_scope) - _scope(claims.get(rules.scope_claim))
+    if missing:
+        required = f"[{', '.join(rules.required_scope)}]"
+        reason = f"the scope lacks {' '.join(sorted(missing))}"
+        raise TokenRefused(reason, status=_INSUFFICIENT, scope=required)
+    return AccessToken(principal, expires_ms)
+
+
+def signed_token(
+    text: str, keys: Sequence[JsonKey], rules: SignedRules, now_ms: int
+) -> AccessToken:
+    """Return a token that one of some keys has signed; raises TokenRefused."""
+    claims = _verified(text, keys)
+    audience = claims.get("aud")
+    audiences = {audience} if isinstance(audience, str) else set(_texts(audience))
+    if audiences and not audiences & set(rules.audiences):
+        raise TokenRefused("the audience is another")
+    if rules.audiences and not audiences:
+        raise TokenRefused("no claim aud")
+    if rules.issuer is not None and claims.get("iss") != rules.issuer:
+        raise TokenRefused("the issuer is another")
+    subject = claims.get(rules.subject_claim)
+    if not isinstance(subject, str) or not subject.strip():
+        raise TokenRefused(f"no claim {rules.subject_claim}")
+    expires_ms = _checked_times(claims, rules.skew_ms, now_ms, needs_issue=True)
+    not_before = claims.get("nbf")
+    if not_before is not None and _ms(not_before, "nbf") > now_ms + rules.skew_ms:
+        raise TokenRefused("it is not valid yet")
+    return AccessToken(subject.strip(), expires_ms)
+
+
+def key_id(text: str) -> str | None:
+    """Return the id of the key that a token says it was signed by; raises TokenRefused."""
+    found = _object(text.partition(".")[0]).get("kid")
+    return found if isinstance(found, str) else None
+
+
+def jwks_keys(document: bytes) -> list[JsonKey]:
+    """Return the keys of a JWKS document; raises TokenRefused for what is none."""
+    try:
+        keys = json.loads(document)["keys"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TokenRefused("it is no JWKS document") from error
+    if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
+        raise TokenRefused("it is no JWKS document")
+    return keys
+
+
+def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
+    """Return the claims of a token whose signature is right."""
+    import jwt
+
+    wanted = key_id(text)
+    unchecked: Any = {
+        f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")
+    }
+    for key in keys:
+        algorithms = _ALGORITHMS.get(str(key.get("kty")), ())
+        if not algorithms or (wanted is not None and key.get("kid") != wanted):
+            continue
+        if key.get("use", "sig") != "sig":
+            continue
+        try:
+            # Kafka's library too takes any algorithm of the key's kind, whichever it names.
+            public = jwt.PyJWK({**key, "alg": None}, algorithm=_default_algorithm(key)).key
+            claims: Mapping[str, Any] = jwt.decode(
+                text,
+                key=public,
+                algorithms=list(algorithms),
+                options=unchecked,
+            )
+        except jwt.PyJWTError:
+            continue
+        return claims
+    raise TokenRefused("no key of the JWKS has signed it")
+
+
+def _default_algorithm(key: JsonKey) -> str:
+    """Return an algorithm by which PyJWT reads a key."""
+    if key.get("kty") == "EC":
+        return {"P-384": "ES384", "P-521": "ES512"}.get(str(key.get("crv")), "ES256")
+    return "EdDSA" if key.get("kty") == "OKP" else "RS256"
+
+
+def _checked_times(
+    claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool
+) -> int:
+    """Return when a token expires; raises TokenRefused."""
+    if claims.get("exp") is None:
+        raise TokenRefused("no claim exp")
+    expires_ms = _ms(claims["exp"], "exp")
+    if now_ms - skew_ms >= expires_ms:
+        raise TokenRefused("it has expired")
+    if claims.get("iat") is None:
+        if needs_issue:
+            raise TokenRefused("no claim iat")
+        return expires_ms
+    if expires_ms < _ms(claims["iat"], "iat"):
+        raise TokenRefused("it expires before it was issued")
+    return expires_ms
+
+
+def _object(part: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except ValueError as error:
+        raise TokenRefused("a part of it is no JSON in base64") from error
+    if not isinstance(found, dict):
+        raise TokenRefused("a part of it is no object")
+    return found
+
+
+def _ms(value: object, claim: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TokenRefused(f"the claim {claim} is no number")
+    try:
+        return round(value * 1000)
+    except (OverflowError, ValueError) as error:
+        raise TokenRefused(f"the claim {claim} is no time") from error
+
+
+def _scope(value: object) -> set[str]:
+    """Return the scope of a token; a text is one, blanks and all, as Kafka has it."""
+    return {value.strip()} if isinstance(value, str) else set(_texts(value))
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,166 @@
+"""Passwords encrypted as they lie in the znode of a broker's settings.
+
+```
+initializationVector:<base64>,keyLength:128,salt:<base64 of 256 bytes>,
+keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,iterations:4096,
+passwordLength:6,encryptedPassword:<base64>
+```
+
+In one line. The key is PBKDF2 of `password.encoder.secret` and the salt; a text says by which algorithms
+it was made, so that they may change. A text that does not come out as long as it says was made with
+another secret.
+
+Source: org.apache.kafka.security.EncryptingPasswordEncoder, CbcParamsEncoder of 3.9.1; texts that a
+real broker wrote.
+Differs: of ciphers only AES/CBC/PKCS5Padding, of key factories only those of PBKDF2.
+"""  # noqa: E501 - prose
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import Final, NamedTuple
+
+from engine.errors import ConfigError, EngineError
+from engine.host.ports import Entropy
+
+_CIPHER: Final = "AES/CBC/PKCS5Padding"
+_DEFAULT_FACTORY: Final = "PBKDF2WithHmacSHA512"
+_HASHES: Final = {
+    "PBKDF2WithHmacSHA1": "sha1",
+    "PBKDF2WithHmacSHA224": "sha224",
+    "PBKDF2WithHmacSHA256": "sha256",
+    "PBKDF2WithHmacSHA384": "sha384",
+    _DEFAULT_FACTORY: "sha512",
+}
+_KEY_BITS: Final = (128, 192, 256)
+_SALT_BYTES: Final = 256
+_BLOCK_BYTES: Final = 16
+#: A text in a znode must not keep a broker busy for ever.
+_ITERATIONS_MAX: Final = 10_000_000
+
+
+class PasswordUnreadable(EngineError):
+    """A text is no encrypted password, or was made with another secret."""
+
+
+class NoCipher(EngineError):
+    """The package that encrypts is not installed."""
+
+    hint = "pip install 'kctl-kafka[tls]'"
+
+    def __init__(self) -> None:
+        super().__init__("to keep passwords needs the package cryptography")
+
+
+class EncoderSettings(NamedTuple):
+    """How passwords are encrypted from now on: `password.encoder.*`; secrets show in no repr."""
+
+    secret: str
+    cipher: str = _CIPHER
+    key_factory: str | None = None
+    key_bits: int = 128
+    iterations: int = 4096
+
+    def __repr__(self) -> str:
+        return f"EncoderSettings({self.cipher}, {self.key_bits}, {self.iterations})"
+
+    def check(self) -> None:
+        """Raise ConfigError for algorithms that are not there."""
+        if self.cipher != _CIPHER:
+            raise ConfigError(
+                "password.encoder.cipher.algorithm", self.cipher, f"must be {_CIPHER}"
+            )
+        if self.key_factory is not None and self.key_factory not in _HASHES:
+            rule = f"must be of {', '.join(_HASHES)}"
+            raise ConfigError("password.encoder.keyfactory.algorithm", self.key_factory, rule)
+        if self.key_bits not in _KEY_BITS:
+            rule = f"must be of {', '.join(map(str, _KEY_BITS))}"
+            raise ConfigError("password.encoder.key.length", self.key_bits, rule)
+
+
+class PasswordEncoder:
+    """Encrypts and decrypts by one secret."""
+
+    def __init__(self, settings: EncoderSettings, entropy: Entropy) -> None:
+        self._settings = settings
+        self._entropy = entropy
+
+    def encode(self, password: str) -> str:
+        """Return the text that is kept of a password; raises NoCipher."""
+        settings = self._settings
+        raw = password.encode()
+        salt = self._entropy.random_bytes(_SALT_BYTES)
+        vector = self._entropy.random_bytes(_BLOCK_BYTES)
+        factory = settings.key_factory or _DEFAULT_FACTORY
+        key = _key(settings.secret, salt, factory, settings.key_bits, settings.iterations)
+        fields = {
+            "initializationVector": _base64(vector),
+            "keyLength": str(settings.key_bits),
+            "salt": _base64(salt),
+            "keyFactoryAlgorithm": factory,
+            "cipherAlgorithm": settings.cipher,
+            "iterations": str(settings.iterations),
+            "passwordLength": str(len(password)),
+            "encryptedPassword": _base64(_encrypted(key, vector, raw)),
+        }
+        return ",".join(f"{name}:{text}" for name, text in fields.items())
+
+    def decode(self, text: str) -> str:
+        """Return the password in a text; raises PasswordUnreadable, NoCipher."""
+        fields = {name: value for name, _, value in (p.partition(":") for p in text.split(","))}
+        try:
+            factory, cipher = fields["keyFactoryAlgorithm"], fields["cipherAlgorithm"]
+            key_bits, iterations = int(fields["keyLength"]), int(fields["iterations"])
+            length = int(fields["passwordLength"])
+            salt, vector, encrypted = (
+                b64decode(fields[name], validate=True)
+                for name in ("salt", "initializationVector", "encryptedPassword")
+            )
+        except (KeyError, ValueError, Base64Error) as error:
+            raise PasswordUnreadable("it is no encrypted password") from error
+        is_known = cipher == _CIPHER and factory in _HASHES and key_bits in _KEY_BITS
+        is_whole = len(vector) == _BLOCK_BYTES and encrypted and not len(encrypted) % _BLOCK_BYTES
+        if not is_known or not is_whole or not 1 <= iterations <= _ITERATIONS_MAX:
+            raise PasswordUnreadable(f"it was made by {cipher} and {factory}, or is damaged")
+        key = _key(self._settings.secret, salt, factory, key_bits, iterations)
+        try:
+            password = _decrypted(key, vector, encrypted).decode()
+        except ValueError as error:
+            raise PasswordUnreadable("it was made with another secret") from error
+        if len(password) != length:
+            raise PasswordUnreadable("it was made with another secret")
+        return password
+
+
+def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, key_bits // 8)
+
+
+def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError as error:
+        raise NoCipher from error
+    padding = _BLOCK_BYTES - len(raw) % _BLOCK_BYTES
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
+    return encryptor.update(raw + bytes([padding]) * padding) + encryptor.finalize()
+
+
+def _decrypted(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
+    """Return what was encrypted; raises ValueError where the padding is none."""
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError as error:
+        raise NoCipher from error
+    decryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).decryptor()
+    padded = decryptor.update(encrypted) + decryptor.finalize()
+    padding = padded[-1]
+    if not 1 <= padding <= _BLOCK_BYTES or not padded.endswith(bytes([padding]) * padding):
+        raise ValueError("no padding")
+    return padded[:-padding]
+
+
+def _base64(raw: bytes) -> str:
+    return b64encode(raw).decode()

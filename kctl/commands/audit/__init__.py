@@ -1,0 +1,1 @@
+"""`kctl audit`: its options in `app`, and what it does."""

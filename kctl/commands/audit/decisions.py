@@ -1,0 +1,234 @@
+"""What `kctl audit` does: decisions of authorizers, read from logs, chosen and counted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC
+from typing import Final, NamedTuple
+
+from engine.cluster.data_directory import DataDirectory
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.limits import COPY_CHUNK_BYTES
+from engine.security.acls import AclOperation, AclResource, from_name
+from engine.security.audit_lines import AuditLine, audit_lines
+from engine.security.principals import user_principal
+from kctl.arguments import UnreadableArgument
+from kctl.command_results import end_with
+from kctl.embedded import cluster_path
+from kctl.iso_times import parse_time_ms
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+
+_RESOURCE: Final = Column("resource", "RESOURCE")
+COLUMNS: Final = (
+    Column("time_ms", "TIME", is_time=True, kind="integer?"),
+    Column("result", "RESULT"),
+    Column("principal", "PRINCIPAL", is_name=True),
+    Column("operation", "OPERATION"),
+    _RESOURCE,
+    Column("host", "HOST"),
+    Column("request", "REQUEST"),
+    Column("resource_type", "TYPE", wide=True),
+    Column("resource_name", "NAME", wide=True),
+    Column("pattern_type", "PATTERN", wide=True),
+    Column("reference_count", "COUNT", right=True, wide=True),
+    Column("level", "LEVEL", wide=True, kind="string?"),
+)
+SUMMARY_COLUMNS: Final = (
+    Column("count", "TIMES", right=True),
+    Column("result", "RESULT"),
+    Column("principal", "PRINCIPAL", is_name=True),
+    Column("operation", "OPERATION"),
+    _RESOURCE,
+    Column("hosts", "HOSTS", kind="string[]"),
+    Column("first_ms", "FIRST", is_time=True, kind="integer?"),
+    Column("last_ms", "LAST", is_time=True, kind="integer?"),
+)
+_STDIN: Final = "-"
+
+
+class NoLogThere(EngineError):
+    """There is no log of an embedded cluster."""
+
+    hint = "name a log of a broker, or the directory of an embedded cluster with --data"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no cluster in {path}")
+        self.path = path
+
+
+class AuditFilter(NamedTuple):
+    """Which decisions are shown; nothing given is all."""
+
+    principals: frozenset[str]
+    operations: frozenset[AclOperation]
+    #: A kind, and a name or None for any.
+    resources: frozenset[tuple[AclResource, str | None]]
+    since_ms: int | None
+    until_ms: int | None
+    is_denied_alone: bool
+
+    @classmethod
+    def of(
+        cls,
+        principals: Sequence[str] | None,
+        operations: Sequence[str] | None,
+        resources: Sequence[str] | None,
+        since: str | None,
+        until: str | None,
+        *,
+        is_denied_alone: bool,
+    ) -> AuditFilter:
+        """Return the filter of words; raises UnreadableArgument, UnreadableTime."""
+        return cls(
+            frozenset(one if ":" in one else user_principal(one) for one in principals or ()),
+            frozenset(_operation(one) for one in operations or ()),
+            frozenset(_resource(one) for one in resources or ()),
+            None if since is None else parse_time_ms(since),
+            None if until is None else parse_time_ms(until),
+            is_denied_alone,
+        )
+
+    def wants(self, line: AuditLine) -> bool:
+        """Return whether a decision is shown; one without a time is in no span of time."""
+        if self.is_denied_alone and line.is_allowed:
+            return False
+        if self.principals and line.principal not in self.principals:
+            return False
+        if self.operations and from_name(AclOperation, line.operation) not in self.operations:
+            return False
+        if self.resources:
+            kind = from_name(AclResource, line.resource_type)
+            if not self.resources & {(kind, None), (kind, line.resource_name)}:
+                return False
+        if self.since_ms is not None and (line.time_ms is None or line.time_ms < self.since_ms):
+            return False
+        return self.until_ms is None or (line.time_ms is not None and line.time_ms < self.until_ms)
+
+
+class AuditRequest(NamedTuple):
+    """The options of `kctl audit`."""
+
+    files: Sequence[str]
+    data: str | None
+    wanted: AuditFilter
+    is_utc: bool
+    has_summary: bool
+    output: str
+
+
+def show_audit(request: AuditRequest) -> int:
+    """Print decisions by time, or how many there were; returns the exit code."""
+    check_format(request.output)
+    zone = UTC if request.is_utc else None
+    found = [
+        decision
+        for path in request.files or _embedded_logs(request.data)
+        for decision in audit_lines(_lines(path), zone)
+        if request.wanted.wants(decision)
+    ]
+    if request.has_summary:
+        return end_with(SUMMARY_COLUMNS, _summary(found), request.output)
+    # Those without a time stay where they were among those of their log.
+    if all(decision.time_ms is not None for decision in found):
+        found.sort(key=lambda decision: decision.time_ms or 0)
+    return end_with(COLUMNS, map(_row, found), request.output)
+
+
+def _embedded_logs(data: str | None) -> list[str]:
+    """Return the logs of an embedded cluster's processes; raises NoLogThere."""
+    files = RealFiles()
+    directory = DataDirectory(files, cluster_path(os.environ, data))
+    plan = directory.plan()
+    if plan is None:
+        raise NoLogThere(directory.path)
+    paths = [directory.log_path]
+    paths += [directory.broker_log_path(broker_id) for broker_id in plan.broker_ids()]
+    return [path for path in paths if files.exists(path)]
+
+
+def _lines(path: str) -> Iterator[str]:
+    """Yield the lines of a log, however large it is; raises FileMissing, FileRefused."""
+    if path == _STDIN:
+        yield from (line.decode(errors="replace") for line in sys.stdin.buffer)
+        return
+    file = RealFiles().open(path)
+    try:
+        position, rest = 0, b""
+        while chunk := file.read_at(position, COPY_CHUNK_BYTES):
+            position += len(chunk)
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from (line.decode(errors="replace") for line in whole)
+        yield rest.decode(errors="replace")
+    finally:
+        file.close()
+
+
+def _row(line: AuditLine) -> OutputRow:
+    return {
+        "time_ms": line.time_ms,
+        "result": _result(line),
+        "principal": line.principal,
+        "operation": line.operation,
+        "resource": _resource_text(line),
+        "host": line.host,
+        "request": line.request,
+        "resource_type": line.resource_type,
+        "resource_name": line.resource_name,
+        "pattern_type": line.pattern_type,
+        "reference_count": line.reference_count,
+        "level": line.level,
+    }
+
+
+def _summary(lines: Iterable[AuditLine]) -> list[OutputRow]:
+    groups: dict[tuple[str, str, str, str], list[AuditLine]] = {}
+    for line in lines:
+        key = _result(line), line.principal, line.operation, _resource_text(line)
+        groups.setdefault(key, []).append(line)
+    counts = Counter({key: len(group) for key, group in groups.items()})
+    rows: list[OutputRow] = []
+    for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        times = [line.time_ms for line in groups[key] if line.time_ms is not None]
+        result, principal, operation, resource = key
+        rows.append(
+            {
+                "count": count,
+                "result": result,
+                "principal": principal,
+                "operation": operation,
+                "resource": resource,
+                "hosts": sorted({line.host for line in groups[key]}),
+                "first_ms": min(times, default=None),
+                "last_ms": max(times, default=None),
+            }
+        )
+    return rows
+
+
+def _result(line: AuditLine) -> str:
+    return "allowed" if line.is_allowed else "denied"
+
+
+def _resource_text(line: AuditLine) -> str:
+    return f"{line.resource_type}:{line.resource_name}"
+
+
+def _operation(text: str) -> AclOperation:
+    operation = from_name(AclOperation, text.strip().replace("-", "_"))
+    if operation is AclOperation.UNKNOWN:
+        raise UnreadableArgument("an operation", text, "a name such as read or create-tokens")
+    return operation
+
+
+def _resource(text: str) -> tuple[AclResource, str | None]:
+    kind_text, colon, name = text.strip().partition(":")
+    kind = from_name(AclResource, kind_text.replace("-", "_"))
+    if kind is AclResource.UNKNOWN:
+        expected = "a kind and perhaps a name, such as topic or topic:orders"
+        raise UnreadableArgument("a resource", text, expected)
+    return kind, name if colon else None

@@ -1,0 +1,1 @@
+"""`kctl tokens`: its options in `app`, and what it does."""

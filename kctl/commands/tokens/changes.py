@@ -1,0 +1,238 @@
+"""What `kctl tokens` does: delegation tokens of a cluster."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.settings import ClientSettings
+from engine.client.token_admin import (
+    IssuedToken,
+    Principal,
+    create_token,
+    describe_tokens,
+    expire_token,
+    renew_token,
+)
+from engine.errors import EngineError
+from engine.host.private_file import create_file
+from engine.security.principals import USER_TYPE, principal_parts, principal_text
+from kctl.arguments import UnreadableArgument, is_utf8
+from kctl.command_results import end_with
+from kctl.connect import ClusterOptions, cluster_named, connect
+from kctl.console import confirm, say
+from kctl.durations import duration_ms
+from kctl.render import Column, check_format
+from kctl.render.rows import OutputRow
+
+LIST_COLUMNS: Final = (
+    Column("token_id", "TOKEN", is_name=True),
+    Column("owner", "OWNER"),
+    Column("requester", "REQUESTER", wide=True),
+    Column("renewers", "RENEWERS", kind="string[]"),
+    Column("issued_ms", "ISSUED", is_time=True, wide=True),
+    Column("expires_ms", "EXPIRES", is_time=True),
+    Column("max_ms", "AT MOST UNTIL", is_time=True),
+)
+HMAC_COLUMN: Final = Column("hmac", "HMAC", is_optional=True)
+RESULT_COLUMN: Final = Column("result", "RESULT")
+CREATE_COLUMNS: Final = (
+    Column("token_id", "TOKEN", is_name=True, kind="string?"),
+    Column("owner", "OWNER", kind="string?"),
+    Column("renewers", "RENEWERS", kind="string[]"),
+    Column("expires_ms", "EXPIRES", is_time=True, kind="integer?"),
+    Column("max_ms", "AT MOST UNTIL", is_time=True, kind="integer?"),
+    RESULT_COLUMN,
+)
+CHANGE_COLUMNS: Final = (
+    Column("token_id", "TOKEN", is_name=True),
+    Column("owner", "OWNER"),
+    Column("expires_ms", "EXPIRES", is_time=True),
+    RESULT_COLUMN,
+)
+#: Of a lifetime or period: the broker's own, or of an end at once.
+_UNSET_MS: Final = -1
+_SCRAM: Final = "SCRAM-SHA-256"
+_SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+class NoSuchToken(EngineError):
+    """There is no token of an id, or none that the client sees."""
+
+    hint = "`kctl tokens list` shows those that you see"
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"no token {token_id}")
+        self.token_id = token_id
+
+
+class TokenRequest(NamedTuple):
+    """The options of `kctl tokens create`."""
+
+    owner: str | None
+    renewers: Sequence[str]
+    max_lifetime: str | None
+    out: str | None
+    dry_run: bool
+    output: str
+
+
+def list_tokens(
+    options: ClusterOptions, owners: Sequence[str], *, show_hmac: bool, output: str
+) -> int:
+    """Print a row for each token; returns the exit code."""
+    check_format(output)
+    principals = [_principal(owner) for owner in owners]
+    with connect(options) as client:
+        tokens = describe_tokens(client, principals or None)
+    columns: tuple[Column, ...] = (*LIST_COLUMNS, HMAC_COLUMN) if show_hmac else LIST_COLUMNS
+    tokens.sort(key=lambda token: (token.issued_ms, token.token_id))
+    rows = [_row(token) for token in tokens]
+    if show_hmac:
+        rows = [{**row, "hmac": _hmac_text(token)} for row, token in zip(rows, tokens, strict=True)]
+    return end_with(columns, rows, output)
+
+
+def create_one(options: ClusterOptions, request: TokenRequest) -> int:
+    """Create a token and print it; returns the exit code."""
+    check_format(request.output)
+    owner = None if request.owner is None else _principal(request.owner)
+    renewers = [_principal(renewer) for renewer in request.renewers]
+    lifetime_ms = _UNSET_MS
+    if request.max_lifetime is not None:
+        lifetime_ms = duration_ms(request.max_lifetime, "--max-lifetime")
+    if request.out is None and request.output == "name" and not request.dry_run:
+        rule = "another format, or --out FILE: nobody would see the HMAC"
+        raise UnreadableArgument("an output", request.output, rule)
+    columns: tuple[Column, ...] = CREATE_COLUMNS
+    with connect(options) as client:
+        if request.dry_run:
+            # Says whether there are tokens, and whether this connection may ask for one.
+            describe_tokens(client, [])
+            row: OutputRow = {
+                "token_id": None,
+                "owner": None if owner is None else principal_text(*owner),
+                "renewers": [principal_text(*renewer) for renewer in renewers],
+                "expires_ms": None,
+                "max_ms": None,
+                "result": "would be created",
+            }
+            return end_with(columns, [row], request.output)
+        token = create_token(client, renewers, owner, lifetime_ms)
+        row = {**_row(token), "result": "created"}
+        if request.out is None:
+            columns = (*columns, HMAC_COLUMN)
+            row["hmac"] = _hmac_text(token)
+        else:
+            _write_properties(client, token, request.out)
+    shown = {column.key: row[column.key] for column in columns}
+    return end_with(columns, [shown], request.output)
+
+
+def renew_one(
+    options: ClusterOptions, token_id: str, duration: str | None, *, dry_run: bool, output: str
+) -> int:
+    """Renew a token and print when it expires; returns the exit code."""
+    check_format(output)
+    period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--for")
+    with connect(options) as client:
+        token = _token(client, token_id)
+        if dry_run:
+            return _end(token, token.expires_ms, "would be renewed", output)
+        return _end(token, renew_token(client, token.hmac, period_ms), "renewed", output)
+
+
+def expire_one(
+    options: ClusterOptions,
+    token_id: str,
+    duration: str | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+    output: str,
+) -> int:
+    """Let a token end and print when; returns the exit code."""
+    check_format(output)
+    period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--after")
+    with connect(options) as client:
+        token = _token(client, token_id)
+        if dry_run:
+            return _end(token, token.expires_ms, "would expire", output)
+        owner = principal_text(*token.owner)
+        confirm(f"Expire the token {token_id} of {owner} on {cluster_named(client)}", yes=yes)
+        expires_ms = expire_token(client, token.hmac, period_ms)
+    return _end(token, expires_ms, "removed" if duration is None else "expires", output)
+
+
+def _end(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
+    row: OutputRow = {
+        "token_id": token.token_id,
+        "owner": principal_text(*token.owner),
+        "expires_ms": expires_ms,
+        "result": result,
+    }
+    return end_with(CHANGE_COLUMNS, [row], output)
+
+
+def _token(client: KafkaClient, token_id: str) -> IssuedToken:
+    """Return a token that the client sees; raises NoSuchToken, ApiError."""
+    for token in describe_tokens(client, None):
+        if token.token_id == token_id:
+            return token
+    raise NoSuchToken(token_id)
+
+
+def _write_properties(client: KafkaClient, token: IssuedToken, path: str) -> None:
+    """Write properties of a client that logs in by a token; a file that is there ends the token."""
+    try:
+        create_file(path, client_properties(token, client.settings).encode())
+    except EngineError:
+        expire_token(client, token.hmac, _UNSET_MS)
+        raise
+    say(f"a client with --command-config {path} is {principal_text(*token.owner)}")
+
+
+def client_properties(token: IssuedToken, settings: ClientSettings) -> str:
+    """Return the properties of a client that logs in by a token, at the brokers of another's."""
+    protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
+    sasl = settings.sasl
+    mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
+    lines = [
+        f"security.protocol={protocol}",
+        f"sasl.mechanism={mechanism}",
+        f'sasl.jaas.config={_SCRAM_MODULE} required username="{token.token_id}" '
+        f'password="{_hmac_text(token)}" tokenauth="true";',
+    ]
+    tls = settings.tls
+    if tls is not None and tls.ca_path is not None:
+        lines.append(f"ssl.truststore.location={tls.ca_path}")
+    if tls is not None and tls.ca_password is not None:
+        lines.append(f"ssl.truststore.password={tls.ca_password}")
+    if tls is not None and not tls.verifies_host:
+        lines.append("ssl.endpoint.identification.algorithm=")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _principal(text: str) -> Principal:
+    kind, name = principal_parts(text) if ":" in text else (USER_TYPE, text)
+    if not kind or not name or not is_utf8(text):
+        raise UnreadableArgument("a user", text, "a name of UTF-8, with or without User:")
+    return kind, name
+
+
+def _row(token: IssuedToken) -> OutputRow:
+    return {
+        "token_id": token.token_id,
+        "owner": principal_text(*token.owner),
+        "requester": principal_text(*token.requester),
+        "renewers": [principal_text(*renewer) for renewer in token.renewers],
+        "issued_ms": token.issued_ms,
+        "expires_ms": token.expires_ms,
+        "max_ms": token.max_ms,
+    }
+
+
+def _hmac_text(token: IssuedToken) -> str:
+    return b64encode(token.hmac).decode()

@@ -1,0 +1,89 @@
+"""Passwords are encrypted as brokers of Kafka do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import ConfigError
+from engine.host.memory import SeededEntropy
+from engine.security.password_encoder import (
+    EncoderSettings,
+    PasswordEncoder,
+    PasswordUnreadable,
+)
+
+#: As a broker of 3.9.1 wrote the password "other" with the secret "encoder-secret".
+OF_KAFKA = (
+    "initializationVector:yN0i0IjCTneVVw11ePtdjA==,keyLength:128,salt:rspr3ClIa7fMvASXe+odTeI"
+    "UmFkSFgxYAScL9x8TntHFlXAfpOO5SxeXmVwLNMiOJlqjIdY4Km79KdS47SlLk8HllUKjMVvRUEVyLkOJ8/TigOn"
+    "UHEjOrdLzgZ4LMmbZQP4+YlE1ioxcLH6FYF6KoeBjO16BAaRmZdFwUID3nsduEvgvz+F3lH7EqZxyCUhMG+ruhWY"
+    "R6/tEV6LSo45r+HUM9DwRlTXCR8zgCvNSTscOTVQ6x4xDe/Wml52xcFhVAep1CWcyQjwjL54CDoSE5bIL6BNuAAk"
+    "lpGzskhDpInHns6g+Eie1HODeosUgSRFar4O3grDhHgPr6y3kMIYw7g==,keyFactoryAlgorithm:PBKDF2With"
+    "HmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,iterations:4096,passwordLength:5,encrypt"
+    "edPassword:Ucb0YO3obaKtlzirGLcAcw=="
+)
+
+
+def encoder(secret: str = "encoder-secret", **more: int) -> PasswordEncoder:
+    settings = EncoderSettings(secret, **{"iterations": 1024, **more})  # type: ignore[arg-type]
+    return PasswordEncoder(settings, SeededEntropy(1))
+
+
+def test_what_kafka_encrypted_is_read() -> None:
+    assert "other" == encoder().decode(OF_KAFKA)
+
+
+def test_what_is_written_has_kafkas_fields() -> None:
+    text = encoder(iterations=4096).encode("other")
+    fields, expected = (
+        [part.partition(":") for part in each.split(",")] for each in (text, OF_KAFKA)
+    )
+    assert [name for name, _, _ in expected] == [name for name, _, _ in fields]
+    plain = ("keyLength", "keyFactoryAlgorithm", "cipherAlgorithm", "iterations", "passwordLength")
+    for (name, _, value), (_, _, of_kafka) in zip(fields, expected, strict=True):
+        assert len(of_kafka) == len(value)
+        assert name not in plain or of_kafka == value
+
+
+@given(password=st.text(max_size=40))
+def test_what_is_encrypted_comes_back(password: str) -> None:
+    assert password == encoder().decode(encoder(key_bits=256).encode(password))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "secret",
+        OF_KAFKA.replace("passwordLength:5", "passwordLength:6"),
+        OF_KAFKA.replace("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
+        OF_KAFKA.replace("iterations:4096", "iterations:99999999999"),
+        OF_KAFKA.replace("encryptedPassword:", "encryptedPassword:AAAA"),
+        OF_KAFKA.replace("salt:", "salz:"),
+    ],
+)
+def test_what_is_no_encrypted_password_is_refused_without_a_word_of_it(text: str) -> None:
+    with pytest.raises(PasswordUnreadable) as refused:
+        encoder().decode(text)
+    assert "secret" not in str(refused.value).replace("another secret", "")
+
+
+def test_another_secret_reads_nothing() -> None:
+    with pytest.raises(PasswordUnreadable):
+        encoder("another").decode(OF_KAFKA)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        EncoderSettings("s", cipher="DES/CBC/PKCS5Padding"),
+        EncoderSettings("s", key_factory="PBEWithMD5AndDES"),
+        EncoderSettings("s", key_bits=64),
+    ],
+)
+def test_algorithms_that_are_not_there_are_refused(settings: EncoderSettings) -> None:
+    with pytest.raises(ConfigError):
+        settings.check()
+    EncoderSettings("s", key_factory="PBKDF2WithHmacSHA1").check()
