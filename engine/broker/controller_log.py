@@ -14,7 +14,7 @@ _changes_log = logging.getLogger("state.change.logger")
 class ControllerLog:
     """Writes log lines; see `engine.controller.ports.ControllerReporter`."""
 
-    def __init__(self, broker_id: int, on_elected: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
         """`on_elected` runs when this broker has become the controller."""
         self._broker_id = broker_id
         self._on_elected = on_elected
