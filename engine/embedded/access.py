@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient
+from engine.client.blocking import METADATA_LOWEST, KafkaClient
+from engine.client.connection import Call
 from engine.client.fetching import Fetcher, FetchOptions
 from engine.client.groups import committed_offsets
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, cluster_view, metadata_request
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address, ClientSettings, parse_addresses
@@ -226,6 +227,7 @@ class KafkaAccess:
     def wait_in_sync(self, *, brokers: int = 1, timeout_s: float | None = None) -> None:
         """Wait until brokers are there and every partition has a leader and all replicas in sync.
 
+        Every broker that answers has to know it: one that is cut off knows an earlier state.
         Raises NotInSync.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
@@ -233,7 +235,7 @@ class KafkaAccess:
             deadline_ms = client.clock.monotonic_ms() + round(wait_s * _MS)
             attempt = 0
             while True:
-                missing = _missing(client.view(None), brokers)
+                missing = _missing(client.view(None), brokers) or _missing_at_any(client, brokers)
                 if not missing:
                     return
                 if client.clock.monotonic_ms() > deadline_ms:
@@ -316,6 +318,21 @@ def _received(
     return ReceivedRecord(
         partition.topic, partition.partition, offset, timestamp_ms, key, value, headers
     )
+
+
+def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
+    """Return what is not in sync by the metadata of any broker, as words."""
+    call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
+    calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
+    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    views = [
+        cluster_view(result.message)
+        for result in results.values()
+        if not isinstance(result, EngineError)
+    ]
+    if len(views) < brokers:
+        return [f"answers of {len(views)} of {brokers} brokers"]
+    return sorted({words for view in views for words in _missing(view, brokers)})
 
 
 def _missing(view: ClusterView, brokers: int) -> list[str]:
