@@ -186,21 +186,30 @@ def is_running(pid: int) -> bool:
     """Return whether a process exists and is no zombie.
 
     The zombie of another process's child stays for ever where process 1 reaps none, as in many
-    containers.
+    containers. A killed process is a zombie as soon as its first thread has ended: until the last
+    one has, it holds its files and their locks.
     """
-    try:
-        ended_pid, _ = os.waitpid(pid, os.WNOHANG)
-        if ended_pid == pid:
-            return False
-    except ChildProcessError:
-        pass
+    if _is_reaped(pid):
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return _state_by_proc(pid) not in (b"Z", b"X")
+    if _state_by_proc(pid) not in (b"Z", b"X") or _has_threads(pid):
+        return True
+    # A child that has ended since it was waited for leaves no zombie either.
+    _is_reaped(pid)
+    return False
+
+
+def _is_reaped(pid: int) -> bool:
+    """Return whether a process is a child that has ended, and take its zombie away."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
 
 
 def ask_to_stop(pid: int) -> bool:
@@ -231,6 +240,14 @@ def resume(pid: int) -> bool:
 def is_paused(pid: int) -> bool:
     """Return whether a process exists and is stopped by SIGSTOP."""
     return (_state_by_proc(pid) or _state_by_ps(pid))[:1] in (b"T", b"t")
+
+
+def _has_threads(pid: int) -> bool:
+    """Return whether a zombie has threads beside its first one."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _state_by_proc(pid: int) -> bytes:

@@ -69,6 +69,20 @@ def test_a_zombie_that_its_parent_does_not_reap_is_not_running() -> None:
         parent.communicate(b"\n")
 
 
+def test_a_process_with_a_thread_left_is_running_though_its_first_thread_has_ended() -> None:
+    code = (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); "
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        stat = Path(f"/proc/{process.pid}/stat")
+        if stat.exists():
+            while b") Z" not in stat.read_bytes():
+                pass
+            assert is_running(process.pid)
+        process.kill()
+
+
 def test_its_session_is_its_own(tmp_path: Path) -> None:
     process = started(
         tmp_path, _READY + "import os; print(os.getsid(0) == os.getpid(), flush=True)"
