@@ -71,6 +71,9 @@ def _failure(address: str, settings: dict[str, str]) -> int | None:
     except Exception:
         client.poll(_TIMEOUT_S)
         assert errors
+        # A socket that closes meanwhile makes it a failure of transport, in the same words.
+        if "certificate verify failed" in errors[0].str():
+            return int(KafkaError._SSL)
         return int(errors[0].code())
     return None
 
