@@ -1220,7 +1220,7 @@ complete -c kctl -n '__fish_seen_subcommand_from explain; and __fish_seen_subcom
 complete -c kctl -n '__fish_seen_subcommand_from explain; and __fish_seen_subcommand_from partition' -f -a '(__kctl_values topics)'
 complete -c kctl -n '__fish_seen_subcommand_from events' -s f -d 'Go on until Ctrl-C; else for one interval'
 complete -c kctl -n '__fish_seen_subcommand_from events' -l follow -d 'Go on until Ctrl-C; else for one interval'
-complete -c kctl -n '__fish_seen_subcommand_from events' -l every -x -d 'Look at the cluster so often'
+complete -c kctl -n '__fish_seen_subcommand_from events' -l every -x -d 'Ask the cluster so often'
 complete -c kctl -n '__fish_seen_subcommand_from events' -s n -x -d 'End after so many events'
 complete -c kctl -n '__fish_seen_subcommand_from events' -l count -x -d 'End after so many events'
 complete -c kctl -n '__fish_seen_subcommand_from events' -s b -x -d 'Where the cluster is: HOST:PORT,…'

@@ -19,7 +19,7 @@ from engine.exporter.gathering import gather_sample
 from engine.exporter.group_metrics import group_metrics
 from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import COUNTER, MetricFamily, only
-from engine.exporter.view_changes import ChangeKind, Look, changes_between, newest
+from engine.exporter.view_changes import ChangeKind, ClusterSnapshot, changes_between, newest
 from engine.model import TopicPartition
 
 #: How long cleanup policies and certificates are believed.
@@ -53,7 +53,7 @@ class Exporter:
         self._expiry_of = expiry_of
         self._families: list[MetricFamily] = []
         self._done_ms: int | None = None
-        self._look: Look | None = None
+        self._snapshot: ClusterSnapshot | None = None
         self._changes: Counter[ChangeKind] = Counter()
         self._history = EndHistory()
         self._policies: Mapping[str, str] = {}
@@ -98,12 +98,12 @@ class Exporter:
     def _take(self, sample: ClusterSample) -> None:
         """Count changes since the last scrape, and note the ends of partitions."""
         moving = None if sample.moves is None else frozenset(sample.moves)
-        look = Look(sample.view, moving)
-        if self._look is not None:
-            look = newest(self._look, look)
-            for change in changes_between(self._look, look):
+        snapshot = ClusterSnapshot(sample.view, moving)
+        if self._snapshot is not None:
+            snapshot = newest(self._snapshot, snapshot)
+            for change in changes_between(self._snapshot, snapshot):
                 self._changes[change.kind] += 1
-        self._look = look
+        self._snapshot = snapshot
         known = {
             TopicPartition(name, row.partition)
             for name, topic in sample.view.topics.items()

@@ -1,4 +1,4 @@
-"""What is different between two looks at a cluster.
+"""The changes between two snapshots of a cluster.
 
 | change | of | before, after |
 |---|---|---|
@@ -9,8 +9,8 @@
 | broker-lost, broker-back | a broker that is registered no more, or again | – |
 | controller-changed | the cluster | broker ids, None without one |
 
-A set that lost one replica and got another has both changes. What came and went between two looks
-is not seen.
+A set that lost one replica and got another has both changes. What came and went between two
+snapshots is not seen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ChangeKind(Enum):
     CONTROLLER_CHANGED = "controller-changed"
 
 
-class Look(NamedTuple):
+class ClusterSnapshot(NamedTuple):
     """A cluster at one moment: all its topics, and the partitions that are moved.
 
     `moving` is None where nobody says it: then no move begins or ends.
@@ -60,8 +60,8 @@ class Change(NamedTuple):
     after: tuple[int, ...] = ()
 
 
-def newest(before: Look, after: Look) -> Look:
-    """Return the later look with what the earlier one knows better.
+def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
+    """Return the later snapshot with what the earlier one knows better.
 
     That are moves that nobody said, topics whose metadata is an error, and partitions of a later
     leader epoch: another broker has answered, which had not heard of it.
@@ -71,7 +71,7 @@ def newest(before: Look, after: Look) -> Look:
         old = before.view.topics.get(name)
         topics[name] = new if old is None else _newest_topic(old, new)
     moving = before.moving if after.moving is None else after.moving
-    return Look(after.view._replace(topics=topics), moving)
+    return ClusterSnapshot(after.view._replace(topics=topics), moving)
 
 
 def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
@@ -91,7 +91,7 @@ def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
     return new._replace(partitions=tuple(rows))
 
 
-def changes_between(before: Look, after: Look) -> list[Change]:
+def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:
     """Return the changes: of the cluster, its brokers, topics, partitions, moves, in this order."""
     return [
         *_of_controller(before.view, after.view),
@@ -150,7 +150,7 @@ def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterato
         yield Change(kind, topic, new.partition, before=old.isr, after=new.isr)
 
 
-def _of_moves(before: Look, after: Look) -> Iterator[Change]:
+def _of_moves(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
     if before.moving is None or after.moving is None:
         return
     for key in sorted(before.moving - after.moving):

@@ -20,7 +20,7 @@ def events(
         bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C; else for one interval.")
     ] = False,
     every: Annotated[
-        str, typer.Option("--every", metavar="DURATION", help="Look at the cluster so often.")
+        str, typer.Option("--every", metavar="DURATION", help="Ask the cluster so often.")
     ] = "1s",
     count: Annotated[
         int | None,
@@ -30,8 +30,8 @@ def events(
 ) -> int:
     """Print changes of a cluster: leaders, replicas in sync, brokers, topics, moves, controller.
 
-    Two looks at the metadata are compared, on any cluster; a change that is undone in between is
-    not seen. Each look has --timeout, and one that fails is followed by others.
+    Two snapshots of the metadata are compared, on any cluster; a change that is undone in between
+    is not seen. Each snapshot has --timeout, and one that fails is followed by others.
 
     Events: topic-created, topic-deleted, leader-changed, isr-shrank, isr-grew, move-began,
     move-ended, broker-lost, broker-back, controller-changed.

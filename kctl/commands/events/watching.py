@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
-from engine.exporter.looks import take_look
+from engine.exporter.snapshots import take_snapshot
 from engine.exporter.view_changes import Change, changes_between, newest
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
@@ -39,7 +39,7 @@ class EventsRequest(NamedTuple):
 def show_events(options: ClusterOptions, request: EventsRequest) -> int:
     """Print changes until Ctrl-C, or so many; returns the exit code.
 
-    Errors: those of the first look.
+    Errors: those of the first snapshot.
     """
     check_format(request.output)
     every_ms = duration_ms(request.every, "--every")
@@ -56,12 +56,12 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
-    look = take_look(client, timeout_ms)
+    snapshot = take_snapshot(client, timeout_ms)
     is_lost = False
     while True:
         client.links.pause(every_ms)
         try:
-            next_look = newest(look, take_look(client, timeout_ms))
+            next_snapshot = newest(snapshot, take_snapshot(client, timeout_ms))
         except EngineError as error:
             if not request.follows:
                 raise
@@ -72,12 +72,12 @@ def _watch(
         if is_lost:
             say("the cluster answers again; what came and went meanwhile is not seen")
         is_lost = False
-        for change in changes_between(look, next_look):
+        for change in changes_between(snapshot, next_snapshot):
             writer.write(_row(change, client.clock.wall_ms()))
             if writer.count == request.count_max:
                 return
         writer.flush()
-        look = next_look
+        snapshot = next_snapshot
         if not request.follows:
             return
 

@@ -1,4 +1,4 @@
-"""A look at a cluster for the comparison with the next: two requests."""
+"""A snapshot of a cluster for the comparison with the next: two requests."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from engine.client.connection import Response
 from engine.client.metadata import ClusterView
 from engine.client.reassignments import listing_call, listing_of
 from engine.errors import EngineError
-from engine.exporter.view_changes import Look
+from engine.exporter.view_changes import ClusterSnapshot
 from engine.model import TopicPartition
 
 
-def take_look(client: KafkaClient, timeout_ms: int) -> Look:
+def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
     """Return a cluster as any broker has it, and the moves as the controller says them.
 
     Errors: those of asking for metadata.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
-    return Look(view, _moving(client, view, deadline_ms))
+    return ClusterSnapshot(view, _moving(client, view, deadline_ms))
 
 
 def _moving(
