@@ -17,8 +17,8 @@ KIP-48, KIP-373.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from engine.admin.token_admin import TokenAdmin
 from engine.api.admission import AclOperation, AclResource, Session
@@ -37,6 +37,8 @@ from engine.kafka_errors import (
 from engine.security.delegation_tokens import DelegationToken
 from engine.security.principals import ANONYMOUS, USER_TYPE, principal_parts, principal_text
 from engine.wire import messages
+
+R = TypeVar("R", messages.RenewDelegationTokenResponse, messages.ExpireDelegationTokenResponse)
 
 _NEVER_MS: Final = -1
 #: From this version on a response names who asked for a token.
@@ -84,36 +86,38 @@ class DelegationTokens:
         self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
     ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
         """Promise when a token expires that was renewed."""
-        response = messages.RenewDelegationTokenResponse
-        refusal, admin = self._refusal(exchange.session), self._admin
-        if refusal or admin is None:
-            return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
-
-        async def work() -> messages.RenewDelegationTokenResponse:
-            try:
-                at_ms = await admin.renew(
-                    exchange.session.principal, bytes(request.hmac), request.renew_period_ms
-                )
-            except EngineError as error:
-                return response(error_code=_code_of(error), expiry_timestamp_ms=_NEVER_MS)
-            return response(expiry_timestamp_ms=at_ms)
-
-        return promised(work())
+        session, hmac = exchange.session, bytes(request.hmac)
+        return self._changed(
+            messages.RenewDelegationTokenResponse,
+            session,
+            lambda admin: admin.renew(session.principal, hmac, request.renew_period_ms),
+        )
 
     def expire(
         self, request: messages.ExpireDelegationTokenRequest, exchange: Exchange
     ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
         """Promise when a token expires, or has just been removed."""
-        response = messages.ExpireDelegationTokenResponse
-        refusal, admin = self._refusal(exchange.session), self._admin
+        session, hmac = exchange.session, bytes(request.hmac)
+        return self._changed(
+            messages.ExpireDelegationTokenResponse,
+            session,
+            lambda admin: admin.expire(session.principal, hmac, request.expiry_time_period_ms),
+        )
+
+    def _changed(
+        self,
+        response: type[R],
+        session: Session,
+        change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
+    ) -> R | Promise[R]:
+        """Promise the response to a change of a token, which returns when the token expires."""
+        refusal, admin = self._refusal(session), self._admin
         if refusal or admin is None:
             return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
 
-        async def work() -> messages.ExpireDelegationTokenResponse:
+        async def work() -> R:
             try:
-                at_ms = await admin.expire(
-                    exchange.session.principal, bytes(request.hmac), request.expiry_time_period_ms
-                )
+                at_ms = await change(admin)
             except EngineError as error:
                 return response(error_code=_code_of(error), expiry_timestamp_ms=_NEVER_MS)
             return response(expiry_timestamp_ms=at_ms)

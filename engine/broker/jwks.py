@@ -63,7 +63,7 @@ class JwksKeys:
         return self._keys
 
     def refresh(self) -> None:
-        """Read the keys again, beside the loop."""
+        """Read the keys again, on a worker thread."""
         if self.offload is None or self._is_reading:
             return
         self._is_reading = True

@@ -339,7 +339,7 @@ class TransactionalProducer:
                 self._error(result.error)
 
     def _call(self, request: Callable[[ProducerIdentity], None]) -> None:
-        """Send a request of the open transaction; whatever it fails with ends the transaction."""
+        """Send a request of the open transaction; any failure ends the transaction."""
         try:
             request(self.transactional_identity)
         except EngineError as error:

@@ -11,5 +11,5 @@
 | `state_reading` | asks a cluster for its state |
 | `performing` | carries steps out, each with its own error |
 
-Moves of replicas are steps as all others; whoever performs them has the planner and the journal.
+Moves of replicas are steps as all others; their performer has the planner and the journal.
 """

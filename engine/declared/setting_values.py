@@ -11,7 +11,7 @@ from typing import Final
 
 from engine.declared.resources import ClusterSetting
 
-#: Throttles of replication are set and taken away by whoever moves replicas.
+#: Throttles of replication are set and taken away by the mover of replicas.
 OF_MOVES: Final = frozenset(
     (
         "leader.replication.throttled.replicas",
