@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -152,6 +152,13 @@ compare-tools: $(VENV)/.dev-ready
 compat: $(VENV)/.dev-ready
 	@test -n "$(KCTL_TEST_BOOTSTRAP)" || { echo "set KCTL_TEST_BOOTSTRAP=host:port" >&2; exit 1; }
 	KCTL_TEST_BOOTSTRAP="$(KCTL_TEST_BOOTSTRAP)" $(BIN)/python -m pytest tests/compat
+
+# Kafka Streams counts words while brokers are killed: make compat-streams LIBS=DIR, with its jars
+LIBS ?=
+
+compat-streams: $(VENV)/.dev-ready
+	@test -n "$(LIBS)" || { echo "set LIBS to a directory with the jars of kafka-streams" >&2; exit 1; }
+	$(BIN)/python -m tests.compat.streams "$(LIBS)"
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done

@@ -1,0 +1,1 @@
+"""Kafka Streams on embedded brokers that are killed meanwhile."""
