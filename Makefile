@@ -3,6 +3,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
+# Tests start many processes, which would each compile what they import where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
 .PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
