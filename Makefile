@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -161,6 +161,10 @@ LIBS ?=
 compat-streams: $(VENV)/.dev-ready
 	@test -n "$(LIBS)" || { echo "set LIBS to a directory with the jars of kafka-streams" >&2; exit 1; }
 	$(BIN)/python -m tests.compat.streams "$(LIBS)"
+
+# Coordinators that pass between our brokers and one of Java's.
+compat-mixed: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.compat.mixed_cluster
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done

@@ -51,6 +51,13 @@ class EmbeddedCluster:
         found: dict[str, Any] = json.loads(self._run("status", "-o", "json"))
         return found
 
+    @staticmethod
+    def run_kctl(*words: str) -> subprocess.CompletedProcess[str]:
+        """Run any command of kctl to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "kctl", *words], capture_output=True, text=True, check=False
+        )
+
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
         """Begin a command of `kctl cluster`, and return its process."""
         command = [*_CLUSTER, *words, "--data", str(self.data)]

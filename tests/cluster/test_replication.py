@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -130,13 +131,20 @@ def test_three_brokers_of_one_process_have_the_same_bytes(
 class JoinedBroker:
     """A broker in a process of its own, with its metadata in another cluster's store."""
 
-    def __init__(self, broker_id: int, folder: Path, zookeeper: str) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        folder: Path,
+        zookeeper: str,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.log_dir = folder / f"joined-{broker_id}"
         self._config = folder / f"joined-{broker_id}.properties"
         self._config.write_text(
             f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self.port()}\n"
             f"log.dirs={self.log_dir}\nzookeeper.connect={zookeeper}\n"
             "replica.lag.time.max.ms=3000\nzookeeper.session.timeout.ms=3000\n"
+            + "".join(f"{key}={value}\n" for key, value in settings.items())
         )
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -153,6 +161,11 @@ class JoinedBroker:
         with open(self._config.with_suffix(".log"), "ab") as log:
             words = self.command(self._config)
             self._process = subprocess.Popen(words, stdout=log, stderr=log)
+
+    def send_signal(self, number: int) -> None:
+        """Send its process a signal."""
+        assert self._process is not None
+        os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """End it at once, and see it gone."""
