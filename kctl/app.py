@@ -43,6 +43,8 @@ NOUNS: dict[str, Noun] = {
     "acls": Noun("acls", "Show, check and change who may do what", _CLUSTER),
     "audit": Noun("audit", "Show what authorizers denied and allowed, by logs", _CLUSTER),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
+    "features": Noun("features", "List levels of features, upgrade and downgrade them", _CLUSTER),
+    "quorum": Noun("quorum", "Show the controllers of a cluster without ZooKeeper", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
     "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),

@@ -135,6 +135,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with topic are those of --replicas",
     ),
     "brokers api-versions": _rows("brokers.listing.API_COLUMNS"),
+    "features list": _rows("features.levels.LIST_COLUMNS"),
+    "features upgrade": _rows("features.levels.CHANGE_COLUMNS"),
+    "features downgrade": _rows("features.levels.CHANGE_COLUMNS"),
+    "quorum describe": _object("quorum.replicas.QUORUM_COLUMNS"),
+    "quorum voters": _rows("quorum.replicas.REPLICA_COLUMNS"),
     "leaders list": _rows(
         "leaders.elections.LEADER_COLUMNS",
         "leaders.elections.BROKER_COLUMNS",
