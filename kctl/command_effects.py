@@ -78,6 +78,10 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "produce": _CHANGE,
     "consume": Effect(CHANGES, only_with=("group",)),
     "replay": _CHANGE,
+    "perf produce": _CHANGE,
+    # Without a topic it makes one.
+    "perf consume": Effect(CHANGES, unless=("topic",)),
+    "perf latency": _CHANGE,
     "offsets get": _READ,
     "offsets committed": _LOCAL,
     "groups list": _READ,

@@ -65,6 +65,9 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
         note="decoded_key and decoded_value are there with --schemas or --schema-registry",
     ),
+    "perf produce": _object("perf.report.RESULT_COLUMNS"),
+    "perf consume": _object("perf.report.RESULT_COLUMNS"),
+    "perf latency": _object("perf.report.RESULT_COLUMNS"),
     "offsets get": _rows(
         "offsets.ends.RANGE_COLUMNS",
         "offsets.ends.POINT_COLUMNS",

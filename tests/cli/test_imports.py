@@ -68,6 +68,7 @@ TABLE = {
     "consume packed -e": "engine.records engine.wire fastcrc json typer xxhash",
     "consume clicks -e -o ndjson": "engine.records engine.wire fastcrc json typer",
     "consume clicks -e -o table": "engine.records engine.wire fastcrc json typer",
+    "perf --help": "typer",
     "offsets get clicks": "engine.wire html json tabulate typer",
     "groups list": "engine.wire html json tabulate typer",
     "transactions list": "engine.wire html json tabulate typer",
