@@ -29,6 +29,7 @@ NOUNS: dict[str, Noun] = {
     "produce": Noun("produce", "Produce records from stdin", _DATA),
     "consume": Noun("consume", "Print records of topics and partitions", _DATA),
     "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
+    "copy": Noun("copy", "Copy topics from one cluster to another, and go on with it", _DATA),
     "perf": Noun("perf", "Measure producing, consuming, latency from end to end", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "groups": Noun("groups", "List groups, their members, offsets and lag", _DATA),

@@ -78,6 +78,8 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "produce": _CHANGE,
     "consume": Effect(CHANGES, only_with=("group",)),
     "replay": _CHANGE,
+    # Of its destination; of its source it only reads (`guard.reading_checks`).
+    "copy": _CHANGE_OR_TRY,
     "perf produce": _CHANGE,
     # Without a topic it makes one.
     "perf consume": Effect(CHANGES, unless=("topic",)),

@@ -65,6 +65,10 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
         note="decoded_key and decoded_value are there with --schemas or --schema-registry",
     ),
+    "copy": _rows(
+        "copy.copying.TOPIC_COLUMNS",
+        note="copied_records, copied_bytes and left_out_records are of this process alone",
+    ),
     "perf produce": _object("perf.report.RESULT_COLUMNS"),
     "perf consume": _object("perf.report.RESULT_COLUMNS"),
     "perf latency": _object("perf.report.RESULT_COLUMNS"),

@@ -27,6 +27,7 @@ OTHERS = {
     "consume": ("t", "-g", "g", "-n", "1"),
     "groups reset-offsets": ("g", "--topic", "t", "--to-latest", "--execute"),
     "replay": ("{data}/broker-1/t-0", "--to", "t", "--speed", "max"),
+    "copy": ("{cluster}", "{cluster}", "t", "--prefix", "copied-"),
     "perf produce": ("-n", "1", "-t", "t"),
     "perf consume": ("-n", "1"),
     "perf latency": ("-n", "1", "-t", "t"),

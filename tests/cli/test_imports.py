@@ -69,6 +69,7 @@ TABLE = {
     "consume clicks -e -o ndjson": "engine.records engine.wire fastcrc json typer",
     "consume clicks -e -o table": "engine.records engine.wire fastcrc json typer",
     "perf --help": "typer",
+    "copy --help": "typer",
     "offsets get clicks": "engine.wire html json tabulate typer",
     "groups list": "engine.wire html json tabulate typer",
     "transactions list": "engine.wire html json tabulate typer",
