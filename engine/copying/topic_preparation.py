@@ -50,6 +50,18 @@ class DestinationNotEmpty(EngineError):
         self.names = names
 
 
+class SettingsUnread(EngineError):
+    """The settings of a topic of the source cannot be read."""
+
+    def __init__(self, topic: str, cause: EngineError) -> None:
+        super().__init__(f"settings of {topic} at the source: {cause}")
+        self.hint = (
+            "--no-settings makes topics without them; reading them takes the right DESCRIBE_CONFIGS"
+        )
+        self.topic = topic
+        self.cause = cause
+
+
 class Destination(NamedTuple):
     """Which topics are there, and which are to be made."""
 
@@ -77,7 +89,7 @@ def destination_topics(
         if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
             missing.append(topic)
         elif found.error_code != NONE:
-            raise api_error(found.error_code, topic.destination)
+            raise api_error(found.error_code, f"{topic.destination} at the destination")
         elif len(found.partitions) < topic.partition_count:
             raise DestinationTooSmall(topic, len(found.partitions))
         else:
@@ -107,7 +119,7 @@ def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, M
     settings: dict[str, Mapping[str, str]] = {}
     for resource, entries in describe_configs(source, resources).items():
         if isinstance(entries, EngineError):
-            raise entries
+            raise SettingsUnread(resource.name, entries)
         settings[resource.name] = {
             entry.name: entry.value
             for entry in entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,23 @@ def test_a_topic_that_is_named_keeps_its_records(shell: Shell) -> None:
     assert (60, True) == (found["warm_up_records"], found["is_complete"])
     assert found["records_per_s"] is None
     shell.ok("topics", "delete", "kept", "-y")
+
+
+def test_ctrl_c_prints_what_was_measured_and_deletes_the_topic(shell: Shell) -> None:
+    words = ("perf", "produce", "-n", "2000000000", "--rate", "500", "-o", "json")
+    measuring = shell.popen(*words)
+    while "kctl-perf-" not in (names := shell.ok("topics", "list", "-o", "name")):
+        assert measuring.poll() is None
+    while int(shell.ok("offsets", "get", names.strip(), "-o", "csv").split(",")[-1]) < 1100:
+        assert measuring.poll() is None
+    measuring.send_signal(signal.SIGINT)
+    text, told = measuring.communicate()
+    assert 130 == measuring.returncode, told
+    found = json.loads(text)
+    Draft202012Validator(schema_of("perf produce")).validate(found)
+    assert 0 < found["records"] < 2000000000
+    assert not found["is_complete"]
+    assert "" == shell.ok("topics", "list", "-o", "name")
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ from engine.copying.copy_plan import EXACTLY_ONCE, TopicCopy
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, NotRead
 from engine.copying.topic_preparation import Destination
-from engine.errors import EngineError
+from engine.errors import ApiError, EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.process_identity import this_process
 from engine.host.real import RealFiles
+from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
@@ -53,6 +54,7 @@ TOPIC_COLUMNS: Final = (
     Column("result", "RESULT"),
 )
 _WAIT_MS: Final = 1_000
+_RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
 class _Job(NamedTuple):
@@ -208,7 +210,7 @@ def _copy(
         # Nobody waits for a destination that is gone.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
             writer.abandon()
-        _tell_failure(error, journal.path)
+        _tell_failure(error, plan, journal.path)
         code = getattr(error, "exit_code", exits.FAILED)
         return _Ended(run.committed if run else positions, run, "failed", code)
     journal.over("complete")
@@ -263,15 +265,26 @@ def _tell_retry(error: EngineError) -> None:
     say(f"destination: {error}; trying again")
 
 
-def _tell_failure(error: EngineError, path: str) -> None:
+def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
     # That a transaction ends is the copy's affair; why it does is the operator's.
     told = error.cause if isinstance(error, TransactionFailed) else error
     report_error(told)
     if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
         say(f"hint: {hint_for(error.cause)}")
-    if isinstance(error, TransactionalIdDenied):
-        say("hint: --at-least-once needs no transactional id, and may copy records twice")
+    if _is_of_rights(told) and plan.delivery == EXACTLY_ONCE:
+        say(
+            f"hint: exactly once needs WRITE on the transactional id {plan.name}, READ on the "
+            "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
+            "alone, and may copy records twice"
+        )
     say(f"what is committed stays: the same command goes on behind it, by {path}")
+
+
+def _is_of_rights(error: EngineError) -> bool:
+    """Return whether the destination refuses what only transactions need."""
+    if isinstance(error, TransactionalIdDenied):
+        return True
+    return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
 
 
 def _tell_groups(plan: TopicCopy) -> None:
