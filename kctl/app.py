@@ -29,6 +29,8 @@ NOUNS: dict[str, Noun] = {
     "produce": Noun("produce", "Produce records from stdin", _DATA),
     "consume": Noun("consume", "Print records of topics and partitions", _DATA),
     "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
+    "copy": Noun("copy", "Copy topics from one cluster to another, and go on with it", _DATA),
+    "perf": Noun("perf", "Measure producing, consuming, latency from end to end", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "groups": Noun("groups", "List groups, their members, offsets and lag", _DATA),
     "transactions": Noun(
@@ -43,6 +45,8 @@ NOUNS: dict[str, Noun] = {
     "acls": Noun("acls", "Show, check and change who may do what", _CLUSTER),
     "audit": Noun("audit", "Show what authorizers denied and allowed, by logs", _CLUSTER),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
+    "features": Noun("features", "List levels of features, upgrade and downgrade them", _CLUSTER),
+    "quorum": Noun("quorum", "Show the controllers of a cluster without ZooKeeper", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
     "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 # Commands import this module for their options, before it is known whether they connect.
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
+    from engine.client.request_checks import ClientChecks
     from engine.client.settings import ClientSettings
     from engine.host.ports import Clock, Entropy
     from engine.host.streams import Streams
+    from kctl.context import Choice
 
 
 class ClusterOptions(NamedTuple):
@@ -49,12 +51,9 @@ def connect(options: ClusterOptions) -> KafkaClient:
     Its requests pass the checks of `guard`, whose errors may come out of any of them. Errors:
     NoCluster, NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
     """
-    from engine.client.blocking import KafkaClient
-    from engine.client.settings import parse_addresses
     from engine.host.real import RealFiles
     from kctl.context import choose
     from kctl.guard import client_checks
-    from kctl.verbosity import tell_choice
 
     choice = choose(
         os.environ,
@@ -63,6 +62,18 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
+    return client_of(choice, client_checks(choice), options)
+
+
+def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> KafkaClient:
+    """Return a client of a cluster that is chosen; of the options its time and settings count.
+
+    Errors: ClientSettingRefused, FileMissing.
+    """
+    from engine.client.blocking import KafkaClient
+    from engine.client.settings import parse_addresses
+    from kctl.verbosity import tell_choice
+
     tell_choice("cluster", choice.bootstrap_servers, choice.source)
     settings = client_settings_of(choice.command_config, options.overrides)
     host = real_host()
@@ -73,7 +84,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
         entropy=host.entropy,
         settings=settings,
         timeout_ms=max(round(options.timeout_s * 1000), 1),
-        checks=client_checks(choice),
+        checks=checks,
     )
 
 

@@ -9,6 +9,7 @@ A guard holds for the cluster, not for the way to it: a read-only context goes b
 its cluster, and the name of one protected context is enough for all of them. It is looked up by
 
 - the context that is named or current;
+- the word for its destination, of a command with two clusters: of the other one it only reads;
 - addresses: one of those given (`-b`, a file, the environment) is one of the context's;
 - cluster id: those around the node in a metadata store (`kctl znode`), that of a journal, or of a
   cluster reached by other addresses. There the id is known after the first Metadata response: the
@@ -133,6 +134,11 @@ def _concerned(
         from kctl.stores_concerned import cluster_ids_of_store
 
         cluster_ids = cluster_ids_of_store(parameters)
+    elif "destination" in parameters:
+        from kctl.cluster_words import choice_parameters
+
+        named = choice_parameters(str(parameters["destination"]), profiles)
+        return _concerned_by_choice(named, guarded)
     elif "bootstrap" in parameters or "bootstrap_server" in parameters:
         return _concerned_by_choice(parameters, guarded)
     elif "journal" in parameters:
@@ -191,6 +197,18 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 # -- while a command runs
+
+
+def reading_checks(choice: Choice) -> ClientChecks:
+    """Return the checks of a client that only reads, whatever this run's command changes elsewhere.
+
+    Errors: BadContextFile.
+    """
+    from engine.client.request_checks import ClientChecks
+
+    check = _ClusterCheck(choice, {})
+    on_call = partial(_check_reading, Guard.command or "")
+    return ClientChecks(check if check.is_needed else None, on_call)
 
 
 def client_checks(choice: Choice) -> ClientChecks:

@@ -65,6 +65,13 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
         note="decoded_key and decoded_value are there with --schemas or --schema-registry",
     ),
+    "copy": _rows(
+        "copy.copying.TOPIC_COLUMNS",
+        note="copied_records, copied_bytes and left_out_records are of this process alone",
+    ),
+    "perf produce": _object("perf.report.RESULT_COLUMNS"),
+    "perf consume": _object("perf.report.RESULT_COLUMNS"),
+    "perf latency": _object("perf.report.RESULT_COLUMNS"),
     "offsets get": _rows(
         "offsets.ends.RANGE_COLUMNS",
         "offsets.ends.POINT_COLUMNS",
@@ -135,6 +142,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with topic are those of --replicas",
     ),
     "brokers api-versions": _rows("brokers.listing.API_COLUMNS"),
+    "features list": _rows("features.levels.LIST_COLUMNS"),
+    "features upgrade": _rows("features.levels.CHANGE_COLUMNS"),
+    "features downgrade": _rows("features.levels.CHANGE_COLUMNS"),
+    "quorum describe": _object("quorum.replicas.QUORUM_COLUMNS"),
+    "quorum voters": _rows("quorum.replicas.REPLICA_COLUMNS"),
     "leaders list": _rows(
         "leaders.elections.LEADER_COLUMNS",
         "leaders.elections.BROKER_COLUMNS",

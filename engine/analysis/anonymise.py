@@ -14,23 +14,20 @@ A hash without a key hides nothing that can be guessed: everybody can hash all t
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.analysis.columns import RECORDS, chosen
 from engine.analysis.view_column import ColumnType, ViewColumn
 from engine.errors import EngineError
+from engine.records.anonymising import DROP, WAYS, anonymised_content
 from engine.schemas.shape import Shape, ShapeKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_WAYS = ("hash", "drop", "mask")
 _TEXTS = ("binary", "string", "headers")
 _TEXT_SHAPES = (ShapeKind.TEXT, ShapeKind.JSON)
-_MASK = b"***"
 #: Columns that say something of other ones.
 _TELLS = {
     "value_hash": ("value",),
@@ -70,8 +67,8 @@ def anonymised_columns(
     found: dict[str, Anonymised] = {}
     for text in texts:
         path, _, way = text.partition("=")
-        if way not in _WAYS:
-            raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(_WAYS)}")
+        if way not in WAYS:
+            raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(WAYS)}")
         name, *fields = path.strip().split(".")
         (column,) = chosen(columns, [name])
         entry = Anonymised(column.name, way, tuple(fields))
@@ -145,13 +142,10 @@ def _changed(value: Any, fields: Sequence[str], way: str, key: bytes | None) -> 
     if fields:
         name, rest = fields[0], fields[1:]
         return {**value, name: _changed(value[name], rest, way, key)}
-    if way == "drop":
+    if way == DROP:
         return None
     if isinstance(value, list):
         return [{**header, "value": _changed(header["value"], (), way, key)} for header in value]
     if isinstance(value, str):
         return _changed(value.encode(), (), way, key).decode()
-    if way == "mask":
-        return _MASK
-    digest = hashlib.sha256(value) if key is None else hmac.new(key, value, hashlib.sha256)
-    return digest.hexdigest().encode()
+    return anonymised_content(value, way, key)

@@ -10,11 +10,17 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.connection import VersionRange
-from engine.errors import ApiError, api_error
+from engine.client.connection import Call, VersionRange
+from engine.client.every_broker import ask_every_broker
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
 
+_API_VERSIONS: Final = "ApiVersions"
+_LOWEST_WITH_FEATURES: Final = 3
+_REQUEST: Final = messages.ApiVersionsRequest(
+    client_software_name="kctl", client_software_version="0"
+)
 _VALIDATE_LOWEST: Final = 1
 
 
@@ -44,10 +50,24 @@ class FeaturesView(NamedTuple):
 
 def describe_features(client: KafkaClient) -> FeaturesView:
     """Return the features of a cluster as one broker knows them; raises ApiError."""
-    request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
-    response: messages.ApiVersionsResponse = client.ask("ApiVersions", request, lowest=3).message
+    response: messages.ApiVersionsResponse = client.ask(
+        _API_VERSIONS, _REQUEST, lowest=_LOWEST_WITH_FEATURES
+    ).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
+    return _view(response)
+
+
+def features_by_broker(
+    client: KafkaClient,
+) -> tuple[dict[int, FeaturesView], dict[int, EngineError]]:
+    """Return the features as each broker knows them, and the errors of brokers without response."""
+    call = Call(_API_VERSIONS, _REQUEST, _LOWEST_WITH_FEATURES)
+    responses, failures = ask_every_broker(client, call)
+    return {broker_id: _view(response) for broker_id, response in responses.items()}, failures
+
+
+def _view(response: messages.ApiVersionsResponse) -> FeaturesView:
     epoch = response.finalized_features_epoch
     return FeaturesView(
         {

@@ -15,13 +15,12 @@ from engine.client.feature_admin import (
     describe_features,
     update_features,
 )
+from engine.client.feature_levels import METADATA, metadata_name
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.feature_levels import (
-    METADATA,
     dependency_lines,
     feature_level,
-    level_name,
     level_named,
     mapping_lines,
 )
@@ -136,7 +135,7 @@ _FORM_OF_FOUR: Final = (
 def _level_text(name: str, level: int) -> str:
     if name != METADATA:
         return str(level)
-    return level_name(level) or f"UNKNOWN [{level}]"
+    return metadata_name(level) or f"UNKNOWN [{level}]"
 
 
 # -- changing

@@ -50,8 +50,9 @@ class ProgressBar:
             progress, task = self._drawn
             progress.update(task, description=text)
 
-    def update(self, done: int, of: int) -> None:
-        """Show how many pieces of the work are done."""
+    def update(self, done: int, of: int, text: str | None = None) -> None:
+        """Show how many pieces of the work are done, behind its title or another text."""
         if self._drawn is not None:
             progress, task = self._drawn
-            progress.update(task, description=self._title, completed=done, total=max(of, 1))
+            shown = self._title if text is None else text
+            progress.update(task, description=shown, completed=done, total=max(of, 1))

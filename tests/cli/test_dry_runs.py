@@ -71,6 +71,8 @@ COMMANDS = {
     "transactions abort": ("h:0", "--start-offset", "0"),
     "brokers drain": ("3",),
     "brokers replace": ("1", "3"),
+    "features upgrade": ("metadata.version=4.0",),
+    "features downgrade": ("metadata.version=3.9", "--unsafe"),
     "leaders elect": ("preferred", "t"),
     "leaders balance": ("--reorder",),
     "leaders demote": ("3",),

@@ -163,6 +163,22 @@ def test_reading_consumer_lag(home: Shell) -> None:
     assert 40 == (home.home / "read.txt").read_text().count("\n")
 
 
+def test_copying_topics(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("copying.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        for name in ("old", "new"):
+            home.run("cluster", "destroy", "--data", str(home.home / name), "-y")
+    counts = [int(told[line]) for line in told if line.endswith("--context new | wc -l")]
+    assert [5000, 3000] == counts
+    sample = next(told[line] for line in told if line.startswith("kctl consume sample-orders"))
+    assert {"***"} == {line.split()[1] for line in sample.splitlines()}
+
+
 def test_securing_a_cluster(home: Shell) -> None:
     pytest.importorskip("cryptography")
     told = {}

@@ -1,0 +1,150 @@
+"""The features of a cluster, of all its brokers together: what it may be raised to, who differs.
+
+A level can be finalized if every broker supports it. Of finalized levels those of the highest
+epoch count: a broker with other ones has not read the latest metadata yet. Epochs alone say nothing
+of it: from 4.0 on they are offsets of the metadata log, which grows twice a second.
+
+Source: KIP-584; QuorumFeatures.reasonNotSupported.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.client.connection import VersionRange
+from engine.client.feature_admin import FeatureChange, FeaturesView, FeatureUpdate
+from engine.client.feature_levels import level_text
+from engine.errors import EngineError
+
+_UNSUPPORTED: Final = VersionRange(0, 0)
+
+
+class NoFeatures(EngineError):
+    """The cluster has no features: its metadata is in ZooKeeper."""
+
+    hint = (
+        "the release of its brokers decides there, and the setting inter.broker.protocol.version: "
+        "`kctl configs describe --broker ID --all inter.broker.protocol.version`"
+    )
+
+    def __init__(self) -> None:
+        super().__init__("the cluster has no features: its metadata is in ZooKeeper")
+
+
+class FeatureNotThere(EngineError):
+    """A feature was named that no broker knows."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"no broker knows a feature {name}")
+        self.hint = f"known are {', '.join(known)}"
+        self.name = name
+        self.known = known
+
+
+class LevelRefused(EngineError):
+    """A level would not be taken, or change nothing."""
+
+    def __init__(self, name: str, level: int, reason: str) -> None:
+        super().__init__(f"{name}={level_text(name, level)}: {reason}")
+        self.name = name
+        self.level = level
+
+
+class ClusterFeature(NamedTuple):
+    """A feature: the level that is finalized (0: none), and the levels that all brokers support.
+
+    `supported` is None if no level is supported by all. `different` are the ranges of brokers that
+    have another one than most.
+    """
+
+    name: str
+    level: int
+    supported: VersionRange | None
+    different: Mapping[int, VersionRange]
+
+    @property
+    def may_rise(self) -> bool:
+        """Return whether all brokers support a higher level."""
+        return self.supported is not None and self.supported.highest > self.level
+
+
+class ClusterFeatures(NamedTuple):
+    """Features by name, the epoch of their levels, and the levels of brokers that have others."""
+
+    by_name: dict[str, ClusterFeature]
+    epoch: int | None
+    behind: Mapping[int, Mapping[str, int]]
+
+
+def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
+    """Return the features of a cluster by what each of its brokers knows."""
+    latest = max(views.values(), key=lambda view: view.epoch or 0, default=FeaturesView({}, {}, 0))
+    names = sorted({*latest.finalized, *(name for v in views.values() for name in v.supported)})
+    behind = {
+        id_: dict(sorted(view.finalized.items() - latest.finalized.items()))
+        for id_, view in sorted(views.items())
+        if view.finalized != latest.finalized
+    }
+    features = {name: _feature(name, views, latest.finalized.get(name, 0)) for name in names}
+    return ClusterFeatures(features, latest.epoch if names else None, behind)
+
+
+def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
+    ranges = {id_: view.supported.get(name, _UNSUPPORTED) for id_, view in sorted(views.items())}
+    lowest = max(one.lowest for one in ranges.values())
+    highest = min(one.highest for one in ranges.values())
+    ((most, _),) = Counter(ranges.values()).most_common(1)
+    return ClusterFeature(
+        name,
+        level,
+        VersionRange(lowest, highest) if lowest <= highest else None,
+        {id_: one for id_, one in ranges.items() if one != most},
+    )
+
+
+def feature_update(
+    features: ClusterFeatures, name: str, level: int, change: FeatureChange
+) -> FeatureUpdate:
+    """Return a change of a level, if the brokers would take it.
+
+    Whether they do is theirs to say; here is checked what they would not tell by name. Errors:
+    NoFeatures, FeatureNotThere, LevelRefused.
+    """
+    if not features.by_name:
+        raise NoFeatures
+    feature = features.by_name.get(name)
+    if feature is None:
+        raise FeatureNotThere(name, tuple(features.by_name))
+    if level == feature.level:
+        raise LevelRefused(name, level, "that is its level now")
+    is_upgrade = change is FeatureChange.UPGRADE
+    if (level > feature.level) is not is_upgrade:
+        other = "a downgrade" if is_upgrade else "an upgrade"
+        now = level_text(name, feature.level)
+        raise LevelRefused(name, level, f"its level now is {now}: that is {other}")
+    if level != 0 and not _is_supported(feature, level):
+        raise LevelRefused(name, level, _reason(feature, level))
+    return FeatureUpdate(name, level, change)
+
+
+def _is_supported(feature: ClusterFeature, level: int) -> bool:
+    supported = feature.supported
+    return supported is not None and supported.lowest <= level <= supported.highest
+
+
+def _reason(feature: ClusterFeature, level: int) -> str:
+    preventing = [
+        f"broker {id_} supports {range_text(one)}"
+        for id_, one in feature.different.items()
+        if not one.lowest <= level <= one.highest
+    ]
+    if preventing:
+        return ", ".join(preventing)
+    return f"the brokers support {range_text(feature.supported)}"
+
+
+def range_text(levels: VersionRange | None) -> str:
+    """Return levels as text."""
+    return "none in common" if levels is None else f"{levels.lowest} to {levels.highest}"

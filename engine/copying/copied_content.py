@@ -1,0 +1,78 @@
+"""What becomes of records on their way: a sample of them, contents anonymised.
+
+A sample is chosen by the key, so that all records of a key are in it or none; without a key by
+partition and offset. So the same records are chosen when a copy goes on, or is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from engine.errors import EngineError
+from engine.records.anonymising import WAYS, anonymised_content
+from engine.records.record import Header
+
+PARTS: Final = ("key", "value", "headers")
+_HASHES: Final = 1 << 32
+
+
+class WrongCopyRule(EngineError):
+    """How contents are anonymised was not understood."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, expected: str) -> None:
+        super().__init__(f"--anonymise {text}: expected {expected}")
+        self.text = text
+
+
+class ContentRules(NamedTuple):
+    """The share of records that is copied (None: all), and the ways of parts by their names."""
+
+    share: float | None = None
+    ways: Mapping[str, str] = {}
+    hash_key: bytes | None = None
+
+    def picks(self, key: bytes | None, partition: int, offset: int) -> bool:
+        """Return whether a record is copied."""
+        if self.share is None:
+            return True
+        chosen_by = b"%d:%d" % (partition, offset) if key is None else key
+        return crc32(chosen_by) < self.share * _HASHES
+
+    def content(
+        self, key: bytes | None, value: bytes | None, headers: tuple[Header, ...]
+    ) -> tuple[bytes | None, bytes | None, tuple[Header, ...]]:
+        """Return key, value and headers as they are copied; what is null stays so."""
+        if not self.ways:
+            return key, value, headers
+        way = self.ways.get("headers")
+        if way is not None:
+            changed = ((name, self._part(content, way)) for name, content in headers)
+            headers = () if way == "drop" else tuple(changed)
+        return (
+            self._part(key, self.ways.get("key")),
+            self._part(value, self.ways.get("value")),
+            headers,
+        )
+
+    def _part(self, content: bytes | None, way: str | None) -> bytes | None:
+        if content is None or way is None:
+            return content
+        return anonymised_content(content, way, self.hash_key)
+
+
+def anonymised_parts(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return what texts such as `key=hash` say; raises WrongCopyRule."""
+    ways: dict[str, str] = {}
+    for text in texts:
+        part, _, way = text.partition("=")
+        if part not in PARTS or way not in WAYS:
+            expected = f"one of {', '.join(PARTS)}, = and one of {', '.join(WAYS)}"
+            raise WrongCopyRule(text, expected)
+        if part in ways:
+            raise WrongCopyRule(text, f"each part once: {part} is there twice")
+        ways[part] = way
+    return ways

@@ -1,0 +1,174 @@
+"""What a copy is to copy, on disk before its first record: a resume after a death goes on there.
+
+A file of JSON lines; each is synced before what it announces is done, and none is ever changed.
+One process writes it, which holds the file (`engine.host.held_file`).
+
+| step | written | holds |
+|---|---|---|
+| begin | first | the plan: topics, offsets, groups, the id of the copy |
+| writer | whenever a process takes the journal | the process |
+| stored | at least once: when records are stored | the next offsets at the source |
+| over | last | how it ended |
+
+Exactly once, the next offsets are not here but at the destination, in the transactions of the
+records: a file and a cluster cannot be written together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from engine.copying.copy_plan import CopiedTopic, CopyRange, GroupOffset, TopicCopy
+from engine.errors import EngineError
+from engine.host.held_file import HeldFile, HeldFiles
+from engine.host.lock_file import LockHeld
+from engine.host.process_identity import ProcessIdentity
+from engine.model import TopicPartition
+
+VERSION: Final = 1
+_BEGIN: Final = b'{"step":"begin"'
+
+
+class NoCopyJournal(EngineError):
+    """A file is no journal of a copy, or of a later version."""
+
+    hint = "name another file with --journal"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is no journal of a copy: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class CopyJournalHeld(EngineError):
+    """Another process copies by a journal."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"another process copies by {path}")
+        self.path = path
+
+
+class CopyState(NamedTuple):
+    """What a journal tells: the plan, the next offsets that it has, and whether it is over."""
+
+    plan: TopicCopy
+    stored: Mapping[TopicPartition, int]
+    is_over: bool
+
+
+class CopyJournal:
+    """The journal of one copy, held by this process."""
+
+    def __init__(self, files: HeldFiles, held: HeldFile) -> None:
+        self._held = held
+        self.path = held.path
+        content = files.read_bytes(self.path)
+        # Behind a line that was cut short, on one of its own.
+        self._start = b"\n" if content and not content.endswith(b"\n") else b""
+
+    @classmethod
+    def take(
+        cls, files: HeldFiles, path: str, writer: ProcessIdentity
+    ) -> tuple[CopyJournal, CopyState | None]:
+        """Hold a journal, which is made where there is none; returns the copy that is not over.
+
+        Errors: CopyJournalHeld, NoCopyJournal, StorageError.
+        """
+        try:
+            held = files.hold(path, create=True)
+        except LockHeld as error:
+            raise CopyJournalHeld(path) from error
+        try:
+            state = read_copy(files, path)
+            journal = cls(files, held)
+            if state is not None and not state.is_over:
+                journal._write("writer", **writer._asdict())
+        except BaseException:
+            held.close()
+            raise
+        return journal, None if state is None or state.is_over else state
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._held.close()
+
+    def begin(self, plan: TopicCopy, writer: ProcessIdentity) -> None:
+        """Note what is to be copied, behind a copy that is over."""
+        self._write(
+            "begin",
+            version=VERSION,
+            **plan._replace(
+                ranges={},
+                topics=(),
+                group_offsets=(),
+            )._asdict()
+            | {
+                "topics": [list(topic) for topic in plan.topics],
+                "ranges": [[*key, *found] for key, found in plan.ranges.items()],
+                "group_offsets": [[g, *key, offset] for g, key, offset in plan.group_offsets],
+            },
+        )
+        self._write("writer", **writer._asdict())
+
+    def stored(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Note the next offsets of partitions of the source."""
+        self._write("stored", offsets=[[*key, offset] for key, offset in offsets.items()])
+
+    def over(self, how: str) -> None:
+        """Note the end."""
+        self._write("over", how=how)
+
+    def _write(self, step: str, **fields: Any) -> None:
+        line = json.dumps({"step": step, **fields}, separators=(",", ":")).encode()
+        self._held.append(self._start + line + b"\n")
+        self._start = b""
+
+
+def read_copy(files: HeldFiles, path: str) -> CopyState | None:
+    """Return the last copy of a journal, None of an empty one; raises NoCopyJournal, FileMissing.
+
+    A line that was cut short, or is damaged, is passed over: exactly once needs the begin alone,
+    and at least once copies again what a lost line said. After a begin that was cut short nothing
+    was done.
+    """
+    state: CopyState | None = None
+    for number, line in enumerate(files.read_bytes(path).splitlines()):
+        try:
+            fields = json.loads(line)
+            step = fields["step"]
+            if step == "begin":
+                state = CopyState(_plan(path, fields), {}, False)
+            elif state is None:
+                raise NoCopyJournal(path, "it does not begin with what is copied")
+            elif step == "stored":
+                offsets = {TopicPartition(topic, n): at for topic, n, at in fields["offsets"]}
+                state = state._replace(stored={**state.stored, **offsets})
+            elif step == "over":
+                state = state._replace(is_over=True)
+        except (ValueError, KeyError, TypeError) as error:
+            if state is None and not (line.startswith(_BEGIN) or _BEGIN.startswith(line)):
+                raise NoCopyJournal(path, f"line {number + 1}: {error}") from error
+    return state
+
+
+def _plan(path: str, fields: dict[str, Any]) -> TopicCopy:
+    if fields["version"] != VERSION:
+        raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")
+    return TopicCopy(
+        fields["copy_id"],
+        fields["request"],
+        fields["source_cluster_id"],
+        fields["destination_cluster_id"],
+        tuple(CopiedTopic(*topic) for topic in fields["topics"]),
+        {
+            TopicPartition(topic, number): CopyRange(start, end)
+            for topic, number, start, end in fields["ranges"]
+        },
+        tuple(
+            GroupOffset(group, TopicPartition(topic, number), offset)
+            for group, topic, number, offset in fields["group_offsets"]
+        ),
+        fields["delivery"],
+    )

@@ -1,0 +1,59 @@
+"""What a copy copies: topics by their names on both sides, offsets of partitions, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.model import TopicPartition
+
+EXACTLY_ONCE: Final = "exactly-once"
+AT_LEAST_ONCE: Final = "at-least-once"
+#: In front of the id of a copy, in its transactional id and its group.
+NAME_PREFIX: Final = "kctl-copy-"
+
+
+class CopiedTopic(NamedTuple):
+    """A topic, its name at the destination, and how many partitions it had."""
+
+    source: str
+    destination: str
+    partition_count: int
+
+
+class CopyRange(NamedTuple):
+    """The offsets of a partition of the source that are copied: `end` is exclusive."""
+
+    start: int
+    end: int
+
+
+class GroupOffset(NamedTuple):
+    """What a group had committed at the source when the copy began."""
+
+    group_id: str
+    partition: TopicPartition
+    offset: int
+
+
+class TopicCopy(NamedTuple):
+    """A copy. `request` is what was asked for, by which the same command finds it again."""
+
+    copy_id: str
+    request: str
+    source_cluster_id: str | None
+    destination_cluster_id: str | None
+    topics: tuple[CopiedTopic, ...]
+    ranges: Mapping[TopicPartition, CopyRange]
+    group_offsets: tuple[GroupOffset, ...]
+    delivery: str
+
+    @property
+    def name(self) -> str:
+        """Return the transactional id, and the group in which progress is committed."""
+        return f"{NAME_PREFIX}{self.copy_id}"
+
+    def destinations(self) -> dict[TopicPartition, TopicPartition]:
+        """Return the partition of the destination for each of the source."""
+        names = {topic.source: topic.destination for topic in self.topics}
+        return {key: TopicPartition(names[key.topic], key.partition) for key in self.ranges}

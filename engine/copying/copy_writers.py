@@ -1,0 +1,248 @@
+"""How a copy writes: exactly once, in transactions, or at least once, without them.
+
+| | exactly once | at least once |
+|---|---|---|
+| how far the source is copied | committed with the records | a line of the journal behind them |
+| a death between | readers of committed records see nothing | what is behind the line comes twice |
+| rights at the destination | the transactional id, the group | – |
+
+Offsets of the source are committed at the destination, for a group that has the copy's name and the
+partitions of the destination: so they are part of the transaction that has the records.
+
+A process that goes on fences the one before it (InitProducerId), has its open transaction ended,
+and then reads the offsets: what it reads is final.
+
+Source: KIP-98, KIP-447; MirrorMaker writes at least once, exactly once by Connect (KIP-618).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+from engine.client.batch_sender import BatchResult, is_too_large
+from engine.client.blocking import KafkaClient
+from engine.client.groups import committed_offsets
+from engine.client.offsets import LATEST, list_offsets
+from engine.client.producing import OutgoingRecord, Producer, ProducerNotes, ProducerOptions
+from engine.client.transaction_calls import GroupMembership
+from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
+from engine.copying.copy_journal import CopyJournal
+from engine.copying.copy_plan import TopicCopy
+from engine.copying.group_translation import GroupTranslation
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+_TIMEOUT_MS: Final = 60_000
+
+
+class NotCopied(EngineError):
+    """A record was not stored at the destination."""
+
+    def __init__(self, partition: TopicPartition, offset: int, cause: EngineError) -> None:
+        super().__init__(f"offset {offset} of {partition} is not copied: {cause}")
+        self.partition = partition
+        self.offset = offset
+        self.cause = cause
+        self.hint = cause.hint
+        if is_too_large(cause):
+            self.hint = (
+                "raise max.message.bytes of the topic at the destination (`kctl topics alter`), "
+                "and run the same command again"
+            )
+        self.exit_code = getattr(cause, "exit_code", 1)
+
+
+class PlaceUnknown(EngineError):
+    """The destination stored records again, and does not say where: groups cannot be translated."""
+
+    hint = "run the same command again: it goes on behind what is committed"
+
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"{partition}: the broker does not say at which offset it stored a batch")
+        self.partition = partition
+
+
+class CopyWriter(Protocol):
+    """Stores records, and then how far the source is copied."""
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the next offset of each partition of the source that is not copied."""
+        ...
+
+    def add(self, record: OutgoingRecord, offset: int) -> None:
+        """Take a record, which has this offset at the source."""
+        ...
+
+    def poll(self) -> None:
+        """Send what is due; raises NotCopied."""
+        ...
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Have all records stored, and then the positions; raises NotCopied."""
+        ...
+
+    def finish(self) -> None:
+        """End, once all is committed."""
+        ...
+
+    def abandon(self) -> None:
+        """Take back what is not committed, as far as the destination can be reached."""
+        ...
+
+
+class ExactlyOnceWriter:
+    """Writes in transactions, which have the offsets of the source in them."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        plan: TopicCopy,
+        options: ProducerOptions,
+        notes: ProducerNotes | None = None,
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._to = plan.destinations()
+        self._from = {there: here for here, there in self._to.items()}
+        self._producer = TransactionalProducer(
+            client, plan.name, options, notes, timeout_ms=_TIMEOUT_MS
+        )
+        self._translation = GroupTranslation((), {})
+        self._results: list[BatchResult] = []
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Fence and end what an earlier process left, and return where to go on."""
+        self._producer.init()
+        committed = committed_offsets(self._client, self._plan.name, self._from)
+        positions = {
+            key: max(found.start, committed.get(self._to[key], -1))
+            for key, found in self._plan.ranges.items()
+        }
+        self._translation = GroupTranslation(self._plan.group_offsets, positions)
+        return positions
+
+    def add(self, record: OutgoingRecord, offset: int) -> None:
+        """Take a record of the open transaction, which begins with the first one."""
+        self._begin()
+        self._producer.add(record, offset)
+
+    def _begin(self) -> None:
+        if self._producer.phase is not TransactionPhase.OPEN:
+            self._producer.begin()
+
+    def poll(self) -> None:
+        """Send what is due."""
+        self._take(self._producer.poll(0))
+
+    def _take(self, results: Iterable[BatchResult]) -> None:
+        for result in results:
+            _check(result, self._from)
+            if self._translation.is_needed:
+                self._results.append(result)
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Commit the records, the positions, and the offsets of groups that they lead to."""
+        self._begin()
+        self._take(self._producer.flush())
+        self._translate()
+        self._settle(positions)
+        self._send_offsets(self._plan.name, positions)
+        for group_id, offsets in self._translation.take().items():
+            self._send_offsets(group_id, offsets)
+        self._producer.commit()
+
+    def _send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        there = {self._to[key]: offset for key, offset in offsets.items()}
+        self._producer.send_offsets(GroupMembership(group_id), there)
+
+    def _translate(self) -> None:
+        results, self._results = self._results, []
+        for result in sorted(results, key=lambda one: one.batch.order):
+            partition = result.batch.partition
+            if result.base_offset < 0:
+                raise PlaceUnknown(partition)
+            offsets = list(result.batch.places)
+            self._translation.stored(self._from[partition], offsets, result.base_offset)
+
+    def _settle(self, positions: Mapping[TopicPartition, int] | None) -> None:
+        """Put offsets of groups that no copied record is at or after yet at the copy's end."""
+        unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
+        ends: dict[TopicPartition, int] = {}
+        for there, found in list_offsets(self._client, unseen).items() if unseen else ():
+            if isinstance(found, EngineError):
+                raise found
+            ends[self._from[there]] = found.offset
+        self._translation.settle(positions, ends)
+
+    def finish(self) -> None:
+        """Commit the offsets of groups that are behind all that is copied."""
+        if not self._translation.is_needed:
+            return
+        self._settle(None)
+        self._producer.begin()
+        for group_id, offsets in self._translation.take().items():
+            self._send_offsets(group_id, offsets)
+        self._producer.commit()
+
+    def abandon(self) -> None:
+        """Abort the open transaction, so that it holds up no readers until its timeout."""
+        if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
+            with suppress(EngineError):
+                self._producer.abort()
+
+
+class AtLeastOnceWriter:
+    """Writes without transactions; how far it is stands in the journal."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        plan: TopicCopy,
+        journal: CopyJournal,
+        stored: Mapping[TopicPartition, int],
+        options: ProducerOptions,
+        notes: ProducerNotes | None = None,
+    ) -> None:
+        self._plan = plan
+        self._from = {there: here for here, there in plan.destinations().items()}
+        self._journal = journal
+        self._stored = stored
+        self._producer = Producer(client, options, notes)
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return where the journal says to go on."""
+        return {
+            key: max(found.start, self._stored.get(key, -1))
+            for key, found in self._plan.ranges.items()
+        }
+
+    def add(self, record: OutgoingRecord, offset: int) -> None:
+        """Take a record."""
+        self._producer.add(record, offset)
+
+    def poll(self) -> None:
+        """Send what is due."""
+        self._take(self._producer.poll(0))
+
+    def _take(self, results: Iterable[BatchResult]) -> None:
+        for result in results:
+            _check(result, self._from)
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Note the positions once all records are stored."""
+        self._take(self._producer.flush())
+        self._journal.stored(positions)
+
+    def finish(self) -> None:
+        """Do nothing: there are no groups."""
+
+    def abandon(self) -> None:
+        """Do nothing: what is stored stays, and comes again."""
+
+
+def _check(result: BatchResult, sources: Mapping[TopicPartition, TopicPartition]) -> None:
+    if result.error is not None:
+        offset = next(iter(result.batch.places))
+        raise NotCopied(sources[result.batch.partition], offset, result.error)

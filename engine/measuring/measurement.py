@@ -1,0 +1,145 @@
+"""Records, bytes and latencies of a window of time, in all and for each interval.
+
+The window begins when it is told to, not when the process does: start-up, connections and warm-up
+are outside of it. It ends with the last record that counts, so no rate has an idle end in it.
+
+Latencies are kept as counts in buckets that are at most 1/128 of their value wide; the largest one
+is exact. A percentile is the upper end of its bucket: never less than it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+_PRECISION_BITS: Final = 8
+_NS_PER_S: Final = 1_000_000_000
+_US_PER_MS: Final = 1000
+#: The percentiles that are shown, by their names.
+PERCENTILES: Final[Mapping[str, float]] = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9}
+
+
+class Latencies:
+    """Counts of latencies in microseconds."""
+
+    __slots__ = ("_counts", "count", "max_us", "total_us")
+
+    def __init__(self) -> None:
+        #: By the lower end of the bucket.
+        self._counts: Counter[int] = Counter()
+        self.count = self.total_us = self.max_us = 0
+
+    def add(self, latency_us: int, count: int = 1) -> None:
+        """Count so many records of one latency."""
+        latency_us = max(latency_us, 0)
+        shift = max(latency_us.bit_length() - _PRECISION_BITS, 0)
+        self._counts[latency_us >> shift << shift] += count
+        self.count += count
+        self.total_us += latency_us * count
+        self.max_us = max(self.max_us, latency_us)
+
+    def percentile_us(self, percentage: float) -> int | None:
+        """Return the latency that so many percent of records have at most, None of none."""
+        needed = self.count * percentage / 100
+        seen = 0
+        for lower in sorted(self._counts):
+            seen += self._counts[lower]
+            if seen >= needed:
+                shift = max(lower.bit_length() - _PRECISION_BITS, 0)
+                return min(lower + (1 << shift) - 1, self.max_us)
+        return None
+
+    def percentiles_ms(self) -> dict[str, float | None]:
+        """Return the percentiles, the largest and the mean, in ms; None of no records."""
+        found = {name: self.percentile_us(share) for name, share in PERCENTILES.items()}
+        mean_us = self.total_us / self.count if self.count else None
+        values = {**found, "max": self.max_us if self.count else None, "mean": mean_us}
+        return {
+            name: None if value is None else round(value / _US_PER_MS, 3)
+            for name, value in values.items()
+        }
+
+
+class Interval(NamedTuple):
+    """A part of the window: from and to when, in seconds since its begin, and what was counted."""
+
+    start_s: float
+    end_s: float
+    records: int
+    size_bytes: int
+    latencies: Latencies
+
+    @property
+    def records_per_s(self) -> float | None:
+        """Return the rate of records; None of no time."""
+        lasting_s = self.end_s - self.start_s
+        return round(self.records / lasting_s, 1) if lasting_s > 0 else None
+
+    @property
+    def bytes_per_s(self) -> int | None:
+        """Return the rate of bytes; None of no time."""
+        lasting_s = self.end_s - self.start_s
+        return round(self.size_bytes / lasting_s) if lasting_s > 0 else None
+
+
+class Measurement:
+    """Counts from `began_ns` on, by intervals of `interval_ns`."""
+
+    def __init__(self, began_ns: int, interval_ns: int) -> None:
+        self.began_ns = began_ns
+        self._interval_ns = interval_ns
+        self._last_ns = began_ns
+        self.latencies = Latencies()
+        self.records = self.size_bytes = 0
+        self.intervals: list[Interval] = []
+        self._open_ns = began_ns
+        self._open_records = self._open_bytes = 0
+        self._open_latencies = Latencies()
+
+    def count(
+        self, records: int, size_bytes: int, now_ns: int, latencies_us: Mapping[int, int]
+    ) -> None:
+        """Count records that are done now, and how many of them have which latency."""
+        while now_ns - self._open_ns >= self._interval_ns:
+            self._close(self._open_ns + self._interval_ns)
+        self._last_ns = now_ns
+        self.records += records
+        self.size_bytes += size_bytes
+        self._open_records += records
+        self._open_bytes += size_bytes
+        for latency_us, count in latencies_us.items():
+            self.latencies.add(latency_us, count)
+            self._open_latencies.add(latency_us, count)
+
+    def _close(self, end_ns: int) -> None:
+        interval = Interval(
+            self._seconds(self._open_ns),
+            self._seconds(end_ns),
+            self._open_records,
+            self._open_bytes,
+            self._open_latencies,
+        )
+        self.intervals.append(interval)
+        self._open_ns = end_ns
+        self._open_records = self._open_bytes = 0
+        self._open_latencies = Latencies()
+
+    def finish(self) -> None:
+        """Complete the last interval, which ends with the last record."""
+        if self._open_records:
+            self._close(self._last_ns)
+
+    def _seconds(self, at_ns: int) -> float:
+        return round((at_ns - self.began_ns) / _NS_PER_S, 3)
+
+    @property
+    def total(self) -> Interval:
+        """Return the window as a whole."""
+        end_s = (self._last_ns - self.began_ns) / _NS_PER_S
+        return Interval(0.0, end_s, self.records, self.size_bytes, self.latencies)
+
+    @property
+    def last_interval(self) -> Interval | None:
+        """Return the last interval that is complete, None before the first is."""
+        return self.intervals[-1] if self.intervals else None

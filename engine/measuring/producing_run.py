@@ -1,0 +1,178 @@
+"""Producing that is measured: from a record's turn until the cluster has answered for it.
+
+| rate | a latency begins |
+|---|---|
+| limited | when the record was due: one that waits behind a slow answer counts its wait, too |
+| not limited | when it was handed to the producer |
+
+At most PENDING_BYTES are on their way: more would measure the queue in front of the connection.
+The window begins when the warm-up is stored and nothing is on its way.
+
+Source: ProducerPerformance measures from the call of send, also with a throughput (Differs: that
+leaves out the wait of records that a stall has delayed, which coordinated omission is called).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from engine.client.batch_sender import BatchResult
+from engine.client.blocking import KafkaClient
+from engine.client.producing import Producer, ProducerNotes, ProducerOptions
+from engine.errors import EngineError
+from engine.measuring.load import RecordLoad
+from engine.measuring.measurement import Measurement
+
+#: Half of what the producer itself holds before it waits (PRODUCE_PENDING_BYTES_MAX).
+PENDING_BYTES: Final = 4 << 20
+_NS_PER_S: Final = 1_000_000_000
+_NS_PER_MS: Final = 1_000_000
+_NS_PER_US: Final = 1000
+_WAIT_MS: Final = 20
+#: Places have the number of a chunk in front, so that its time is found, or none.
+_PLACE_BITS: Final = 16
+_PLACES: Final = 1 << _PLACE_BITS
+
+
+class ProducingRun:
+    """Sends `record_count` records of a load: `warm_up`, then `step` until `is_done`."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        load: RecordLoad,
+        options: ProducerOptions,
+        record_count: int,
+        now_ns: Callable[[], int],
+        *,
+        interval_ns: int = _NS_PER_S,
+        on_retry: Callable[[EngineError], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._load = load
+        self._record_count = record_count
+        self._now_ns = now_ns
+        self._interval_ns = interval_ns
+        self._producer = Producer(client, options, ProducerNotes(on_retry=on_retry))
+        self._sent = self._done = 0
+        self._chunk_number = 0
+        #: When the records of a chunk were handed over, and its first number.
+        self._chunks: dict[int, tuple[int, int]] = {}
+        self.measurement = Measurement(now_ns(), interval_ns)
+        #: Why records are not stored; the first one ends the run.
+        self.error: EngineError | None = None
+        self.failed_count = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether every record has its answer, or one has failed."""
+        return self.error is not None or self._done >= self._record_count
+
+    def warm_up(self, record_count: int) -> int:
+        """Store records that do not count, one for each partition at least; returns how many.
+
+        Errors: those of the topic; `error` where they are not stored.
+        """
+        wanted = max(record_count, self._load.shape.partition_count)
+        made = 0
+        while made < wanted and self.error is None:
+            count = min(self._load.chunk_records, wanted - made)
+            for values, places in self._load.chunk(made, count):
+                self._producer.add_fast(values, places)
+            made += count
+            self._note_failures(self._producer.poll(0))
+        self._note_failures(self._producer.flush())
+        self.measurement = Measurement(self._now_ns(), self._interval_ns)
+        return made
+
+    def _note_failures(self, results: Iterable[BatchResult]) -> None:
+        for result in results:
+            if result.error is not None:
+                self.error = self.error or result.error
+                self.failed_count += result.batch.record_count
+
+    def step(self) -> None:
+        """Send the records that are due, or wait a little; take the answers that have come."""
+        now_ns = self._now_ns()
+        due = self._due(now_ns)
+        if due > 0 and self._has_room:
+            self._send(min(due, self._load.chunk_records), now_ns)
+            self._take(self._producer.poll(0))
+        elif self._sent >= self._record_count:
+            # Nothing is added any more: the last batches need not wait for others.
+            self._take(self._producer.poll(_WAIT_MS))
+        else:
+            wait_ms = self._wait_ms(now_ns) if due <= 0 else _WAIT_MS
+            began_ms = self._client.clock.monotonic_ms()
+            self._take(self._producer.poll(wait_ms))
+            if wait_ms and self._client.clock.monotonic_ms() == began_ms:
+                self._client.links.pause(1)
+
+    @property
+    def _has_room(self) -> bool:
+        return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
+
+    def _due(self, now_ns: int) -> int:
+        """Return how many records may be sent now."""
+        left = self._record_count - self._sent
+        rate = self._load.shape.rate_per_s
+        if rate is None:
+            return left
+        elapsed_ns = now_ns - self.measurement.began_ns
+        return min(left, int(elapsed_ns * rate / _NS_PER_S) + 1 - self._sent)
+
+    def _due_ns(self, number: int) -> int:
+        """Return when a record is due, by its number."""
+        rate = self._load.shape.rate_per_s
+        assert rate is not None
+        return self.measurement.began_ns + int(number * _NS_PER_S / rate)
+
+    def _wait_ms(self, now_ns: int) -> int:
+        """Return how long to wait for answers until the next record or batch is due."""
+        next_ms = max((self._due_ns(self._sent) - now_ns) // _NS_PER_MS, 0)
+        batch_ms = self._producer.due_in_ms()
+        return min(int(next_ms), _WAIT_MS if batch_ms is None else batch_ms, _WAIT_MS)
+
+    def _send(self, count: int, now_ns: int) -> None:
+        self._chunk_number += 1
+        self._chunks[self._chunk_number] = now_ns, self._sent
+        base = self._chunk_number * _PLACES
+        for values, places in self._load.chunk(self._sent, count):
+            shifted = range(base + places.start, base + places.stop, places.step)
+            self._producer.add_fast(values, shifted)
+        self._sent += count
+
+    def _take(self, results: Iterable[BatchResult]) -> None:
+        now_ns = self._now_ns()
+        for result in results:
+            count = result.batch.record_count
+            self._done += count
+            if result.error is not None:
+                self._note_failures([result])
+                continue
+            latencies = self._latencies_us(result, now_ns)
+            self.measurement.count(count, count * self._load.shape.size_bytes, now_ns, latencies)
+        self._forget_chunks()
+
+    def _latencies_us(self, result: BatchResult, now_ns: int) -> Counter[int]:
+        if self._load.shape.rate_per_s is None:
+            chunks = Counter(place >> _PLACE_BITS for place in result.batch.places)
+            began = ((self._chunks[chunk][0], count) for chunk, count in chunks.items())
+            return Counter({(now_ns - at) // _NS_PER_US: count for at, count in began})
+        return Counter(
+            (now_ns - self._due_ns(self._chunks[place >> _PLACE_BITS][1] + place % _PLACES))
+            // _NS_PER_US
+            for place in result.batch.places
+        )
+
+    def _forget_chunks(self) -> None:
+        """Drop the times of chunks of which nothing is on its way."""
+        if self._done == self._sent:
+            self._chunks.clear()
+
+    def finish(self) -> Measurement:
+        """End the measurement and return it."""
+        self.measurement.finish()
+        return self.measurement

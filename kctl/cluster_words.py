@@ -1,0 +1,66 @@
+"""Clusters as words of a command that has two of them.
+
+| word | cluster |
+|---|---|
+| the name of a context | that of the context, with its properties file |
+| `embedded` | the embedded cluster that runs, unless a context has that name |
+| `HOST:PORT,…` | the one at these addresses |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from kctl import exits
+from kctl.context import Choice, NoCluster, Profiles, choose, load_profiles, profiles_path
+from kctl.embedded import running_properties, running_servers
+
+EMBEDDED: Final = "embedded"
+
+
+class UnknownClusterWord(EngineError):
+    """A word names no context, and is no address."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, word: str, names: list[str]) -> None:
+        known = ", ".join(names) or "none"
+        super().__init__(f"no context {word!r}, and no HOST:PORT; known contexts: {known}")
+        self.hint = (
+            "`kctl context set NAME -b HOST:PORT` makes one; `embedded` is the one that runs"
+        )
+        self.word = word
+
+
+def choice_parameters(word: str, profiles: Profiles) -> Mapping[str, str | None]:
+    """Return a word as the options that name its cluster; raises UnknownClusterWord, NoCluster."""
+    if word in profiles.by_name:
+        return {"context": word}
+    if word == EMBEDDED:
+        servers = running_servers(os.environ)
+        if servers is None:
+            raise NoCluster
+        return {"bootstrap": servers, "command_config": running_properties(os.environ)}
+    if ":" not in word:
+        raise UnknownClusterWord(word, sorted(profiles.by_name))
+    return {"bootstrap": word}
+
+
+def choice_of(word: str, command_config: str | None) -> Choice:
+    """Return the cluster that a word names; a file of properties goes before the context's.
+
+    Errors: UnknownClusterWord, NoCluster, BadContextFile.
+    """
+    files = RealFiles()
+    named = choice_parameters(word, load_profiles(files, profiles_path(os.environ)))
+    return choose(
+        os.environ,
+        files,
+        bootstrap_server=named.get("bootstrap"),
+        context=named.get("context"),
+        command_config=command_config or named.get("command_config"),
+    )

@@ -1,0 +1,1 @@
+"""`kctl copy`: its options in `app`, and what it does."""

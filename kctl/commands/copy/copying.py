@@ -1,0 +1,340 @@
+"""What `kctl copy` does: a plan, a journal, topics; then records, until each partition's end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.group_admin import delete_groups
+from engine.client.groups import committed_offsets
+from engine.client.producing import ProducerNotes
+from engine.client.topic_admin import create_topics
+from engine.client.transactional_producer import TransactionalIdDenied, TransactionFailed
+from engine.copying.copy_journal import CopyJournal, CopyState, read_copy
+from engine.copying.copy_plan import EXACTLY_ONCE, TopicCopy
+from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
+from engine.copying.copying_run import CopyingRun, NotRead
+from engine.copying.topic_preparation import Destination
+from engine.errors import ApiError, EngineError
+from engine.host.held_file import RealHeldFiles
+from engine.host.process_identity import this_process
+from engine.host.real import RealFiles
+from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import counted
+from kctl.cluster_words import choice_of
+from kctl.command_results import end_with
+from kctl.commands.copy.planning import AnotherCopy, new_plan, prepared_topics
+from kctl.commands.copy.request import CopyRequest
+from kctl.commands.topics.settling import await_created
+from kctl.connect import ClusterOptions, client_of
+from kctl.console import report_error, say
+from kctl.guard import client_checks, reading_checks
+from kctl.hints import hint_for
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.render import Column, check_format
+from kctl.render.rate_line import RateLine
+from kctl.render.rows import OutputRow
+
+TOPIC_COLUMNS: Final = (
+    Column("topic", "TOPIC", is_name=True),
+    Column("destination_topic", "DESTINATION"),
+    Column("partitions", "PARTITIONS", right=True),
+    Column("destination_state", "TOPIC-THERE"),
+    Column("offsets", "OFFSETS", right=True),
+    Column("offsets_left", "LEFT", right=True),
+    Column("copied_records", "COPIED", right=True),
+    Column("copied_bytes", "SIZE", right=True, is_size=True),
+    Column("left_out_records", "LEFT-OUT", right=True),
+    Column("result", "RESULT"),
+)
+_WAIT_MS: Final = 1_000
+_RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+
+
+class _Job(NamedTuple):
+    """A copy, where it goes on, and the topics at the destination."""
+
+    plan: TopicCopy
+    state: CopyState | None
+    topics: Destination
+
+
+class _Ended(NamedTuple):
+    """How this process ended with a copy."""
+
+    positions: Mapping[TopicPartition, int]
+    run: CopyingRun | None
+    result: str
+    exit_code: int
+
+
+def copy_topics(request: CopyRequest) -> int:
+    """Copy topics, or show what would be, and print a row for each; returns the exit code."""
+    check_format(request.output)
+    request.rate_bytes_per_s()
+    request.producer()
+    with (
+        deferred_interrupts() as interrupts,
+        _client(request.source, request.source_config, request, reads_only=True) as source,
+        _client(request.destination, request.destination_config, request) as destination,
+    ):
+        ids = (source.view([]).cluster_id, destination.view([]).cluster_id)
+        identity = request.identity(*ids)
+        path = request.journal_path(identity)
+        if request.dry_run:
+            return _try(source, destination, request, identity, path)
+        with _journal(path) as (journal, state):
+            job = _job(source, destination, request, identity, state, path)
+            ended = _copy(source, destination, request, job, journal, interrupts)
+        return _end(request, job, ended)
+
+
+def _client(
+    word: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
+) -> KafkaClient:
+    choice = choice_of(word, config)
+    checks = reading_checks(choice) if reads_only else client_checks(choice)
+    return client_of(choice, checks, ClusterOptions(timeout_s=request.timeout_s))
+
+
+@contextmanager
+def _journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
+    RealFiles().make_dir(os.path.dirname(path) or ".")
+    journal, state = CopyJournal.take(RealHeldFiles(), path, this_process())
+    try:
+        yield journal, state
+    finally:
+        journal.close()
+
+
+def _job(
+    source: KafkaClient,
+    destination: KafkaClient,
+    request: CopyRequest,
+    identity: str,
+    state: CopyState | None,
+    path: str,
+) -> _Job:
+    """Return the copy that the journal has, if it is not over, or a new one."""
+    if state is not None and state.plan.request != identity:
+        raise AnotherCopy(path)
+    plan = new_plan(source, destination, request, identity) if state is None else state.plan
+    topics = prepared_topics(source, destination, request, plan, is_resumed=state is not None)
+    return _Job(plan, state, topics)
+
+
+# -- trying
+
+
+def _try(
+    source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
+) -> int:
+    """Print what would be copied: nothing is written, and no journal."""
+    files = RealHeldFiles()
+    state = read_copy(files, path) if files.exists(path) else None
+    if state is not None and state.is_over:
+        state = None
+    job = _job(source, destination, request, identity, state, path)
+    if state is not None:
+        say(f"goes on with the copy of {path}")
+    create = create_topics(destination, job.topics.missing, validate_only=True)
+    failures = [error for error in create.values() if isinstance(error, EngineError)]
+    for error in failures:
+        report_error(error)
+    positions = _known_positions(destination, job)
+    rows = _rows(job, _Ended(positions, None, "would be copied", exits.OK))
+    for one in job.plan.group_offsets:
+        say(f"group {one.group_id}: offset {one.offset} of {one.partition} would be translated")
+    return end_with(TOPIC_COLUMNS, rows, request.output, failures=len(failures))
+
+
+def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
+    """Return where the copy would go on, as far as that is known without writing."""
+    plan, state = job.plan, job.state
+    starts = {key: found.start for key, found in plan.ranges.items()}
+    if state is None:
+        return starts
+    if plan.delivery != EXACTLY_ONCE:
+        return {**starts, **state.stored}
+    there = plan.destinations()
+    committed = committed_offsets(destination, plan.name, there.values())
+    return {key: max(start, committed.get(there[key], -1)) for key, start in starts.items()}
+
+
+# -- copying
+
+
+def _copy(
+    source: KafkaClient,
+    destination: KafkaClient,
+    request: CopyRequest,
+    job: _Job,
+    journal: CopyJournal,
+    interrupts: HeldInterrupts,
+) -> _Ended:
+    """Copy until the end, an error or Ctrl-C; what is committed stays."""
+    plan = job.plan
+    _make_topics(destination, job.topics)
+    if job.state is None:
+        journal.begin(plan, this_process())
+    else:
+        say(f"going on with the copy of {journal.path}")
+    writer = _writer(destination, request, job, journal)
+    run: CopyingRun | None = None
+    positions = {key: found.start for key, found in plan.ranges.items()}
+    try:
+        positions = writer.positions()
+        run = CopyingRun(
+            source,
+            plan,
+            writer,
+            positions,
+            request.rules,
+            rate_bytes_per_s=request.rate_bytes_per_s(),
+        )
+        _until_done(source, plan, run, interrupts)
+        run.finish()
+    except KeyboardInterrupt as interrupt:
+        if interrupts.is_urgent or run is None:
+            raise
+        run.commit()
+        say(f"stopped: the same command goes on with it, by {journal.path}")
+        return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
+    except EngineError as error:
+        # Nobody waits for a destination that is gone.
+        if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
+            writer.abandon()
+        _tell_failure(error, plan, journal.path)
+        code = getattr(error, "exit_code", exits.FAILED)
+        return _Ended(run.committed if run else positions, run, "failed", code)
+    journal.over("complete")
+    _tell_groups(plan)
+    _delete_progress(destination, plan)
+    return _Ended(run.positions, run, "copied", exits.OK)
+
+
+def _make_topics(destination: KafkaClient, topics: Destination) -> None:
+    """Create what the destination lacks; raises the first error."""
+    if not topics.missing:
+        return
+    for name, created in create_topics(destination, topics.missing).items():
+        if isinstance(created, EngineError):
+            report_error(created, f"creating {name} at the destination")
+            raise created
+    await_created(destination, [topic.name for topic in topics.missing])
+
+
+def _writer(
+    destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
+) -> CopyWriter:
+    notes = ProducerNotes(on_retry=_tell_retry)
+    options = request.producer()
+    if job.plan.delivery == EXACTLY_ONCE:
+        return ExactlyOnceWriter(destination, job.plan, options, notes)
+    stored = {} if job.state is None else job.state.stored
+    return AtLeastOnceWriter(destination, job.plan, journal, stored, options, notes)
+
+
+def _until_done(
+    source: KafkaClient, plan: TopicCopy, run: CopyingRun, interrupts: HeldInterrupts
+) -> None:
+    total = sum(found.end - run.positions[key] for key, found in plan.ranges.items())
+    line = RateLine(source.clock, total_count=total)
+    is_waiting = False
+    try:
+        while not run.is_done:
+            with interrupts.allowed():
+                arrived = run.fetch(_WAIT_MS)
+            run.store(arrived)
+            line.update(*run.progress)
+            if run.trouble is not None and not is_waiting:
+                line.clear()
+                say(f"source: {run.trouble}; trying again")
+            is_waiting = run.trouble is not None
+    finally:
+        line.clear()
+
+
+def _tell_retry(error: EngineError) -> None:
+    say(f"destination: {error}; trying again")
+
+
+def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
+    # That a transaction ends is the copy's affair; why it does is the operator's.
+    told = error.cause if isinstance(error, TransactionFailed) else error
+    report_error(told)
+    if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
+        say(f"hint: {hint_for(error.cause)}")
+    if _is_of_rights(told) and plan.delivery == EXACTLY_ONCE:
+        say(
+            f"hint: exactly once needs WRITE on the transactional id {plan.name}, READ on the "
+            "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
+            "alone, and may copy records twice"
+        )
+    say(f"what is committed stays: the same command goes on behind it, by {path}")
+
+
+def _is_of_rights(error: EngineError) -> bool:
+    """Return whether the destination refuses what only transactions need."""
+    if isinstance(error, TransactionalIdDenied):
+        return True
+    return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
+
+
+def _tell_groups(plan: TopicCopy) -> None:
+    groups: dict[str, int] = {}
+    for one in plan.group_offsets:
+        groups[one.group_id] = groups.get(one.group_id, 0) + 1
+    for group_id, count in groups.items():
+        say(f"group {group_id}: {counted(count, 'partition')} translated")
+
+
+def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
+    """Delete the group that had the positions of a copy that is over."""
+    if plan.delivery != EXACTLY_ONCE:
+        return
+    error = delete_groups(destination, [plan.name])[plan.name]
+    if error is not None:
+        say(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
+
+
+# -- the end
+
+
+def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
+    failures = 1 if ended.result == "failed" else 0
+    end_with(TOPIC_COLUMNS, _rows(job, ended), request.output, failures=failures)
+    sys.stdout.flush()
+    return ended.exit_code
+
+
+def _rows(job: _Job, ended: _Ended) -> list[OutputRow]:
+    plan, run = job.plan, ended.run
+    missing = {topic.name for topic in job.topics.missing}
+    rows: list[OutputRow] = []
+    for topic in plan.topics:
+        keys = [key for key in plan.ranges if key.topic == topic.source]
+        is_made = topic.destination in missing
+        made = "would be made" if run is None and ended.result.startswith("would") else "made"
+        left = sum(max(plan.ranges[key].end - ended.positions[key], 0) for key in keys)
+        rows.append(
+            {
+                "topic": topic.source,
+                "destination_topic": topic.destination,
+                "partitions": topic.partition_count,
+                "destination_state": made if is_made else "there",
+                "offsets": sum(plan.ranges[key].end - plan.ranges[key].start for key in keys),
+                "offsets_left": left,
+                "copied_records": 0 if run is None else sum(run.counts.records[k] for k in keys),
+                "copied_bytes": 0 if run is None else sum(run.counts.size_bytes[k] for k in keys),
+                "left_out_records": 0 if run is None else sum(run.counts.left_out[k] for k in keys),
+                "result": ended.result if left or ended.exit_code == exits.OK else "copied",
+            }
+        )
+    return rows

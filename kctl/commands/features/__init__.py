@@ -1,0 +1,1 @@
+"""`kctl features`: its options in `app`, and what it does."""

@@ -1,0 +1,1 @@
+"""`kctl perf`: its options in `app`, and what it does."""

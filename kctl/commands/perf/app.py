@@ -1,0 +1,116 @@
+"""`kctl perf`: how fast a cluster takes records, gives them, and passes them on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.perf.options import (
+    Keys,
+    Rate,
+    Records,
+    SendOptions,
+    Settings,
+    Size,
+    Topic,
+    TopicOptions,
+    WarmUp,
+)
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import Output, noun, on_cluster
+
+app = noun("Measure a cluster: producing, consuming, latency from end to end.")
+
+
+@app.command(
+    "produce",
+    epilog="Examples: kctl perf produce -n 1000000 --size 100 -p 6 -z lz4 · kctl perf produce "
+    "-t orders --rate 5000 --acks all -o json",
+)
+@on_cluster
+def produce(
+    cluster: ClusterOptions,
+    made: TopicOptions,
+    sent: SendOptions,
+    topic: Topic = None,
+    records: Records = 100_000,
+    size: Size = 100,
+    rate: Rate = None,
+    keys: Keys = 0,
+    warm_up: WarmUp = 1000,
+    settings: Settings = None,
+    output: Output = "table",
+) -> int:
+    """Measure how fast records are stored, by the client that kctl produce uses.
+
+    Counted is from the end of the warm-up on, of which each partition gets a record at least:
+    start-up and connections are in no rate. With --rate a latency begins when a record was due,
+    so that one which waits behind a slow answer counts its wait.
+
+    Ctrl-C ends it and prints what was measured. In a topic that is named the records stay.
+    """
+    from kctl.commands.perf.measuring import PerfRequest, measure_producing
+
+    request = PerfRequest(topic, records, size, rate, keys, warm_up, settings or [], output)
+    return measure_producing(cluster, request, made, sent)
+
+
+@app.command(
+    "consume",
+    epilog="Examples: kctl perf consume -t orders -n 1000000 · kctl perf consume --size 1000 -p 3",
+)
+@on_cluster
+def consume(
+    cluster: ClusterOptions,
+    made: TopicOptions,
+    topic: Topic = None,
+    start: Annotated[
+        str,
+        typer.Option("--from", metavar="POINT", help="Where to start, as of kctl consume."),
+    ] = "start",
+    records: Records = 100_000,
+    size: Size = 100,
+    warm_up: WarmUp = 1000,
+    settings: Settings = None,
+    output: Output = "table",
+) -> int:
+    """Measure how fast records are read, by the client that kctl consume uses.
+
+    Without --topic so many records are produced first, which is not measured. Counted is from the
+    end of the warm-up on, and at the earliest from the first response. A latency is the wait for a
+    response.
+    """
+    from kctl.commands.perf.measuring import PerfRequest, measure_consuming
+
+    request = PerfRequest(topic, records, size, None, 0, warm_up, settings or [], output)
+    return measure_consuming(cluster, request, made, start)
+
+
+@app.command(
+    "latency",
+    epilog="Examples: kctl perf latency -n 1000 · kctl perf latency --rate 200 -p 3 --acks all",
+)
+@on_cluster
+def latency(
+    cluster: ClusterOptions,
+    made: TopicOptions,
+    sent: SendOptions,
+    topic: Topic = None,
+    records: Records = 1_000,
+    size: Size = 100,
+    rate: Rate = None,
+    keys: Keys = 0,
+    warm_up: WarmUp = 100,
+    settings: Settings = None,
+    output: Output = "table",
+) -> int:
+    """Measure the time from a producer to a consumer, both in this process.
+
+    Without --rate a record is sent when the one before has arrived. With it records are sent when
+    they are due, and a latency begins then.
+    """
+    from kctl.commands.perf.measuring import PerfRequest, measure_latency
+
+    request = PerfRequest(topic, records, size, rate, keys, warm_up, settings or [], output)
+    return measure_latency(cluster, request, made, sent)

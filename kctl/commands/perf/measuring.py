@@ -1,0 +1,390 @@
+"""What `kctl perf` does: a topic, a warm-up, steps of a run until it is done or interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.client.offsets import LATEST
+from engine.client.producing import ProducerOptions
+from engine.client.topic_admin import BROKER_DEFAULT, NewTopic, create_topics, delete_topics
+from engine.errors import EngineError
+from engine.host.real import work_ns
+from engine.measuring.consuming_run import ConsumingRun
+from engine.measuring.latency_run import VALUE_BYTES_MIN, LatencyRun, LatencySides
+from engine.measuring.load import LoadShape, RecordLoad
+from engine.measuring.measurement import Measurement
+from engine.measuring.producing_run import ProducingRun
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+from kctl.client_overrides import client_overrides
+from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
+from kctl.commands.perf.options import SendOptions, TopicOptions
+from kctl.commands.perf.report import Measured, print_result, show_progress
+from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
+from kctl.commands.topics.settling import await_created
+from kctl.connect import ClusterOptions, connect
+from kctl.console import report_error, say
+from kctl.durations import duration_ms
+from kctl.interrupts import HeldInterrupts, deferred_interrupts
+from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
+from kctl.render import check_format
+from kctl.render.progress import ProgressBar
+
+_NS_PER_MS: Final = 1_000_000
+_NAME_BYTES: Final = 4
+_END: Final = Point(PointKind.TIMESTAMP, LATEST)
+_NOT_MEASURED: Final = ("delivery.timeout.ms", "transaction.timeout.ms", "transactional.id")
+_SEND_KEYS: Final = tuple(key for key in PRODUCER_KEYS if key not in _NOT_MEASURED)
+
+
+class PerfRequest(NamedTuple):
+    """The options that all measurements have."""
+
+    topic: str | None
+    records: int
+    size_bytes: int
+    rate_per_s: float | None
+    key_count: int
+    warm_up: int
+    settings: list[str]
+    output: str
+
+
+class Run(Protocol):
+    """A measurement under way."""
+
+    error: EngineError | None
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether it has ended."""
+        ...
+
+    @property
+    def measurement(self) -> Measurement:
+        """Return what is counted so far."""
+        ...
+
+    def step(self) -> None:
+        """Go on for a moment."""
+        ...
+
+    def finish(self) -> Measurement:
+        """End the measurement."""
+        ...
+
+
+class Finished(NamedTuple):
+    """How a run ended: `interrupt` is the signal that ended it."""
+
+    measurement: Measurement
+    error: EngineError | None
+    interrupt: KeyboardInterrupt | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all was measured that was asked for."""
+        return self.error is None and self.interrupt is None
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of the command."""
+        if self.error is not None:
+            return getattr(self.error, "exit_code", exits.FAILED)
+        return exits.OK if self.interrupt is None else exits.interrupted(self.interrupt)
+
+
+# -- the three measurements
+
+
+def measure_producing(
+    options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
+) -> int:
+    """Measure how fast records are stored; returns the exit code."""
+    interval_ns = _checked(request, made)
+    overrides = client_overrides(request.settings, _SEND_KEYS)
+    options = options._replace(overrides=overrides.shared)
+    sending = _sending(request, sent, overrides.own)
+    with (
+        deferred_interrupts() as interrupts,
+        connect(options) as client,
+        _topic(options, client, request.topic, made) as topic,
+    ):
+        shape = _shape(request, topic)
+        load = RecordLoad(shape, client.entropy)
+        run = ProducingRun(
+            client,
+            load,
+            sending,
+            request.records,
+            work_ns,
+            interval_ns=interval_ns,
+            on_retry=_tell_retry,
+        )
+        warm_up = 0
+
+        def prepare() -> None:
+            nonlocal warm_up
+            warm_up = run.warm_up(request.warm_up)
+
+        finished = _finished(run, interrupts, request.records, prepare)
+        settings = _settings_told(request, sending)
+        _print(request, topic, "produce", finished, warm_up, settings, run.failed_count)
+        return finished.exit_code
+
+
+def measure_consuming(
+    options: ClusterOptions, request: PerfRequest, made: TopicOptions, start: str
+) -> int:
+    """Measure how fast records are read; returns the exit code."""
+    interval_ns = _checked(request, made)
+    overrides = client_overrides(request.settings, CONSUMER_KEYS)
+    options = options._replace(overrides=overrides.shared)
+    fetch = fetch_options(overrides.own, read_committed=None)
+    with (
+        deferred_interrupts() as interrupts,
+        connect(options) as client,
+        _topic(options, client, request.topic, made) as topic,
+    ):
+        point = parse_point(start, client.clock.wall_ms())
+        if request.topic is None:
+            with interrupts.allowed():
+                _fill(client, request, topic)
+        with interrupts.allowed():
+            starts, ends = _bounds(client, topic, point, read_committed=fetch.read_committed)
+        run = ConsumingRun(
+            client,
+            starts,
+            ends,
+            fetch,
+            work_ns,
+            records_max=request.records + request.warm_up,
+            warm_up_records=request.warm_up,
+            interval_ns=interval_ns,
+        )
+        finished = _finished(run, interrupts, request.records)
+        settings = {
+            "fetch.max.bytes": str(fetch.max_bytes),
+            "max.partition.fetch.bytes": str(fetch.partition_max_bytes),
+            "isolation.level": "read_committed" if fetch.read_committed else "read_uncommitted",
+        }
+        _print(request, topic, "consume", finished, run.warm_up_records, settings)
+        if finished.is_complete and not finished.measurement.records:
+            say("all came with the warm-up and the first response: more records are needed")
+        return finished.exit_code
+
+
+def measure_latency(
+    options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
+) -> int:
+    """Measure the time from a producer to a consumer; returns the exit code."""
+    interval_ns = _checked(request, made)
+    if request.size_bytes < VALUE_BYTES_MIN:
+        expected = f"{VALUE_BYTES_MIN} or more: a value tells its own number"
+        raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
+    overrides = client_overrides(request.settings, (*_SEND_KEYS, *CONSUMER_KEYS))
+    options = options._replace(overrides=overrides.shared)
+    # A batch that waits for more would be measured, and nothing else.
+    linger_ms = 0 if sent.linger_ms is None and "linger.ms" not in overrides.own else sent.linger_ms
+    sending = _sending(request, sent._replace(linger_ms=linger_ms), overrides.own)
+    fetch = fetch_options(overrides.own, read_committed=None)
+    with (
+        deferred_interrupts() as interrupts,
+        connect(options) as client,
+        connect(options) as other,
+        _topic(options, client, request.topic, made) as topic,
+    ):
+        _, ends = _bounds(client, topic, _END, read_committed=fetch.read_committed)
+        run = LatencyRun(
+            LatencySides(client, other, sending, fetch, ends),
+            _shape(request, topic),
+            request.records,
+            work_ns,
+            interval_ns=interval_ns,
+            on_retry=_tell_retry,
+        )
+        warm_up = 0
+
+        def prepare() -> None:
+            nonlocal warm_up
+            warm_up = run.warm_up(request.warm_up)
+
+        finished = _finished(run, interrupts, request.records, prepare)
+        settings = _settings_told(request, sending)
+        _print(request, topic, "latency", finished, warm_up, settings)
+        return finished.exit_code
+
+
+# -- their parts
+
+
+class PerfTopic(NamedTuple):
+    """The topic of a run."""
+
+    name: str
+    partition_count: int
+
+
+def _checked(request: PerfRequest, made: TopicOptions) -> int:
+    """Return the interval in ns; raises UnreadableArgument, UnknownFormat."""
+    check_format(request.output)
+    if request.topic is not None and (made.partitions or made.replication_factor):
+        expected = "no --topic: they are those of a topic that is made"
+        raise UnreadableArgument("options of a topic that is there", "-p, -r", expected)
+    interval_ms = duration_ms(made.interval, "--interval")
+    if interval_ms <= 0:
+        raise UnreadableArgument("a value of --interval", made.interval, "1s or more")
+    return interval_ms * _NS_PER_MS
+
+
+def _sending(
+    request: PerfRequest, sent: SendOptions, settings: Mapping[str, str]
+) -> ProducerOptions:
+    """Return how `kctl produce` would send with these options; raises UnreadableArgument."""
+    return producer_options(
+        ProduceRequest(request.topic or "", **sent._asdict(), settings=settings)
+    )
+
+
+@contextmanager
+def _topic(
+    options: ClusterOptions, client: KafkaClient, name: str | None, made: TopicOptions
+) -> Iterator[PerfTopic]:
+    """Yield the topic that is named, or one that is there until the end; raises ApiError."""
+    if name is not None:
+        view = client.view_of_existing([name])
+        yield PerfTopic(name, len(view.topics[name].partitions))
+        return
+    name = f"kctl-perf-{client.entropy.random_bytes(_NAME_BYTES).hex()}"
+    count = made.partitions or 1
+    wanted = NewTopic(name, count, made.replication_factor or BROKER_DEFAULT)
+    created = create_topics(client, [wanted])[name]
+    if isinstance(created, EngineError):
+        raise created
+    try:
+        await_created(client, [name])
+        yield PerfTopic(name, count)
+    finally:
+        _delete(options, name)
+
+
+def _delete(options: ClusterOptions, name: str) -> None:
+    """Delete a topic by connections of their own: those of the run may be amid a request."""
+    try:
+        with connect(options) as client:
+            error: EngineError | None = delete_topics(client, [name])[name]
+    except EngineError as failure:
+        error = failure
+    if error is not None:
+        report_error(error, f"the topic {name} stays")
+
+
+def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
+    return LoadShape(
+        topic.name,
+        topic.partition_count,
+        request.size_bytes,
+        request.key_count,
+        request.rate_per_s,
+    )
+
+
+def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
+    """Produce the records that are consumed then; raises the error of the first that is not."""
+    load = RecordLoad(_shape(request, topic), client.entropy)
+    count = request.records + request.warm_up
+    run = ProducingRun(client, load, ProducerOptions(linger_ms=5), count, work_ns)
+    with ProgressBar("producing") as bar:
+        while not run.is_done:
+            run.step()
+            bar.update(run.measurement.records, count)
+    if run.error is not None:
+        raise run.error
+
+
+def _bounds(
+    client: KafkaClient, topic: PerfTopic, point: Point, *, read_committed: bool
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Return where a point and the end are in each partition; raises the first error."""
+    keys = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
+    lookup = OffsetLookup(client, keys, read_committed=read_committed)
+    found: list[dict[TopicPartition, int]] = []
+    for offsets in (lookup.resolve(point), lookup.resolve(_END)):
+        places: dict[TopicPartition, int] = {}
+        for key, offset in offsets.items():
+            if isinstance(offset, EngineError):
+                raise offset
+            places[key] = offset
+        found.append(places)
+    return found[0], found[1]
+
+
+def _finished(
+    run: Run,
+    interrupts: HeldInterrupts,
+    record_count: int,
+    prepare: Callable[[], None] | None = None,
+) -> Finished:
+    """Go on with a run until it is done, fails or is interrupted."""
+    interrupt = None
+    with ProgressBar("warming up") as bar:
+        try:
+            with interrupts.allowed():
+                if prepare is not None:
+                    prepare()
+                while not run.is_done:
+                    run.step()
+                    show_progress(bar, run.measurement, record_count)
+        except KeyboardInterrupt as signal:
+            interrupt = signal
+        except EngineError as error:
+            run.error = run.error or error
+    return Finished(run.finish(), run.error, interrupt)
+
+
+def _tell_retry(error: EngineError) -> None:
+    say(f"warning: {error}; trying again")
+
+
+def _settings_told(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
+    """Return how records were sent, by the names of Kafka's settings."""
+    partitions = f"by {request.key_count} keys" if request.key_count else "in turn"
+    rate = "unlimited" if request.rate_per_s is None else f"{request.rate_per_s:g}/s"
+    return {
+        "acks": "all" if sending.acks < 0 else str(sending.acks),
+        "compression.type": sending.codec.name.lower(),
+        "batch.size": str(sending.batch_bytes),
+        "linger.ms": str(sending.linger_ms),
+        "record size": str(request.size_bytes),
+        "partitions": partitions,
+        "rate": rate,
+    }
+
+
+def _print(
+    request: PerfRequest,
+    topic: PerfTopic,
+    measured: str,
+    finished: Finished,
+    warm_up: int,
+    settings: Mapping[str, str],
+    failed: int = 0,
+) -> None:
+    """Print what was measured, also if it is not all."""
+    if finished.error is not None:
+        report_error(finished.error, topic.name)
+    result = Measured(
+        measured,
+        topic.name,
+        topic.partition_count,
+        finished.measurement,
+        warm_up,
+        failed,
+        finished.is_complete,
+        settings,
+    )
+    print_result(result, request.output)

@@ -1,0 +1,1 @@
+"""`kctl quorum`: its options in `app`, and what it does."""
