@@ -145,6 +145,12 @@ def test_the_schema_has_the_keys_of_files_of_access_rules() -> None:
         ("version: 1\nkeep: {topics: ['(']}", ":2", "no regular expression"),
         ("version: 1\ntopics: {t: ", ":2", "not YAML"),
         ("- 1", ":1", "a document is a mapping"),
+        (f"version: 1\ntopics:\n  t: {{partitions: {'9' * 5000}}}", ":3", "a whole number from 1"),
+        ("version: 1\nquotas:\n- {user: a, limits: {produce: 1e400}}", ":3", "a finite number"),
+        ("version: 1\nacls:\n- {allow: &a [*a]}", ":3", "an alias stands for what it is a part"),
+        ("version: 1\nx-a: " + "[" * 3000, "", "nested too deeply"),
+        ('version: 1\nusers:\n  "\\uD83D": {}', ":3", "no text of UTF-8"),
+        ("version: 1\nusers:\n  a: {mechanisms: [SCRAM-SHA-256, scram-sha-256]}", ":3", "twice"),
     ],
 )
 def test_what_is_wrong_is_refused_with_file_and_line(
@@ -155,6 +161,32 @@ def test_what_is_wrong_is_refused_with_file_and_line(
     assert f"state.yaml{where}: " in str(caught.value)
     assert reason in str(caught.value)
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        '"quotas":[{"user":"a","limits":{"produce":1}},{"user":"a","limits":{"consume":2}}]',
+        '"brokers":{"1":{"settings":{"a":"1"}},"01":{"settings":{"b":"1"}}}',
+    ],
+)
+def test_a_resource_is_declared_once_also_in_one_line(tmp_path: Path, section: str) -> None:
+    with pytest.raises(BadStateFile, match="is declared twice"):
+        read(tmp_path, f'{{"version":1,{section}}}')
+
+
+def test_json_may_have_tabs_and_pairs_of_surrogates(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text('{\n\t"version": 1,\n\t"users": {"\\ud83d\\ude00": {}}\n}')
+    assert ["\U0001f600"] == list(read_state_files([str(path)], None, {}).state.users)
+
+
+def test_a_variable_of_other_bytes_than_utf_8_is_refused(tmp_path: Path) -> None:
+    other = b"\xff".decode(errors="surrogateescape")
+    for text in ("topics: {t: {settings: {a: '${X}'}}}", "users: {a: {password: '${X}'}}"):
+        (tmp_path / "state.yaml").write_text(f"version: 1\n{text}")
+        with pytest.raises(BadStateFile, match="UTF-8"):
+            read_state_files([str(tmp_path / "state.yaml")], None, {"X": other})
 
 
 def test_a_resource_of_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
