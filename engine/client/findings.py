@@ -137,7 +137,7 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
     if view.controller_id not in view.brokers:
         cause = "no live broker is the controller: no leader is elected, no topic changes"
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
-    elif view.controller_id in facts.silent:
+    elif view.is_controller_known and view.controller_id in facts.silent:
         cause = f"broker {view.controller_id} is the controller and does not answer: no leader"
         cause += " is elected, no topic changes"
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)

@@ -174,6 +174,9 @@ def test_a_broker_that_counts_as_live_and_does_not_answer_is_told_with_all_that_
     assert "it counts as live and leads 1 partition, and does not answer" in found[1].cause
     assert "broker 1 leads and does not answer; in sync: 1,2 of 1,2,3" == found[2].cause
     assert T0 == found[2].partition
+    known = facts(silent={1: refused})
+    of_kraft = known._replace(view=known.view._replace(is_controller_known=False))
+    assert "no-controller" not in [one.kind for one in findings_of(of_kraft)]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from engine.client.connection import Call
 from engine.client.group_admin import set_offsets
+from engine.client.metadata import ClusterView
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address
 from engine.errors import EngineError
@@ -212,3 +213,17 @@ def test_certificates_are_looked_at_once_in_an_hour(stage: Stage) -> None:
     assert 6 == len(looks)
     # A client that trusts no expired certificate does not see its time.
     assert [5, 5] == [value for key, value in values.items() if name in key]
+
+
+def test_with_kraft_no_broker_passes_for_the_controller(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = stage.client.view
+
+    def of_kraft(topics: None, *, deadline_ms: int) -> ClusterView:
+        return view(topics, deadline_ms=deadline_ms)._replace(is_controller_known=False)
+
+    monkeypatch.setattr(stage.client, "view", of_kraft)
+    values = stage.values(stage.exporter())
+    assert -1 == values["kctl_kafka_controller_id"]
+    assert not [name for name in values if "broker_info" in name and name.endswith("true")]
