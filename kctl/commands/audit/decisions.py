@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from engine.cluster.data_directory import DataDirectory
 from engine.errors import EngineError
+from engine.host.input_file import open_input
 from engine.host.real import RealFiles
-from engine.limits import COPY_CHUNK_BYTES
 from engine.security.acls import AclOperation, AclResource, from_name
 from engine.security.audit_lines import AuditLine, audit_lines
 from engine.security.principals import user_principal
@@ -156,16 +156,8 @@ def _lines(path: str) -> Iterator[str]:
     if path == _STDIN:
         yield from (line.decode(errors="replace") for line in sys.stdin.buffer)
         return
-    file = RealFiles().open(path)
-    try:
-        position, rest = 0, b""
-        while chunk := file.read_at(position, COPY_CHUNK_BYTES):
-            position += len(chunk)
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode(errors="replace") for line in whole)
-        yield rest.decode(errors="replace")
-    finally:
-        file.close()
+    with open_input(path) as file:
+        yield from (line.decode(errors="replace") for line in file)
 
 
 def _row(line: AuditLine) -> OutputRow:

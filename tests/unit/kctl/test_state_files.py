@@ -21,6 +21,7 @@ from engine.declared.resources import (
 from engine.security.acls import AclOperation
 from engine.security.scram import ScramMechanism
 from kctl.commands.acls.rules_file import KEYS_OF_RULES
+from kctl.declared import state_files
 from kctl.declared.state_files import read_state_files
 from kctl.declared.state_schema import ACL, keys_of, state_schema
 from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings
@@ -209,6 +210,16 @@ def test_a_folder_counts_with_its_files_and_not_with_hidden_ones(tmp_path: Path)
         empty = tmp_path / "empty"
         empty.mkdir()
         read_state_files([str(empty)], None, {})
+
+
+def test_a_folder_of_a_whole_machine_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_files, "_ENTRIES_MAX", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(BadStateFile, match="is it the right one"):
+        read_state_files([str(tmp_path)], None, {})
 
 
 def test_documents_for_other_contexts_are_passed_over(tmp_path: Path) -> None:
