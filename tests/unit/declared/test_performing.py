@@ -8,10 +8,12 @@ import pytest
 
 from engine.declared.performing import check_passwords, perform, step_groups, validate
 from engine.declared.resources import DeclaredPassword, ResourceKind
+from engine.declared.state_reading import ordered_entity
 from engine.declared.step_making import rule_step
 from engine.declared.steps import (
     ChangeSettings,
     CreateTopic,
+    MoveReplicas,
     Operation,
     SetCredential,
     StateStep,
@@ -139,3 +141,14 @@ def test_settings_of_brokers_and_of_topics_are_requests_of_their_own() -> None:
         for kind in (of_brokers, of_brokers, of_topics)
     ]
     assert [[of_brokers] * 2, [of_topics]] == [[s.kind for s in g] for g in step_groups(steps)]
+
+
+def test_requests_have_a_bound_and_moves_are_one_plan() -> None:
+    topics = [step(CreateTopic(str(number), None, None, (), {})) for number in range(60)]
+    moves = [step(MoveReplicas(str(number), 2, ())) for number in range(60)]
+    assert [50, 10, 60] == [len(group) for group in step_groups([*topics, *moves])]
+
+
+def test_an_entity_has_its_parts_in_one_order() -> None:
+    parts = (("other", "x"), ("ip", "i"), ("client-id", "c"), ("user", None))
+    assert ["user", "client-id", "ip", "other"] == [kind for kind, _ in ordered_entity(parts)]

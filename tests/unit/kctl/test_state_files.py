@@ -19,7 +19,7 @@ from engine.declared.resources import (
     ResourceKind,
 )
 from engine.security.acls import AclOperation
-from engine.security.scram import ScramMechanism
+from engine.security.scram import ITERATIONS_MAX, ScramMechanism
 from kctl.commands.acls.rules_file import KEYS_OF_RULES
 from kctl.declared import state_files
 from kctl.declared.state_files import read_state_files
@@ -142,6 +142,7 @@ def test_the_schema_has_the_keys_of_files_of_access_rules() -> None:
         ("version: 1\nquotas:\n- {limits: {produce: 1}}", ":3", "whose quotas"),
         ("version: 1\nquotas:\n- {ip: '::1', limits: {produce: 1}}", ":3", "users and client"),
         ("version: 1\nquotas:\n- {user: a}", ":3", "no limits"),
+        ("version: 1\nbrokers: {1: {setting: {}}}", ":2", "no key setting"),
         ("version: 1\nbrokers: {all: {}}", ":2", "neither a number nor default"),
         ("version: 1\nkeep: {topics: ['(']}", ":2", "no regular expression"),
         ("version: 1\ntopics: {t: ", ":2", "not YAML"),
@@ -174,6 +175,20 @@ def test_what_is_wrong_is_refused_with_file_and_line(
 def test_a_resource_is_declared_once_also_in_one_line(tmp_path: Path, section: str) -> None:
     with pytest.raises(BadStateFile, match="is declared twice"):
         read(tmp_path, f'{{"version":1,{section}}}')
+
+
+def test_aliases_that_multiply_are_looked_at_once(tmp_path: Path) -> None:
+    lines = ["x-0: &a0 [1]"]
+    lines += [f"x-{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60)]
+    assert not read(tmp_path, "version: 1\ntopics: {}\n" + "\n".join(lines)).topics
+
+
+def test_the_most_iterations_may_be_declared(tmp_path: Path) -> None:
+    text = "version: 1\nusers: {a: {mechanisms: {SCRAM-SHA-512: %d}}}"
+    state = read(tmp_path, text % ITERATIONS_MAX)
+    assert {ScramMechanism.SCRAM_SHA_512: ITERATIONS_MAX} == state.users["a"].mechanisms
+    with pytest.raises(BadStateFile, match="at most"):
+        read(tmp_path, text % (ITERATIONS_MAX + 1))
 
 
 def test_json_may_have_tabs_and_pairs_of_surrogates(tmp_path: Path) -> None:
@@ -251,6 +266,9 @@ def test_references_have_defaults_and_an_escape() -> None:
     for text in ("${B}", "${", "${1}", "${A-b}"):
         with pytest.raises(BadReference):
             with_variables(text, environment)
+        with pytest.raises(BadReference) as missing:
+            with_variables("${NONE}", environment)
+        assert "export NONE, or give a default: ${NONE:-text}" == missing.value.hint
     for text in ("${A}", "$${A}", "$$${", "$"):
         assert text == with_variables(without_references(text), environment)
 

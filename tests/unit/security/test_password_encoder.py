@@ -10,6 +10,7 @@ from engine.errors import ConfigError
 from engine.host.memory import SeededEntropy
 from engine.security.password_encoder import (
     EncoderSettings,
+    NoCipher,
     PasswordEncoder,
     PasswordUnreadable,
 )
@@ -103,3 +104,7 @@ def test_algorithms_that_are_not_there_are_refused(settings: EncoderSettings) ->
     with pytest.raises(ConfigError):
         settings.check()
     EncoderSettings("s", key_factory="PBKDF2WithHmacSHA1").check()
+
+
+def test_without_the_package_it_is_named() -> None:
+    assert "cryptography" in str(NoCipher())
