@@ -178,6 +178,10 @@ def test_an_unsecured_token_needs_a_principal_and_an_end() -> None:
         unsecured(scope=["a", "req"]), rules, NOW_MS
     )
     assert "alice" == unsecured_token(unsecured(without="iat", scope="req"), rules, NOW_MS)[0]
+    early = unsecured(iat=NOW_S + 5)
+    assert "alice" == unsecured_token(early, UnsecuredRules(skew_ms=5_000), NOW_MS).principal
+    with pytest.raises(TokenRefused, match="future"):
+        unsecured_token(early, UnsecuredRules(skew_ms=4_999), NOW_MS)
 
 
 @pytest.mark.parametrize(
