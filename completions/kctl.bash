@@ -240,7 +240,7 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-groups kafka-topics kafka-console-producer kafka-console-consumer kafka-dump-log kafka-acls kafka-transactions kafka-features kafka-metadata-quorum kafka-delegation-tokens kafka-producer-perf-test kafka-consumer-perf-test kafka-verifiable-producer kafka-verifiable-consumer kafka-e2e-latency kafka-replica-verification zookeeper-shell install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-groups kafka-topics kafka-console-producer kafka-console-consumer kafka-dump-log kafka-acls kafka-transactions kafka-features kafka-metadata-quorum kafka-delegation-tokens kafka-producer-perf-test kafka-consumer-perf-test kafka-verifiable-producer kafka-verifiable-consumer kafka-e2e-latency kafka-replica-verification kafka-storage zookeeper-shell install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
     "compat kafka-consumer-groups") words="--help" ;;
@@ -267,6 +267,7 @@ _kctl() {
     "compat kafka-verifiable-consumer") words="--help" ;;
     "compat kafka-e2e-latency") words="--help" ;;
     "compat kafka-replica-verification") words="--help" ;;
+    "compat kafka-storage") words="--help" ;;
     "compat zookeeper-shell") words="--help" ;;
     "compat install") words="--force --kafka-version --help" ;;
     "completions") words="--help" ;;

@@ -213,7 +213,7 @@ REASSIGNMENT_IN_PROGRESS - a reassignment of the partition is running
 DELEGATION_TOKEN_AUTH_DISABLED - delegation tokens are not switched on
 DELEGATION_TOKEN_NOT_FOUND - no such delegation token
 DELEGATION_TOKEN_OWNER_MISMATCH - the delegation token belongs to another user
-DELEGATION_TOKEN_REQUEST_NOT_ALLOWED - they need a connection secured otherwise
+DELEGATION_TOKEN_REQUEST_NOT_ALLOWED - tokens need a login by SASL or a certificate, not by a token
 DELEGATION_TOKEN_AUTHORIZATION_FAILED - not authorized for the delegation token
 DELEGATION_TOKEN_EXPIRED - the delegation token has expired
 INVALID_PRINCIPAL_TYPE - principals of this type are not allowed here

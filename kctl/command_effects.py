@@ -211,6 +211,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-verifiable-consumer": _CHANGE,
     "compat kafka-e2e-latency": _CHANGE,
     "compat kafka-replica-verification": _READ,
+    "compat kafka-storage": _LOCAL,
     "compat zookeeper-shell": Effect(CHANGES, unless=("ls", "get", "stat")),
     "compat install": _LOCAL,
     "completions": _LOCAL,

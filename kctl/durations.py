@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kctl.arguments import UnreadableArgument
 from kctl.iso_times import age_ms
 
+#: A century; a clock of some machine ends beyond it.
+_MAX_MS: Final = 36_500 * 86_400_000
 
-def duration_ms(text: str, option: str) -> int:
-    """Return a duration in ms; raises UnreadableArgument."""
+
+def duration_ms(text: str, option: str, *, lowest_ms: int = 0) -> int:
+    """Return a duration in ms, of a century at most; raises UnreadableArgument."""
     found = age_ms(f"-{text.strip()}")
     if found is None:
         raise UnreadableArgument(f"a value of {option}", text, "a duration such as 90s, 10m or 2h")
+    if not lowest_ms <= found <= _MAX_MS:
+        expected = f"{lowest_ms // 1000}s to {_MAX_MS // 86_400_000}d"
+        raise UnreadableArgument(f"a value of {option}", text, expected)
     return found

@@ -17,6 +17,10 @@ _BY_CODE = {
     "CLUSTER_AUTHORIZATION_FAILED": _RIGHTS,
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _RIGHTS,
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _RIGHTS,
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "--command-config names a file with "
+    "security.protocol=SASL_SSL and the sasl.* of a user (or SSL and ssl.keystore.location), and "
+    "-b a listener that has it",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "set delegation.token.secret.key, the same on all brokers",
     "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
     "MESSAGE_TOO_LARGE": "`kctl topics alter TOPIC -c max.message.bytes=BYTES` lets it take more",
     "RECORD_LIST_TOO_LARGE": "`kctl topics alter TOPIC -c segment.bytes=BYTES` lets it take more",

@@ -83,9 +83,9 @@ def read_password(options: PasswordOptions, user: str) -> str:
 def _first_line(path: str) -> str:
     if path == "-":
         return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
-    from engine.host.real import RealFiles
+    from engine.host.input_file import read_input
 
-    content = RealFiles().read_bytes(path)
+    content = read_input(path)
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -23,6 +23,30 @@ _UNITS: Final = {
 #: As many digits as any size has, and some more, which are beyond it.
 _SIZE: Final = r"0*(\d{1,30})(?:\.(\d{1,30}))?\s*([kmgt]i?)?(?:b(?:/s)?)?"
 
+_NAMES: Final = {
+    "kB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "TB": 1000**4,
+    "KiB": 1024,
+    "MiB": 1024**2,
+    "GiB": 1024**3,
+    "TiB": 1024**4,
+}
+
+
+def exact_bytes_text(size_bytes: int) -> str:
+    """Return bytes in the unit of which they are the fewest wholes: `1500 kB`, `1 MiB`, `1001 B`.
+
+    `parse_bytes` makes the same number of it.
+    """
+    texts = {size_bytes: "B"}
+    for name, unit in _NAMES.items():
+        if size_bytes and size_bytes % unit == 0:
+            texts.setdefault(size_bytes // unit, name)
+    count = min(texts)
+    return f"{count} {texts[count]}"
+
 
 def parse_bytes(text: str) -> int:
     """Return the bytes of a text such as 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""

@@ -299,7 +299,7 @@ class KafkaClient:
         was_known, self._is_cluster_known = self._is_cluster_known, True
         try:
             response = self._first(call, [*first, *self._addresses()], deadline_ms)
-            view = cluster_view(response.message)
+            view = cluster_view(response.message, is_of_kraft=response.is_of_kraft)
             if self._on_cluster is not None:
                 was_known = False
                 self._on_cluster(view.cluster_id)

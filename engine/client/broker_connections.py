@@ -7,7 +7,7 @@ or the error that kept it away. Nothing is asked again here; `blocking` does tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.client.connection import (
     READY,
@@ -23,6 +23,8 @@ from engine.host.ports import Clock
 from engine.host.streams import Stream, StreamEvent, Streams
 
 CallResult: TypeAlias = "Response | EngineError"
+#: What selectors of all kinds take at once; a longer pause is several.
+_WAIT_MS_MAX: Final = 3_600_000
 
 
 class _Waiting(NamedTuple):
@@ -136,7 +138,7 @@ class Links:
         """Let time pass; what arrives meanwhile is kept."""
         until_ms = self._clock.monotonic_ms() + duration_ms
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
-            for event in self._streams.wait(left_ms):
+            for event in self._streams.wait(min(left_ms, _WAIT_MS_MAX)):
                 self._take_event(event)
 
     def close(self) -> None:

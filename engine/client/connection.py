@@ -62,6 +62,8 @@ SOFTWARE_NAME: Final = "kctl"
 _LENGTH: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
+#: Brokers with ZooKeeper do not offer it.
+_QUORUM_KEY: Final = api("DescribeQuorum").key
 #: How much of a session passes before the client authenticates again.
 _LIFETIME_PERCENT: Final = 85
 #: How a record of TLS begins that answers what is none: an alert, or a handshake.
@@ -133,6 +135,8 @@ class Response(NamedTuple):
     token: object
     version: int
     message: Message
+    #: Whether the broker is one of a KRaft cluster: it offers what only those do.
+    is_of_kraft: bool = False
 
 
 class BrokerConnection:
@@ -298,7 +302,7 @@ class BrokerConnection:
             version = 0
         message = message_codec(f"{sent.api_name}Response", version, sent.release).decode(body)
         if sent.token is not None:
-            return Response(sent.token, version, message)
+            return Response(sent.token, version, message, _QUORUM_KEY in self.broker_versions)
         self._continue_handshake(sent, message)
         return None
 

@@ -80,6 +80,8 @@ class HealthFinding(NamedTuple):
     partition: TopicPartition | None = None
     #: Of a reassignment under way.
     move: MoveFigures | None = None
+    #: What findings of many partitions have in common; None for one that is like no other.
+    shared_cause: str | None = None
 
 
 class Unasked(NamedTuple):
@@ -137,7 +139,7 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
     if view.controller_id not in view.brokers:
         cause = "no live broker is the controller: no leader is elected, no topic changes"
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
-    elif view.controller_id in facts.silent:
+    elif view.is_controller_known and view.controller_id in facts.silent:
         cause = f"broker {view.controller_id} is the controller and does not answer: no leader"
         cause += " is elected, no topic changes"
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
@@ -174,22 +176,30 @@ def _of_partition(
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}
     missing = [id_ for id_ in partition.replicas if id_ not in awaited]
-    causes = "; ".join(_why_out(key, partition, id_, facts) for id_ in missing)
+    why_out = [_why_out(key, partition, id_, facts) for id_ in missing]
+    causes = "; ".join(why.text for why in why_out)
+    shared = "; ".join(sorted({why.shared for why in why_out}))
     in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
     if not partition.has_leader:
-        cause = f"no leader; {_why_offline(partition, facts)}"
-        yield HealthFinding(CRITICAL, "offline", subject, cause, key)
+        why = _why_offline(partition, facts)
+        shared = f"no leader; {why.shared}"
+        cause = f"no leader; {why.text}"
+        yield HealthFinding(CRITICAL, "offline", subject, cause, key, shared_cause=shared)
     elif partition.leader in facts.silent:
-        cause = f"broker {partition.leader} leads and does not answer; {in_sync}"
-        yield HealthFinding(CRITICAL, "silent-leader", subject, cause, key)
+        shared = f"broker {partition.leader} leads and does not answer"
+        cause = f"{shared}; {in_sync}"
+        yield HealthFinding(CRITICAL, "silent-leader", subject, cause, key, shared_cause=shared)
     elif len(partition.isr) < min(min_isr, len(partition.replicas)):
         cause = f"{in_sync}, acks=all needs {min_isr}; {causes}"
-        yield HealthFinding(CRITICAL, "under-min-isr", subject, cause, key)
+        shared = f"fewer in sync than the {min_isr} that acks=all needs; {shared}"
+        yield HealthFinding(CRITICAL, "under-min-isr", subject, cause, key, shared_cause=shared)
     elif partition.is_under_replicated and len(partition.isr) == min_isr:
         cause = f"{in_sync}, acks=all needs {min_isr}: none more may be lost; {causes}"
-        yield HealthFinding(WARNING, "at-min-isr", subject, cause, key)
+        shared = f"acks=all needs the {min_isr} in sync: none more may be lost; {shared}"
+        yield HealthFinding(WARNING, "at-min-isr", subject, cause, key, shared_cause=shared)
     elif partition.is_under_replicated:
-        yield HealthFinding(WARNING, "under-replicated", subject, f"{in_sync}; {causes}", key)
+        cause = f"{in_sync}; {causes}"
+        yield HealthFinding(WARNING, "under-replicated", subject, cause, key, shared_cause=shared)
     if key in facts.moves:
         move = facts.moves[key]
         figures = move_figures(key, partition, move, facts.log_dirs, facts.rates.get(key))
@@ -199,7 +209,8 @@ def _of_partition(
     preferred = partition.replicas[0] if partition.replicas else None
     if partition.has_leader and partition.leader != preferred and preferred in partition.isr:
         cause = f"broker {partition.leader} leads, {preferred} is preferred and in sync"
-        yield HealthFinding(NOTICE, "not-preferred", subject, cause)
+        shared = f"{preferred} is preferred and in sync, and another broker leads"
+        yield HealthFinding(NOTICE, "not-preferred", subject, cause, shared_cause=shared)
 
 
 def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
@@ -219,32 +230,47 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
     return f"{_ids(move.original)} become {_ids(move.target)}{told}"
 
 
-def _why_offline(partition: PartitionView, facts: ClusterFacts) -> str:
+class _Why(NamedTuple):
+    """A reason, and the part of it that other partitions have too."""
+
+    text: str
+    shared: str
+
+
+def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Why:
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
-        return f"all replicas are on brokers that are gone: {_ids(partition.replicas)}"
-    return (
-        f"in sync were {_ids(partition.isr)}, which are gone; "
-        f"{_ids(alive)} may lack records (unclean.leader.election.enable)"
-    )
+        text = "all replicas are on brokers that are gone: {}"
+        replicas = partition.replicas
+        return _Why(text.format(_ids(replicas)), text.format(_ids(sorted(replicas))))
+    text = "in sync were {}, which are gone"
+    others = f"; {_ids(alive)} may lack records (unclean.leader.election.enable)"
+    isr = partition.isr
+    return _Why(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
 
 
 def _why_out(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
-) -> str:
+) -> _Why:
     if broker_id not in facts.view.brokers:
-        return f"broker {broker_id} is gone"
+        text = f"broker {broker_id} is gone"
+        return _Why(text, text)
     if broker_id in partition.offline_replicas:
-        return f"the replica on broker {broker_id} is offline, its log directory has failed"
+        text = f"the replica on broker {broker_id} is offline, its log directory has failed"
+        return _Why(text, text)
     end, leader_end = facts.ends.get((key, broker_id)), facts.ends.get((key, partition.leader))
     if isinstance(end, EngineError):
-        return f"broker {broker_id} does not tell of its replica: {end}"
+        text = f"broker {broker_id} does not tell of its replica: {end}"
+        return _Why(text, text)
     if end is None or not isinstance(leader_end, int):
-        return f"broker {broker_id} is up, how far it is behind is not known"
+        text = f"broker {broker_id} is up, how far it is behind is not known"
+        return _Why(text, text)
     behind = leader_end - end
     if behind > 0:
-        return f"broker {broker_id} is up and {behind} records behind, at {end} of {leader_end}"
-    return f"broker {broker_id} has all {leader_end} records and is about to join"
+        text = f"broker {broker_id} is up and {behind} records behind, at {end} of {leader_end}"
+        return _Why(text, f"broker {broker_id} is up and behind")
+    text = f"broker {broker_id} has all {leader_end} records and is about to join"
+    return _Why(text, f"broker {broker_id} has all records and is about to join")
 
 
 def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:

@@ -75,9 +75,12 @@ class ClusterView(NamedTuple):
     """The cluster at one moment; only the topics that were asked for."""
 
     cluster_id: str | None
+    #: Where requests to the controller go; see `is_controller_known`.
     controller_id: int
     brokers: dict[int, BrokerView]
     topics: dict[str, TopicView]
+    #: False for brokers of KRaft: they name one of themselves by chance, which passes requests on.
+    is_controller_known: bool = True
 
     def partition(self, wanted: TopicPartition) -> PartitionView | None:
         """Return a partition, None if it is not known."""
@@ -92,15 +95,24 @@ class ClusterView(NamedTuple):
         return next((p for p in topic.partitions if p.partition == wanted.partition), None)
 
 
-def cluster_view(response: messages.MetadataResponse) -> ClusterView:
-    """Return what a Metadata response of any version from 1 says."""
+def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = False) -> ClusterView:
+    """Return what a Metadata response of any version from 1 says.
+
+    Source: KRaftMetadataCache.getControllerId of 3.9.1, which returns any broker that is alive.
+    """
     brokers = {
         row.node_id: BrokerView(row.node_id, Address(row.host, row.port), row.rack)
         for row in response.brokers
     }
     # Topics are asked for by name: what has none was not asked for.
     topics = {row.name: _topic(row.name, row) for row in response.topics if row.name is not None}
-    return ClusterView(response.cluster_id, response.controller_id, brokers, topics)
+    return ClusterView(
+        response.cluster_id,
+        response.controller_id,
+        brokers,
+        topics,
+        is_controller_known=not is_of_kraft,
+    )
 
 
 def _topic(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:

@@ -71,10 +71,10 @@ def _of_file(url: str) -> str:
 
 
 def _of_endpoint(url: str, login: OAuthLogin) -> str:
-    import json
     from urllib.parse import urlencode
 
     from engine.host.real_http import RealHttp
+    from engine.json_text import read_json
 
     credentials = b64encode(f"{login.client_id}:{login.client_secret}".encode()).decode()
     form = {"grant_type": "client_credentials"}
@@ -89,9 +89,10 @@ def _of_endpoint(url: str, login: OAuthLogin) -> str:
     if response.status != _OK:
         raise AuthenticationFailed(OAUTHBEARER, f"{url} answers with status {response.status}")
     try:
-        token = json.loads(response.body)["access_token"]
-    except (ValueError, KeyError, TypeError):
-        token = None
+        answer = read_json(response.body)
+    except ValueError:
+        answer = None
+    token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token:
         raise AuthenticationFailed(OAUTHBEARER, f"{url} answers without an access_token")
     return token

@@ -368,6 +368,18 @@ def log_to_stderr() -> None:
     """Write what the brokers say to stderr, in the form of Kafka's local logs."""
     logging.addLevelName(logging.CRITICAL, "FATAL")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_LINE, "%Y-%m-%d %H:%M:%S"))
+    handler.setFormatter(LogLines(_LINE, "%Y-%m-%d %H:%M:%S"))
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.INFO)
+
+
+class LogLines(logging.Formatter):
+    """Writes a message as one line, with an exception's traceback behind it.
+
+    Differs: Kafka writes names of clients' choice as they are, and a name with a line break in it
+    passes for lines of the broker: such as those of the authorizer.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """Return the line of a record, line breaks within it escaped."""
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")

@@ -30,7 +30,7 @@ from engine.client.topic_admin import (
     create_topics,
     delete_topics,
 )
-from engine.declared.resources import ResourceKind
+from engine.declared.resources import DeclaredPassword, ResourceKind
 from engine.declared.steps import (
     AddPartitions,
     ChangeQuotas,
@@ -58,10 +58,14 @@ Errors = Sequence[EngineError | None]
 class PasswordNotSet(EngineError):
     """A user is to get a password, and the variable that has it is not set."""
 
-    def __init__(self, user: str, variable: str | None) -> None:
+    def __init__(self, user: str, password: DeclaredPassword | None) -> None:
+        variable = None if password is None else password.variable
         self.user = user
         self.variable = variable
-        where = "no password is declared" if variable is None else f"${{{variable}}} is not set"
+        where = "no password is declared"
+        if password is not None:
+            lack = "not set" if password.value is None else "empty"
+            where = f"${{{variable}}} is {lack}"
         super().__init__(f"users: {user} needs a password, and {where}")
         self.hint = (
             "declare it: `password: ${NAME}`"
@@ -77,15 +81,15 @@ def check_passwords(steps: Sequence[StateStep]) -> list[PasswordNotSet]:
         operation = step.operation
         if isinstance(operation, SetCredential):
             password = operation.password
-            if password is None or password.value is None:
-                variable = None if password is None else password.variable
-                lacking.setdefault(operation.user, PasswordNotSet(operation.user, variable))
+            if password is None or not password.value:
+                lacking.setdefault(operation.user, PasswordNotSet(operation.user, password))
     return list(lacking.values())
 
 
 def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
     """Yield steps in their order, those together that one request can carry out."""
-    for (kind, _), group in groupby(steps, key=lambda step: (type(step.operation), step.deletes)):
+    alike = groupby(steps, key=lambda step: (type(step.operation), step.kind, step.deletes))
+    for (kind, _, _), group in alike:
         together = list(group)
         size = len(together) if kind is MoveReplicas else _STEPS_PER_REQUEST
         for first in range(0, len(together), size):
@@ -183,8 +187,8 @@ def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -
 def _set_credential(client: KafkaClient, one: SetCredential) -> None:
     """Set a credential; each in a request: KRaft refuses two changes of a user in one."""
     password = one.password
-    if password is None or password.value is None:
-        raise PasswordNotSet(one.user, None if password is None else password.variable)
+    if password is None or not password.value:
+        raise PasswordNotSet(one.user, password)
     iterations = one.iterations or ITERATIONS_MIN
     credential = NewCredential(one.mechanism, iterations, password.value.encode())
     alter_credentials(client, one.user, (), [credential])

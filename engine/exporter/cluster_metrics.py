@@ -34,7 +34,8 @@ def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Itera
 
 def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
     view = sample.view
-    count, controller = str(len(view.brokers)), str(view.controller_id)
+    controller_id = view.controller_id if view.is_controller_known else NO_BROKER
+    count, controller = str(len(view.brokers)), str(controller_id)
     yield MetricFamily(
         "kminion_kafka_cluster_info",
         "The cluster; the value is always 1.",
@@ -43,15 +44,15 @@ def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
     )
     labels = ("broker_id", "address", "port", "rack_id", "is_controller")
     rows = [
-        ((*_broker_labels(sample, id_), str(id_ == view.controller_id).lower()), 1.0)
+        ((*_broker_labels(sample, id_), str(id_ == controller_id).lower()), 1.0)
         for id_ in sorted(view.brokers)
     ]
     yield MetricFamily("kminion_kafka_broker_info", "A broker; always 1.", labels, rows)
     up = [((str(id_),), float(id_ not in sample.silent)) for id_ in sorted(view.brokers)]
     text = "Whether a registered broker answers: 1 or 0."
     yield MetricFamily("kctl_kafka_broker_up", text, ("broker_id",), up)
-    text = "The controller's broker id, -1 without one."
-    yield MetricFamily("kctl_kafka_controller_id", text, (), only(view.controller_id))
+    text = "The controller's broker id, -1 without one, and with KRaft, which does not say it."
+    yield MetricFamily("kctl_kafka_controller_id", text, (), only(controller_id))
 
 
 def _broker_labels(sample: ClusterSample, broker_id: int) -> tuple[str, str, str, str]:

@@ -7,7 +7,7 @@
 | isr-shrank, isr-grew | a partition | the replicas in sync |
 | move-began, move-ended | a partition | – |
 | broker-lost, broker-back | a broker that is registered no more, or again | – |
-| controller-changed | the cluster | broker ids, None without one |
+| controller-changed | the cluster, but with KRaft | broker ids, None without one |
 
 A set that lost one replica and got another has both changes. What came and went between two
 snapshots is not seen.
@@ -102,6 +102,8 @@ def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Cha
 
 
 def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    if not (before.is_controller_known and after.is_controller_known):
+        return
     if before.controller_id != after.controller_id:
         ids = (_known(before.controller_id), _known(after.controller_id))
         yield Change(ChangeKind.CONTROLLER_CHANGED, before=ids[0], after=ids[1])

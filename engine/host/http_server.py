@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -52,8 +53,8 @@ class PageServer:
     def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
         """Listen; port 0 is any. Raises AddressNotServed."""
         try:
-            self._server = _Server((host, port), _handler_of(pages))
-        except (OSError, OverflowError) as error:
+            self._server = _server_at(host, port, _handler_of(pages))
+        except (OSError, OverflowError, UnicodeError) as error:
             raise AddressNotServed(
                 host, port, getattr(error, "strerror", None) or str(error)
             ) from None
@@ -74,6 +75,19 @@ class PageServer:
     def close(self) -> None:
         """Listen no more."""
         self._server.server_close()
+
+
+def _server_at(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
+    """Listen at a name or an address of either family; raises OSError."""
+    kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
+    family = socket.getaddrinfo(host or None, port, type=kind, flags=flags)[0][0]
+
+    class Server(_Server):
+        """Of the family of its address."""
+
+        address_family = family
+
+    return Server((host, port), handler)
 
 
 def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _SCHEMES = {"http": 80, "https": 443}
 #: The one header that says nothing about the client, and is sent to other origins too.
 _FOR_ALL = "accept"
+_READ_BYTES = 1 << 16
 
 
 class HttpOrigin(NamedTuple):
@@ -55,20 +57,44 @@ class RealHttp:
         from urllib.error import HTTPError, URLError
         from urllib.request import Request
 
+        deadline_s = monotonic() + timeout_s
         try:
             request = Request(url, data=body, headers=dict(headers))
             if request.type not in _SCHEMES:
                 raise HttpUnreachable(url, "expected an http or https address")
             with _opener().open(request, timeout=timeout_s) as response:
-                return HttpResponse(response.status, response.read(HTTP_BODY_BYTES_MAX))
+                return HttpResponse(response.status, _body(response, deadline_s))
         except HTTPError as error:
             with error:
-                return HttpResponse(error.code, error.read(HTTP_BODY_BYTES_MAX))
+                # Its body is that of the response, whose own errors would be raised outside.
+                return HttpResponse(error.code, _body_of_refusal(error, url, deadline_s))
         except URLError as error:
             reason = getattr(error.reason, "strerror", None) or str(error.reason)
             raise HttpUnreachable(url, reason) from error
         except (OSError, HTTPException, ValueError) as error:
             raise HttpUnreachable(url, str(error) or type(error).__name__) from error
+
+
+def _body(response: Any, deadline_s: float) -> bytes:
+    """Return a body of HTTP_BODY_BYTES_MAX at most; raises OSError when the time is up.
+
+    The time-out of a socket is that of one read: a byte now and then would never reach it.
+    """
+    parts: list[bytes] = []
+    left = HTTP_BODY_BYTES_MAX
+    while left and (part := response.read1(min(left, _READ_BYTES))):
+        parts.append(part)
+        left -= len(part)
+        if monotonic() > deadline_s:
+            raise TimeoutError("the response takes too long")
+    return b"".join(parts)
+
+
+def _body_of_refusal(error: Any, url: str, deadline_s: float) -> bytes:
+    try:
+        return _body(error.fp, deadline_s)
+    except OSError as failure:
+        raise HttpUnreachable(url, str(failure)) from failure
 
 
 def _opener() -> OpenerDirector:

@@ -6,8 +6,9 @@ on resource = Topic:LITERAL:orders for request = Fetch with resourceRefCount = 2
 ```
 
 All in one line. Kafka's brokers since 2.4 write it, with znodes and with KRaft; the time and the level
-come before it as a broker's logging has them. Names may have any characters: the last place where the
-words behind them fit ends a name.
+come before it as a broker's logging has them. Names may have any characters. Clients choose those of
+resources, also the words of a line: the first place where the words behind it fit ends a principal, and
+the last one the name of a resource, so that no name changes who was denied.
 
 Source: AclAuthorizer.logAuditMessage, StandardAuthorizerData.logAuditMessage, config/log4j.properties.
 """  # noqa: E501 - a line of a log
@@ -20,7 +21,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, NamedTuple
 
 _DECISION: Final = re.compile(
-    r"Principal = (?P<principal>.*) is (?P<result>Allowed|Denied) "
+    r"Principal = (?P<principal>.*?) is (?P<result>Allowed|Denied) "
     r"[Oo]peration = (?P<operation>\w+) from host = (?P<host>\S+) "
     r"on resource = (?P<kind>\w+):(?P<pattern>\w+):(?P<name>.*) "
     r"for request = (?P<request>\w+) with resourceRefCount = (?P<count>\d+)\b"

@@ -14,15 +14,16 @@ Differs: keys are RSA, EC and Ed25519 alone, no shared secrets.
 
 from __future__ import annotations
 
-import json
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.errors import EngineError
+from engine.json_text import read_json
 
 _INVALID: Final = "invalid_token"
 _INSUFFICIENT: Final = "insufficient_scope"
+_MS_MAX: Final = (1 << 63) - 1
 #: Which algorithms a key of a kind may have signed by.
 _ALGORITHMS: Final = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -121,16 +122,17 @@ def signed_token(
 
 def key_id(text: str) -> str | None:
     """Return the id of the key that a token says it was signed by; raises TokenRefused."""
-    found = _object(text.partition(".")[0]).get("kid")
+    found = _header(text).get("kid")
     return found if isinstance(found, str) else None
 
 
 def jwks_keys(document: bytes) -> list[JsonKey]:
     """Return the keys of a JWKS document; raises TokenRefused for what is none."""
     try:
-        keys = json.loads(document)["keys"]
-    except (ValueError, KeyError, TypeError) as error:
+        found = read_json(document)
+    except ValueError as error:
         raise TokenRefused("it is no JWKS document") from error
+    keys = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise TokenRefused("it is no JWKS document")
     return keys
@@ -141,6 +143,9 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
     import jwt
 
     wanted = key_id(text)
+    if "crit" in _header(text):
+        # What it names must be understood, and nothing is here (RFC 7515 §4.1.11).
+        raise TokenRefused("its header names critical parameters")
     unchecked: Any = {
         f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")
     }
@@ -153,15 +158,16 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
         try:
             # Kafka's library too takes any algorithm of the key's kind, whichever it names.
             public = jwt.PyJWK({**key, "alg": None}, algorithm=_default_algorithm(key)).key
-            claims: Mapping[str, Any] = jwt.decode(
+            jwt.decode(
                 text,
                 key=public,
                 algorithms=list(algorithms),
                 options=unchecked,
             )
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            # A key that cannot be read keeps nobody from the others.
             continue
-        return claims
+        return _object(text.split(".")[1])
     raise TokenRefused("no key of the JWKS has signed it")
 
 
@@ -190,9 +196,13 @@ def _checked_times(
     return expires_ms
 
 
+def _header(text: str) -> Mapping[str, Any]:
+    return _object(text.partition(".")[0])
+
+
 def _object(part: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError as error:
         raise TokenRefused("a part of it is no JSON in base64") from error
     if not isinstance(found, dict):
@@ -204,9 +214,11 @@ def _ms(value: object, claim: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"the claim {claim} is no number")
     try:
-        return round(value * 1000)
+        time_ms = round(value * 1000)
     except (OverflowError, ValueError) as error:
         raise TokenRefused(f"the claim {claim} is no time") from error
+    # As Java rounds to a long: a response says for how long a session holds.
+    return max(-_MS_MAX, min(time_ms, _MS_MAX))
 
 
 def _scope(value: object) -> set[str]:

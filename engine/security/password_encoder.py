@@ -102,7 +102,7 @@ class PasswordEncoder:
             "keyFactoryAlgorithm": factory,
             "cipherAlgorithm": settings.cipher,
             "iterations": str(settings.iterations),
-            "passwordLength": str(len(password)),
+            "passwordLength": str(_java_length(password)),
             "encryptedPassword": _base64(_encrypted(key, vector, raw)),
         }
         return ",".join(f"{name}:{text}" for name, text in fields.items())
@@ -129,9 +129,14 @@ class PasswordEncoder:
             password = _decrypted(key, vector, encrypted).decode()
         except ValueError as error:
             raise PasswordUnreadable("it was made with another secret") from error
-        if len(password) != length:
+        if _java_length(password) != length:
             raise PasswordUnreadable("it was made with another secret")
         return password
+
+
+def _java_length(text: str) -> int:
+    """Return how many characters Java counts: two for each beyond U+FFFF."""
+    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:

@@ -5,6 +5,7 @@ Source: FeatureCommand of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from engine.client.feature_levels import (
@@ -17,12 +18,32 @@ from engine.client.feature_levels import (
     metadata_level,
     metadata_name,
 )
-from kctl.compat.java_failures import TerseFailure
+from engine.errors import EngineError
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
+from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.releases import Release
 
 #: The levels that a release knows, and its latest stable one.
 _KNOWN: Final = {Release.V3_9: range(4, 22), Release.V4_3: range(7, 32)}
 _STABLE: Final = {Release.V3_9: 21, Release.V4_3: STABLE_METADATA_LEVEL}
+_QUORUM: Final = "kraft.version"
+
+#: Releases before there were quorums, and the last of their versions of metadata.
+_BEFORE_QUORUMS: Final = {
+    "1.0": 0,
+    "1.1": 0,
+    "2.0": 1,
+    "2.1": 2,
+    "2.2": 1,
+    "2.3": 1,
+    "2.4": 1,
+    "2.5": 0,
+    "2.6": 0,
+    "2.7": 2,
+    "2.8": 1,
+}
+#: Releases of quorums whose first metadata was no snapshot.
+_NO_BOOTSTRAP: Final = ("3.0", "3.1", "3.2")
 
 
 def level_named(text: str, release: Release) -> int:
@@ -73,6 +94,89 @@ def dependency_lines(name: str, level: int) -> list[str]:
         f"{name}={level} requires:",
         f"    {METADATA}={required} ({metadata_name(required)})",
     ]
+
+
+def first_levels(
+    release_text: str | None, wanted: Mapping[str, int], release: Release
+) -> list[tuple[str, int]]:
+    """Return the levels that a cluster is formatted with, metadata.version first, then by name.
+
+    Features at level 0 are left out. Errors: TerseFailure, ToolFailure. Source: Formatter.
+    """
+    metadata = _first_metadata(release_text, wanted, release)
+    levels = {}
+    features = FEATURES if release.is_four else ()
+    known = sorted(feature.name for feature in features) or ["kraft.version", "transaction.version"]
+    for name in wanted:
+        if name != METADATA and name not in known:
+            supported = ", ".join(known)
+            raise TerseFailure(f"Unsupported feature: {name}. Supported features are: {supported}")
+        if name == _QUORUM or (name != METADATA and not features):
+            raise TerseFailure(f"a level of {name} is not served here: use Kafka's kafka-storage")
+    for feature in features:
+        level = wanted.get(feature.name, feature.default_level(metadata))
+        if level not in feature.levels:
+            message = f"No feature:{feature.name} with feature level {level}"
+            raise ToolFailure(ILLEGAL_ARGUMENT, message)
+        required = feature.requirements.get(level, 0)
+        if metadata < required:
+            raise ToolFailure(
+                ILLEGAL_ARGUMENT,
+                f"{feature.name} could not be set to {level} because it depends on {METADATA} "
+                f"level {required}",
+            )
+        if level and feature.name != _QUORUM:
+            levels[feature.name] = level
+    return [(METADATA, metadata), *sorted(levels.items())]
+
+
+def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release: Release) -> int:
+    """Return the level of metadata.version that a cluster is formatted with."""
+    known, stable = _KNOWN[release], _STABLE[release]
+    if release_text is not None:
+        if METADATA in wanted:
+            raise TerseFailure(
+                f"Use --release-version instead of --feature {METADATA}=X to avoid ambiguity."
+            )
+        try:
+            level = level_named(release_text, release)
+        except TerseFailure:
+            level = stable + 1
+        if level <= stable:
+            return level
+        if not release.is_four:
+            raise _too_old(release_text)
+        supported = ", ".join(
+            name for name in METADATA_NAMES if known[0] <= METADATA_LEVELS[name] <= stable
+        )
+        raise TerseFailure(
+            f"Unknown {METADATA} '{release_text}'. Supported {METADATA} are: {supported}"
+        )
+    level = wanted.get(METADATA, stable)
+    if level not in known:
+        raise ToolFailure(
+            ILLEGAL_ARGUMENT,
+            f"No MetadataVersion with feature level {level}. Valid feature levels are from "
+            f"{known[0]} to {known[-1]}.",
+        )
+    if level > stable:
+        raise TerseFailure(f"{METADATA} {level} is not stable, and not served here")
+    return level
+
+
+def _too_old(release_text: str) -> EngineError:
+    """Return why 3.9.1 formats for no such release."""
+    if release_text in _NO_BOOTSTRAP:
+        return ToolFailure(
+            "java.lang.RuntimeException",
+            f"Bootstrap {METADATA} before 3.3-IV0 are not supported. Can't load metadata from "
+            "format command",
+        )
+    last = _BEFORE_QUORUMS.get(release_text)
+    if last is None:
+        message = f"Version {release_text} is not a valid version"
+        return ToolFailure(ILLEGAL_ARGUMENT, message)
+    return TerseFailure(f"{METADATA} {release_text}-IV{last} is too old to be supported.")
 
 
 def feature_level(text: str) -> tuple[str, int]:

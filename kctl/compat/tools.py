@@ -58,6 +58,7 @@ VERIFIABLE_CONSUMER = "kafka-verifiable-consumer"
 E2E_LATENCY = "kafka-e2e-latency"
 GROUPS = "kafka-groups"
 REPLICA_VERIFICATION = "kafka-replica-verification"
+STORAGE = "kafka-storage"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
 _GROUPS_TIMEOUT_MS, _GROUPS_TIMEOUT_MS_4 = 5_000, 30_000
@@ -113,6 +114,7 @@ _RELEASED = {
     VERIFIABLE_CONSUMER: ReleasedTool("verifiable_consumer", "Consume, and tell of each event"),
     E2E_LATENCY: ReleasedTool("latency_tool", "Measure the time from producer to consumer"),
     REPLICA_VERIFICATION: ReleasedTool("replicas_tool", "Compare the replicas of partitions"),
+    STORAGE: ReleasedTool("storage_tool", "Format log directories of KRaft, and show them"),
     ZOOKEEPER_SHELL: ReleasedTool("zookeeper_shell", "Show and change nodes of a ZooKeeper"),
 }
 TOOLS = (*_TABLE, *_RELEASED)

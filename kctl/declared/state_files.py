@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.declared.resources import DeclaredState
+from engine.host.input_file import read_input
 from engine.host.real import RealFiles
 from kctl.declared.state_sections import declared_state, document_contexts
 from kctl.declared.yaml_nodes import BadStateFile, YamlValue, yaml_documents
@@ -19,6 +20,8 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _STDIN: Final = "-"
 # A file of every topic of the largest clusters has a tenth of it.
 _FILE_BYTES_MAX: Final = 64 << 20
+# The root of a machine has more, and no folder of states.
+_ENTRIES_MAX: Final = 20_000
 
 
 class ReadState(NamedTuple):
@@ -59,13 +62,21 @@ def _files(path: str) -> Iterator[str]:
     if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return
-    found = sorted(_below(path))
+    found = []
+    for entries, file in enumerate(_below(path), 1):
+        if entries > _ENTRIES_MAX:
+            reason = f"the folder has more than {_ENTRIES_MAX} files: is it the right one?"
+            raise BadStateFile(path, reason)
+        if file is not None:
+            found.append(file)
+    found.sort()
     if not found:
         raise BadStateFile(path, f"the folder has no file that ends in {', '.join(_SUFFIXES)}")
     yield from found
 
 
-def _below(folder: str) -> Iterator[str]:
+def _below(folder: str) -> Iterator[str | None]:
+    """Yield the files of a folder that count, and None for each other one."""
     files = RealFiles()
     for name in files.list_dir(folder):
         path = f"{folder.rstrip('/')}/{name}"
@@ -73,22 +84,15 @@ def _below(folder: str) -> Iterator[str]:
             continue
         if files.is_dir(path):
             yield from _below(path)
-        elif name.endswith(_SUFFIXES):
-            yield path
+        else:
+            yield path if name.endswith(_SUFFIXES) else None
 
 
 def _content(path: str) -> bytes:
-    files = RealFiles()
     if path == _STDIN:
         content = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
-    elif files.size_bytes(path) > _FILE_BYTES_MAX:
-        raise _too_large(path)
     else:
-        content = files.read_bytes(path)
+        content = read_input(path, _FILE_BYTES_MAX)
     if len(content) > _FILE_BYTES_MAX:
-        raise _too_large(path)
+        raise BadStateFile(path, f"has more than {_FILE_BYTES_MAX} bytes")
     return content
-
-
-def _too_large(path: str) -> BadStateFile:
-    return BadStateFile(path, f"has more than {_FILE_BYTES_MAX} bytes")

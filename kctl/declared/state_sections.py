@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Final, TypeVar
 
 from engine.declared.resources import (
@@ -64,9 +65,10 @@ class _Sections:
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:
         """Note where a resource is declared; raises BadStateFile if it is declared already."""
-        before = self._places.setdefault((kind, name), value.where)
-        if before != value.where:
+        before = self._places.get((kind, name))
+        if before is not None:
             raise value.fault(f"{kind.value}: {label} is declared twice: first at {before}")
+        self._places[kind, name] = value.where
 
 
 def declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
@@ -229,15 +231,17 @@ def _read_users(section: YamlValue, sections: _Sections) -> None:
 
 
 def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
+    found: dict[ScramMechanism, int | None] = {}
     if value.is_mapping:
-        found = {
-            _mechanism(name, count): None if count.is_null else _iterations(count)
-            for name, count in value.mapping("mechanisms").items()
-        }
+        named = list(value.mapping("mechanisms").items())
     else:
-        found = {
-            _mechanism(name.text("a mechanism"), name): None for name in value.items("mechanisms")
-        }
+        named = [(name.text("a mechanism"), name) for name in value.items("mechanisms")]
+    for name, count in named:
+        mechanism = _mechanism(name, count)
+        if mechanism in found:
+            raise count.fault(f"{mechanism.key} is there twice")
+        has_count = value.is_mapping and not count.is_null
+        found[mechanism] = _iterations(count) if has_count else None
     if not found:
         raise value.fault("mechanisms names none")
     return found
@@ -291,6 +295,8 @@ def _read_quotas(section: YamlValue, sections: _Sections) -> None:
             if quota in limits:
                 raise amount.fault(f"{quota} is there twice")
             limits[quota] = _or_fault(amount, _amount, quota, amount.text(quota))
+            if not isfinite(limits[quota]):
+                raise amount.fault(f"{quota} is a finite number, and no {amount.text(quota)}")
         sections.quotas[entity] = limits
 
 

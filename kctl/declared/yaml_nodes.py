@@ -6,11 +6,13 @@ there twice are refused; `<<` merges mappings, as everywhere in YAML.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from kctl import exits
+from kctl.arguments import is_utf8
 from kctl.declared.variables import BadReference, with_variables
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _NULL, _MERGE, _BOOL = (f"tag:yaml.org,2002:{name}" for name in ("null", "merge", "bool"))
 _FLAT = "kctl_is_flat"
+_JSON = ".json"
 
 
 class BadStateFile(EngineError):
@@ -122,20 +125,37 @@ class YamlValue:
     def text(self, what: str) -> str:
         """Return a scalar with its references replaced; raises BadStateFile."""
         try:
-            return with_variables(self.written(what), self._environment)
+            text = with_variables(self.written(what), self._environment)
         except BadReference as error:
             raise self.fault(str(error), error.hint) from error
+        return self._of_utf8(text)
+
+    def _of_utf8(self, text: str) -> str:
+        """Return a text whose surrogates are characters, as JSON writes those beyond U+FFFF.
+
+        Raises BadStateFile where one has no other half: it has no form in UTF-8.
+        """
+        if text.isascii():
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise self.fault(f"{text!r} is no text of UTF-8") from None
 
     def whole(self, what: str, *, lowest: int = 1) -> int:
         """Return a whole number; raises BadStateFile."""
         text = self.text(what).strip()
-        if not (text.isascii() and text.isdecimal()) or not lowest <= int(text) < 1 << 31:
+        is_number = re.fullmatch(r"[0-9]{1,100}", text) is not None
+        if not is_number or not lowest <= int(text) < 1 << 31:
             raise self.fault(f"{what} is a whole number from {lowest}, and no {text!r}")
         return int(text)
 
     def variable(self, name: str) -> str | None:
-        """Return a variable of the environment, None if it is not set."""
-        return self._environment.get(name)
+        """Return a variable of the environment, None if it is not set; raises BadStateFile."""
+        value = self._environment.get(name)
+        if value is not None and not is_utf8(value):
+            raise self.fault(f"the variable {name} has bytes that are no UTF-8")
+        return value
 
     def plain(self) -> object:
         """Return the value as texts, lists and mappings of these, true and false as booleans."""
@@ -150,8 +170,32 @@ class YamlValue:
             return text
         return {"true": True, "false": False}.get(text.lower(), text)
 
+    def refuse_rings(self) -> None:
+        """Raise BadStateFile for an alias within the node that it stands for."""
+        open_nodes: set[int] = set()
+        ended: set[int] = set()
+        # Each node stands there twice: to be begun, and behind its children to be ended.
+        left = [(self._node, False)]
+        while left:
+            node, is_end = left.pop()
+            if is_end:
+                open_nodes.discard(id(node))
+                ended.add(id(node))
+            elif id(node) in open_nodes:
+                raise self._child(node).fault("an alias stands for what it is a part of")
+            elif id(node) not in ended and node.id != "scalar":
+                open_nodes.add(id(node))
+                left.append((node, True))
+                left += [(child, False) for child in _children(node)]
+
     def _child(self, node: Any) -> YamlValue:
         return YamlValue(node, self._path, self._environment)
+
+
+def _children(node: Any) -> list[Any]:
+    if node.id == "mapping":
+        return [part for pair in node.value for part in pair]
+    return list(node.value)
 
 
 def yaml_documents(
@@ -160,6 +204,9 @@ def yaml_documents(
     """Return the documents of a file that have anything in them; raises BadStateFile."""
     import yaml
 
+    if path.endswith(_JSON):
+        # JSON may be indented by tabs, YAML not; within its texts tabs are escaped.
+        content = content.replace(b"\t", b" ")
     try:
         nodes = list(yaml.compose_all(content, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -168,5 +215,9 @@ def yaml_documents(
         raise BadStateFile(f"{path}{line}", f"not YAML: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadStateFile(path, f"not YAML: {error}") from error
+    except RecursionError:
+        raise BadStateFile(path, "is nested too deeply") from None
     values = [YamlValue(node, path, environment) for node in nodes if node is not None]
+    for value in values:
+        value.refuse_rings()
     return [value for value in values if not value.is_null]

@@ -109,7 +109,7 @@ def test_quotas_are_set_with_units_listed_and_unset(shell: Shell) -> None:
     (same,) = rows(shell, "quotas set request=50 --user ann")
     assert "unchanged" == same["result"]
     listed = rows(shell, "quotas list --user ann")
-    assert {(None, "50 %"), (None, "1.91 MiB/s"), ("app", "1.00 MiB/s")} == {
+    assert {(None, "50 %"), (None, "2 MB/s"), ("app", "1 MiB/s")} == {
         (row["client_id"], row["limit"]) for row in listed
     }
     (tried,) = rows(shell, "quotas unset request --user ann --dry-run")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from engine.client.acl_admin import create_each
 from engine.client.blocking import KafkaClient
-from engine.host.real import RealFiles
+from engine.host.input_file import read_input
 from engine.security.acls import AclBinding
 from kctl import exits
 from kctl.arguments import counted
@@ -77,7 +77,7 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
     cannot be created, none is deleted.
     """
     check_format(request.output)
-    wanted = rules_in(RealFiles().read_bytes(request.path), request.path)
+    wanted = rules_in(read_input(request.path), request.path)
     with connect(options) as client:
         diff = difference(wanted, described(client, [EVERY_RULE]))
         surplus = diff.surplus if request.prune else []

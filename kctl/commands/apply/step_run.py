@@ -6,6 +6,7 @@
 | later steps of the same topic | are skipped: they build on it |
 | deletions | are skipped: what was to take the place of the deleted may not be there |
 | any step, where no broker has answered | is skipped: it would wait as long, and fail as well |
+| any step, where one broker has not taken settings of its own | is carried out |
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from engine.declared.performing import Errors, step_groups
-from engine.declared.resources import ResourceKind
-from engine.declared.steps import StateStep, StepAction
+from engine.declared.resources import ALL_BROKERS, ResourceKind
+from engine.declared.steps import ChangeSettings, StateStep, StepAction
 from engine.errors import EngineError
 from kctl import exits
 
@@ -95,6 +96,17 @@ class StepRun:
     def _fail(self, number: int, step: StateStep, error: EngineError) -> None:
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
-        self.is_out_of_reach |= getattr(error, "exit_code", None) == exits.UNREACHABLE
+        is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE
+        # A broker that is asked for settings of its own is one of many.
+        self.is_out_of_reach |= is_silence and not _is_of_one_broker(step)
         if step.kind is ResourceKind.TOPICS:
             self._failed_topics.add(step.name)
+
+
+def _is_of_one_broker(step: StateStep) -> bool:
+    operation = step.operation
+    return (
+        isinstance(operation, ChangeSettings)
+        and operation.kind is ResourceKind.BROKERS
+        and operation.resource != ALL_BROKERS
+    )

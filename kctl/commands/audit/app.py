@@ -20,7 +20,8 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="[LOG]...",
-            help="Logs of any brokers; else those of the embedded cluster. - is stdin.",
+            help="Logs of any brokers, also of gzip; else those of the embedded cluster. - is "
+            "stdin.",
         ),
     ] = None,
     data: Annotated[

@@ -7,12 +7,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
-from typing import Final, NamedTuple
+from io import BufferedReader
+from typing import BinaryIO, Final, NamedTuple
 
 from engine.cluster.data_directory import DataDirectory
 from engine.errors import EngineError
+from engine.host.input_file import open_input
 from engine.host.real import RealFiles
-from engine.limits import COPY_CHUNK_BYTES
 from engine.security.acls import AclOperation, AclResource, from_name
 from engine.security.audit_lines import AuditLine, audit_lines
 from engine.security.principals import user_principal
@@ -49,6 +50,7 @@ SUMMARY_COLUMNS: Final = (
     Column("last_ms", "LAST", is_time=True, kind="integer?"),
 )
 _STDIN: Final = "-"
+_GZIP: Final = b"\x1f\x8b"
 
 
 class NoLogThere(EngineError):
@@ -59,6 +61,15 @@ class NoLogThere(EngineError):
     def __init__(self, path: str) -> None:
         super().__init__(f"there is no cluster in {path}")
         self.path = path
+
+
+class DamagedLog(EngineError):
+    """A compressed log cannot be unpacked to its end."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be unpacked: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class AuditFilter(NamedTuple):
@@ -152,20 +163,30 @@ def _embedded_logs(data: str | None) -> list[str]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a log, however large it is; raises FileMissing, FileRefused."""
+    """Yield the lines of a log, however large it is, also of one that was compressed by gzip.
+
+    Errors: FileMissing, FileRefused, DamagedLog.
+    """
     if path == _STDIN:
-        yield from (line.decode(errors="replace") for line in sys.stdin.buffer)
+        yield from _lines_of(sys.stdin.buffer, "stdin")
         return
-    file = RealFiles().open(path)
+    with open_input(path) as file:
+        yield from _lines_of(file, path)
+
+
+def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
+    buffered = stream if isinstance(stream, BufferedReader) else None
+    if buffered is None or not buffered.peek(len(_GZIP)).startswith(_GZIP):
+        yield from (line.decode(errors="replace") for line in stream)
+        return
+    import gzip
+    import zlib
+
     try:
-        position, rest = 0, b""
-        while chunk := file.read_at(position, COPY_CHUNK_BYTES):
-            position += len(chunk)
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode(errors="replace") for line in whole)
-        yield rest.decode(errors="replace")
-    finally:
-        file.close()
+        with gzip.GzipFile(fileobj=buffered) as unpacked:
+            yield from (line.decode(errors="replace") for line in unpacked)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DamagedLog(path, str(error)) from error
 
 
 def _row(line: AuditLine) -> OutputRow:

@@ -26,7 +26,7 @@ LIST_COLUMNS = (
     Column("host", "HOST"),
     Column("port", "PORT", right=True),
     Column("rack", "RACK", kind="string?"),
-    Column("is_controller", "CONTROLLER", kind="boolean"),
+    Column("is_controller", "CONTROLLER", kind="boolean?"),
 )
 LOG_DIR_FIELDS = (
     Column("path", "PATH", is_name=True),
@@ -104,12 +104,13 @@ def list_brokers(options: ClusterOptions, output: str) -> int:
 
 
 def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
+    is_controller = broker.broker_id == view.controller_id
     return {
         "broker_id": broker.broker_id,
         "host": broker.address.host,
         "port": broker.address.port,
         "rack": broker.rack,
-        "is_controller": broker.broker_id == view.controller_id,
+        "is_controller": is_controller if view.is_controller_known else None,
     }
 
 

@@ -23,6 +23,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
+from kctl.commands.check.folding import FindingRow, folded
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error, say
 from kctl.durations import duration_ms
@@ -98,9 +99,13 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
             raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
     request.thresholds()
     look = _await(options, request) if request.wait else _look(options, request)
-    write_rows(FINDING_COLUMNS, [finding_row(one, look) for one in look.findings], request.output)
-    if not look.findings:
+    rows = [FindingRow(one, finding_row(one, look)) for one in look.findings]
+    shown = folded(rows) if request.output == "table" else [one.row for one in rows]
+    write_rows(FINDING_COLUMNS, shown, request.output)
+    if not rows:
         say("nothing is wrong")
+    elif len(shown) < len(rows):
+        say(f"{len(rows)} findings, those of one cause in one row; -o wide shows each")
     return exits.PROBLEMS_FOUND if _problems(look, request) else exits.OK
 
 

@@ -42,7 +42,7 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
     Errors: those of the first snapshot.
     """
     check_format(request.output)
-    every_ms = duration_ms(request.every, "--every")
+    every_ms = duration_ms(request.every, "--every", lowest_ms=1_000)
     writer = RowWriter(EVENT_COLUMNS, request.output, is_stream=True)
     timeout_ms = max(round(options.timeout_s * 1000), 1)
     with connect(options) as client:

@@ -89,8 +89,13 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 def explain_partition(
     options: ClusterOptions, word: str, zookeeper: str | None, output: str
 ) -> int:
-    """Print all that is known of a partition; returns the exit code."""
+    """Print all that is known of a partition; returns the exit code.
+
+    What could not be asked is reported, and all else printed; the exit code is that of the first
+    such error.
+    """
     check_format(output)
+    failures = Failures()
     key = _partition_of(word)
     with connect(options) as client:
         view = client.view([key.topic])
@@ -103,14 +108,26 @@ def explain_partition(
             count = len(view.topics[key.topic].partitions)
             named = word.rstrip(digits)  # as far as the number, with the sign that was typed
             raise UnreadableArgument("a partition", word, f"{named}0 to {named}{count - 1}")
-        row = _row(client, view, key, partition)
+        row = _row(client, view, key, partition, failures)
         try:
             stored = StateNodes.of(client, zookeeper, options.timeout_s).read([key]).get(key)
         except EngineError as error:
-            report_error(error, "the metadata store")
+            failures.report(error, "the metadata store")
             stored = None
     _write({**row, **_stored(stored)}, output)
-    return exits.OK
+    return failures.exit_code
+
+
+class Failures:
+    """What could not be asked."""
+
+    def __init__(self) -> None:
+        self.exit_code = exits.OK
+
+    def report(self, error: EngineError, subject: str) -> None:
+        """Report an error; the first one decides the exit code."""
+        report_error(error, subject)
+        self.exit_code = self.exit_code or getattr(error, "exit_code", exits.FAILED)
 
 
 def _partition_of(word: str) -> TopicPartition:
@@ -124,9 +141,13 @@ def _partition_of(word: str) -> TopicPartition:
 
 
 def _row(
-    client: KafkaClient, view: ClusterView, key: TopicPartition, partition: PartitionView
+    client: KafkaClient,
+    view: ClusterView,
+    key: TopicPartition,
+    partition: PartitionView,
+    failures: Failures,
 ) -> dict[str, object]:
-    min_isr, is_unclean_allowed = _settings(client, key.topic)
+    min_isr, is_unclean_allowed = _settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
     ends, starts = _known(replica_offsets(client, requested)), {}
@@ -158,12 +179,12 @@ def _row(
         "isr": list(partition.isr),
         "min_isr": min_isr,
         "unclean_allowed": is_unclean_allowed,
-        **(of_leader(client, key) if partition.has_leader else _NOTHING_OF_LEADER),
+        **(of_leader(client, key, failures) if partition.has_leader else _NOTHING_OF_LEADER),
         "replicas": replicas,
     }
 
 
-def of_leader(client: KafkaClient, key: TopicPartition) -> OutputRow:
+def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
     """Return what the leader knows; after the first error, which is reported, it is asked no more.
 
     Each further request would take as long to fail, and report the same.
@@ -172,14 +193,14 @@ def of_leader(client: KafkaClient, key: TopicPartition) -> OutputRow:
     for name, timestamp, read_committed in _LEADER_OFFSETS:
         found = list_offsets(client, {key: timestamp}, read_committed=read_committed)[key]
         if isinstance(found, EngineError):
-            report_error(found, str(key))
+            failures.report(found, str(key))
             return row
         row[name] = found.offset
-    row["transactions"] = _transactions(client, key)
+    row["transactions"] = _transactions(client, key, failures)
     return row
 
 
-def _transactions(client: KafkaClient, key: TopicPartition) -> list[OutputRow]:
+def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
     """Return the open transactions, the one that holds up readers first.
 
     Their state is the coordinator's, or `hangs` where none has them open.
@@ -197,7 +218,7 @@ def _transactions(client: KafkaClient, key: TopicPartition) -> list[OutputRow]:
         # Brokers before 2.8 do not say it.
         return []
     except EngineError as error:
-        report_error(error, "transactions")
+        failures.report(error, "transactions")
         return []
     return [
         {
@@ -216,11 +237,11 @@ def _state_of(listed: tuple[str, str] | None) -> str:
     return "unknown" if listed is None else listed[1]
 
 
-def _settings(client: KafkaClient, topic: str) -> tuple[int, bool]:
+def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int, bool]:
     resource = Resource(ConfigResourceType.TOPIC, topic)
     entries = describe_configs(client, [resource], names=(_MIN_ISR, _UNCLEAN))[resource]
     if isinstance(entries, EngineError):
-        report_error(entries, topic)
+        failures.report(entries, topic)
         return 1, False
     values = {entry.name: entry.value for entry in entries}
     return int(values.get(_MIN_ISR) or 1), values.get(_UNCLEAN) == "true"

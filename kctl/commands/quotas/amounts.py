@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from math import isfinite
 from typing import Final
 
 from kctl.arguments import UnreadableArgument
-from kctl.render.table import size_text
-from kctl.sizes import parse_bytes
+from kctl.sizes import exact_bytes_text, parse_bytes
 
 PRODUCE: Final = "producer_byte_rate"
 CONSUME: Final = "consumer_byte_rate"
@@ -71,7 +69,9 @@ def amount_of(quota: str, text: str) -> float:
 
 
 def amount_text(quota: str, amount: float) -> str:
-    """Return an amount for people."""
-    if quota in _BYTE_RATES and isfinite(amount):
-        return f"{size_text(int(amount))}/s"
-    return f"{amount:g}{' %' if quota == REQUEST else '/s'}"
+    """Return an amount for people, in a form that `amount_of` reads as the same number."""
+    is_whole = float(amount).is_integer()
+    if quota in _BYTE_RATES and is_whole:
+        return f"{exact_bytes_text(int(amount))}/s"
+    number = str(int(amount)) if is_whole else repr(amount)
+    return f"{number}{' %' if quota == REQUEST else '/s'}"

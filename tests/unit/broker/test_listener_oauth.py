@@ -171,6 +171,7 @@ def test_a_token_endpoint_gives_a_token_for_an_id_and_a_secret(
     responses = [
         HttpResponse(200, b'{"access_token":"tok"}'),
         HttpResponse(200, b"{}"),
+        HttpResponse(200, b"[" * 100_000),
         HttpResponse(401, b""),
     ]
 
@@ -184,6 +185,6 @@ def test_a_token_endpoint_gives_a_token_for_an_id_and_a_secret(
     url, headers, body, _timeout_s = requested[0]
     assert ("https://issuer/token", "Basic Yzpz") == (url, headers["Authorization"])
     assert b"grant_type=client_credentials&scope=a+b" == body
-    for words in ("without an access_token", "status 401"):
+    for words in ("without an access_token", "without an access_token", "status 401"):
         with pytest.raises(AuthenticationFailed, match=words):
             access_token(login)

@@ -352,6 +352,22 @@ def test_pauses_grow_to_their_bound() -> None:
     assert 1_000 == client.backoff_ms(10_000)
 
 
+def test_a_pause_of_a_century_asks_no_selector_for_it_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, waits = FakeCluster(), list[int]()
+
+    def wait(timeout_ms: int) -> list[Any]:
+        waits.append(timeout_ms)
+        cluster.clock.now_ms += timeout_ms
+        return []
+
+    client = cluster.client()
+    monkeypatch.setattr(cluster, "wait", wait)
+    client.links.pause(9_000_000)
+    assert [3_600_000, 3_600_000, 1_800_000] == waits
+
+
 def test_why_a_partition_has_no_leader() -> None:
     cluster = FakeCluster()
     cluster.leaders = {("t", 0): 1, ("t", 1): -1, ("t", 2): 9}

@@ -174,6 +174,9 @@ def test_a_broker_that_counts_as_live_and_does_not_answer_is_told_with_all_that_
     assert "it counts as live and leads 1 partition, and does not answer" in found[1].cause
     assert "broker 1 leads and does not answer; in sync: 1,2 of 1,2,3" == found[2].cause
     assert T0 == found[2].partition
+    known = facts(silent={1: refused})
+    of_kraft = known._replace(view=known.view._replace(is_controller_known=False))
+    assert "no-controller" not in [one.kind for one in findings_of(of_kraft)]
 
 
 @pytest.mark.parametrize(
@@ -208,3 +211,27 @@ def test_the_worst_comes_first() -> None:
     slow = Throttle("topic", "t", "leader.replication.throttled.replicas", "*")
     found = findings_of(facts(leader=2, isr=(2, 1), min_isr=1, throttles=[slow], controller=9))
     assert ["critical", "warning", "notice", "notice"] == [one.severity for one in found]
+
+
+def test_findings_of_one_broker_have_a_cause_in_common() -> None:
+    for of_one, of_other, shared in (
+        (
+            {"isr": (1, 2), "alive": (1, 2)},
+            {"isr": (2, 1), "replicas": (3, 2, 1), "leader": 2, "alive": (1, 2)},
+            "broker 3 is gone",
+        ),
+        (
+            {"isr": (1,), "ends": {(T0, 1): 9, (T0, 2): 5, (T0, 3): 8}},
+            {"isr": (1,), "replicas": (2, 1, 3), "ends": {(T0, 1): 8, (T0, 2): 1, (T0, 3): 3}},
+            "acks=all needs the 1 in sync: none more may be lost; broker 2 is up and behind; "
+            "broker 3 is up and behind",
+        ),
+        (
+            {"leader": -1, "isr": (3, 2), "alive": (1,)},
+            {"leader": -1, "isr": (2, 3), "replicas": (2, 3), "alive": (1, 2, 3)},
+            "no leader; in sync were 2,3, which are gone",
+        ),
+    ):
+        found = [findings_of(facts(**given))[0] for given in (of_one, of_other)]
+        assert [shared, shared] == [one.shared_cause for one in found]
+        assert found[0].cause != found[1].cause

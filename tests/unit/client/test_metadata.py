@@ -18,6 +18,15 @@ def test_a_view_knows_partitions_by_number_even_if_one_is_missing() -> None:
     assert view.partition(TopicPartition("u", 0)) is None
 
 
+def test_brokers_of_kraft_name_no_controller() -> None:
+    cluster = FakeCluster()
+    assert cluster.client().view([]).is_controller_known
+    cluster = FakeCluster()
+    cluster.handlers["DescribeQuorum"] = cluster.api_versions
+    view = cluster.client().view([])
+    assert (1, False) == (view.controller_id, view.is_controller_known)
+
+
 def test_health_is_told_by_claims() -> None:
     view = cluster_view(FakeCluster().metadata(_all(), 12, ("", 0)))
     topic = view.topics["t"]

@@ -163,6 +163,16 @@ def test_more_in_sync_replicas_are_demanded_once_they_are_there() -> None:
     ] == told(steps(declared, CurrentState(BROKERS, {"t": topic((1,))})))
 
 
+def test_as_many_in_sync_replicas_as_there_are_need_no_wait() -> None:
+    declared = DeclaredState(
+        topics={"t": DeclaredTopic(replication_factor=3, settings={"min.insync.replicas": "2"})}
+    )
+    assert [
+        "change topics t min.insync.replicas:None>2",
+        "move topics t replication_factor:2>3",
+    ] == told(steps(declared, CurrentState(BROKERS, {"t": topic((1, 2))})))
+
+
 def test_fewer_in_sync_replicas_are_demanded_before_they_go() -> None:
     declared = DeclaredState(
         topics={"t": DeclaredTopic(replication_factor=1, settings={"min.insync.replicas": "1"})}

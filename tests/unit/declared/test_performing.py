@@ -8,10 +8,12 @@ import pytest
 
 from engine.declared.performing import check_passwords, perform, step_groups, validate
 from engine.declared.resources import DeclaredPassword, ResourceKind
+from engine.declared.state_reading import ordered_entity
 from engine.declared.step_making import rule_step
 from engine.declared.steps import (
     ChangeSettings,
     CreateTopic,
+    MoveReplicas,
     Operation,
     SetCredential,
     StateStep,
@@ -122,9 +124,31 @@ def test_a_password_that_is_not_there_is_known_before_and_sends_nothing(
         step(SetCredential("a", sha_256, None, DeclaredPassword("P", None))),
         step(SetCredential("a", sha_512, None, DeclaredPassword("P", None))),
         step(SetCredential("b", sha_512, None, None)),
+        step(SetCredential("c", sha_512, None, DeclaredPassword("P", ""))),
     ]
-    first, second = check_passwords(group)
+    first, second, third = check_passwords(group)
     assert "users: a needs a password, and ${P} is not set" == str(first)
     assert "users: b needs a password, and no password is declared" == str(second)
+    assert "users: c needs a password, and ${P} is empty" == str(third)
     assert all(perform(cluster.client(), group))
     assert [] == cluster.requested_apis()
+
+
+def test_settings_of_brokers_and_of_topics_are_requests_of_their_own() -> None:
+    of_brokers, of_topics = ResourceKind.BROKERS, ResourceKind.TOPICS
+    steps = [
+        StateStep(StepAction.CHANGE, kind, "x", (), ChangeSettings(kind, "1", {"a": "b"}))
+        for kind in (of_brokers, of_brokers, of_topics)
+    ]
+    assert [[of_brokers] * 2, [of_topics]] == [[s.kind for s in g] for g in step_groups(steps)]
+
+
+def test_requests_have_a_bound_and_moves_are_one_plan() -> None:
+    topics = [step(CreateTopic(str(number), None, None, (), {})) for number in range(60)]
+    moves = [step(MoveReplicas(str(number), 2, ())) for number in range(60)]
+    assert [50, 10, 60] == [len(group) for group in step_groups([*topics, *moves])]
+
+
+def test_an_entity_has_its_parts_in_one_order() -> None:
+    parts = (("other", "x"), ("ip", "i"), ("client-id", "c"), ("user", None))
+    assert ["user", "client-id", "ip", "other"] == [kind for kind, _ in ordered_entity(parts)]

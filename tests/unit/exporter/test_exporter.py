@@ -6,11 +6,13 @@ import pytest
 
 from engine.client.connection import Call
 from engine.client.group_admin import set_offsets
+from engine.client.metadata import ClusterView
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.exporter.exporter import ExpiryOf, Exporter, ExporterOptions
 from engine.exporter.metric_family import MetricFamily
+from engine.exporter.snapshots import take_snapshot
 from engine.host.certificate_expiry import NoCertificate
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
@@ -212,3 +214,35 @@ def test_certificates_are_looked_at_once_in_an_hour(stage: Stage) -> None:
     assert 6 == len(looks)
     # A client that trusts no expired certificate does not see its time.
     assert [5, 5] == [value for key, value in values.items() if name in key]
+
+
+def test_with_kraft_no_broker_passes_for_the_controller(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = stage.client.view
+
+    def of_kraft(topics: None, *, deadline_ms: int) -> ClusterView:
+        return view(topics, deadline_ms=deadline_ms)._replace(is_controller_known=False)
+
+    monkeypatch.setattr(stage.client, "view", of_kraft)
+    values = stage.values(stage.exporter())
+    assert -1 == values["kctl_kafka_controller_id"]
+    assert not [name for name in values if "broker_info" in name and name.endswith("true")]
+
+
+def test_a_snapshot_has_the_moves_that_the_controller_says(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert frozenset() == take_snapshot(stage.client, 4_000).moving
+    view = stage.client.view
+
+    def without_controller(topics: None, *, deadline_ms: int) -> ClusterView:
+        return view(topics, deadline_ms=deadline_ms)._replace(controller_id=-1)
+
+    monkeypatch.setattr(stage.client, "view", without_controller)
+    assert take_snapshot(stage.client, 4_000).moving is None
+
+
+def test_free_bytes_of_log_directories_are_shown(stage: Stage) -> None:
+    free = [name for name in stage.values(stage.exporter()) if "log_dir_usable_bytes" in name]
+    assert ["1", "2", "3"] == sorted(name.split()[1] for name in free)

@@ -30,6 +30,7 @@ def snapshot(
     topic_id: bytes = b"i",
     error_code: int = 0,
     moving: frozenset[TopicPartition] | None = frozenset(),
+    is_controller_known: bool = True,
 ) -> ClusterSnapshot:
     """Return a snapshot of a cluster whose topics have one partition each."""
     row = PartitionView(0, leader, leader_epoch, (1, 2), isr, ())
@@ -40,6 +41,7 @@ def snapshot(
             controller_id,
             {id_: BrokerView(id_, Address("here", id_)) for id_ in brokers},
             {name: TopicView(name, topic_id, False, rows, error_code) for name in topics},
+            is_controller_known,
         ),
         moving,
     )
@@ -53,6 +55,7 @@ def snapshot(
             snapshot(controller_id=2),
             [Change(ChangeKind.CONTROLLER_CHANGED, before=(1,), after=(2,))],
         ),
+        (snapshot(controller_id=2, is_controller_known=False), []),
         (
             snapshot(controller_id=-1),
             [Change(ChangeKind.CONTROLLER_CHANGED, before=(1,), after=())],

@@ -44,3 +44,18 @@ def test_a_head_has_no_body(server: PageServer) -> None:
 def test_a_port_that_is_in_use_is_an_error(server: PageServer) -> None:
     with pytest.raises(AddressNotServed, match="in use"):
         PageServer("127.0.0.1", server.port, {})
+
+
+def test_addresses_of_ipv6_are_served() -> None:
+    try:
+        server = PageServer("::1", 0, {})
+    except AddressNotServed as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    with socket.create_connection(("::1", server.port), 30):
+        server.close()
+
+
+@pytest.mark.parametrize("host", ["no such host", "x" * 70])
+def test_a_host_without_an_address_is_an_error(host: str) -> None:
+    with pytest.raises(AddressNotServed):
+        PageServer(host, 0, {})

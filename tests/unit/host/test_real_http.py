@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import NamedTuple
 
@@ -193,4 +193,26 @@ def test_what_is_no_http_is_told() -> None:
         thread.start()
         with pytest.raises(HttpUnreachable):
             RealHttp().get(f"http://127.0.0.1:{odd.getsockname()[1]}/x", {}, 5)
+        thread.join()
+
+
+@pytest.mark.parametrize("status", ["200 OK", "500 No"])
+def test_a_server_that_sends_a_byte_now_and_then_is_left_after_the_time(status: str) -> None:
+    is_over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        # The other end closes in the middle.
+        with connection, suppress(OSError):
+            connection.recv(4096)
+            connection.sendall(f"HTTP/1.0 {status}\r\n\r\n".encode())
+            while not is_over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        with pytest.raises(HttpUnreachable, match="takes too long"):
+            RealHttp().get(f"http://127.0.0.1:{listener.getsockname()[1]}/", {}, 0.2)
+        is_over.set()
         thread.join()

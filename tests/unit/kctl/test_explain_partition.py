@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from engine.client.errors import Unreachable
+from engine.errors import EngineError
 from engine.model import TopicPartition
+from kctl import exits
 from kctl.commands.explain import partition
 
 T0 = TopicPartition("t", 0)
@@ -24,7 +26,17 @@ def test_a_leader_that_is_gone_is_reported_once_and_asked_no_more(
 
     monkeypatch.setattr(partition, "list_offsets", unreachable)
     client: Any = None
-    row = partition.of_leader(client, T0)
+    failures = partition.Failures()
+    row = partition.of_leader(client, T0, failures)
+    assert exits.UNREACHABLE == failures.exit_code
     assert [partition.EARLIEST] == asked
     assert 1 == capsys.readouterr().err.count("Connection refused")
     assert (None, []) == (row["high_watermark"], row["transactions"])
+
+
+def test_the_first_of_what_could_not_be_asked_is_the_exit_code() -> None:
+    failures = partition.Failures()
+    assert exits.OK == failures.exit_code
+    failures.report(EngineError("no"), "transactions")
+    failures.report(Unreachable("localhost", 1, "gone"), "the metadata store")
+    assert exits.FAILED == failures.exit_code

@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import EngineError, api_error
 from engine.host.ports import FileMissing
+from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 from kctl.hints import did_you_mean, hint_for
 from kctl.setting_arguments import hint_on_settings
 
@@ -17,6 +18,12 @@ def test_an_errors_own_hint_goes_before_that_of_its_kind() -> None:
     assert "kctl topics list" in (hint_for(error) or "")
     error.hint = "look there"
     assert "look there" == hint_for(error)
+
+
+def test_who_may_have_no_tokens_is_told_how_to_connect() -> None:
+    refused = api_error(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    assert "login by SASL or a certificate" in str(refused)
+    assert "security.protocol=SASL_SSL" in (hint_for(refused) or "")
 
 
 def test_a_file_that_cannot_be_used_asks_for_another_path() -> None:

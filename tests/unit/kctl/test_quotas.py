@@ -14,8 +14,12 @@ from kctl.connect import ClusterOptions
 @pytest.mark.parametrize(
     ("word", "quota", "amount", "text"),
     [
-        ("produce=10MB", "producer_byte_rate", 10_000_000, "9.54 MiB/s"),
-        ("consumer_byte_rate=1048576", "consumer_byte_rate", 1 << 20, "1.00 MiB/s"),
+        ("produce=10MB", "producer_byte_rate", 10_000_000, "10 MB/s"),
+        ("produce=1.5MB", "producer_byte_rate", 1_500_000, "1500 kB/s"),
+        ("produce=0", "producer_byte_rate", 0, "0 B/s"),
+        ("produce=1000001", "producer_byte_rate", 1_000_001, "1000001 B/s"),
+        ("consumer_byte_rate=1048576", "consumer_byte_rate", 1 << 20, "1 MiB/s"),
+        ("request=12.345678%", "request_percentage", 12.345678, "12.345678 %"),
         ("request=150%", "request_percentage", 150, "150 %"),
         ("mutations=0.5/s", "controller_mutation_rate", 0.5, "0.5/s"),
         ("connections=20", "connection_creation_rate", 20, "20/s"),
@@ -24,6 +28,7 @@ from kctl.connect import ClusterOptions
 def test_amounts_have_units(word: str, quota: str, amount: float, text: str) -> None:
     assert {quota: amount} == quotas_of([word])
     assert text == amount_text(quota, amount)
+    assert {quota: amount} == quotas_of([f"{quota}={text}"])
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from engine.declared.resources import (
     ResourceKind,
 )
 from engine.security.acls import AclOperation
-from engine.security.scram import ScramMechanism
+from engine.security.scram import ITERATIONS_MAX, ScramMechanism
 from kctl.commands.acls.rules_file import KEYS_OF_RULES
+from kctl.declared import state_files
 from kctl.declared.state_files import read_state_files
 from kctl.declared.state_schema import ACL, keys_of, state_schema
 from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings
@@ -141,10 +142,17 @@ def test_the_schema_has_the_keys_of_files_of_access_rules() -> None:
         ("version: 1\nquotas:\n- {limits: {produce: 1}}", ":3", "whose quotas"),
         ("version: 1\nquotas:\n- {ip: '::1', limits: {produce: 1}}", ":3", "users and client"),
         ("version: 1\nquotas:\n- {user: a}", ":3", "no limits"),
+        ("version: 1\nbrokers: {1: {setting: {}}}", ":2", "no key setting"),
         ("version: 1\nbrokers: {all: {}}", ":2", "neither a number nor default"),
         ("version: 1\nkeep: {topics: ['(']}", ":2", "no regular expression"),
         ("version: 1\ntopics: {t: ", ":2", "not YAML"),
         ("- 1", ":1", "a document is a mapping"),
+        (f"version: 1\ntopics:\n  t: {{partitions: {'9' * 5000}}}", ":3", "a whole number from 1"),
+        ("version: 1\nquotas:\n- {user: a, limits: {produce: 1e400}}", ":3", "a finite number"),
+        ("version: 1\nacls:\n- {allow: &a [*a]}", ":3", "an alias stands for what it is a part"),
+        ("version: 1\nx-a: " + "[" * 3000, "", "nested too deeply"),
+        ('version: 1\nusers:\n  "\\uD83D": {}', ":3", "no text of UTF-8"),
+        ("version: 1\nusers:\n  a: {mechanisms: [SCRAM-SHA-256, scram-sha-256]}", ":3", "twice"),
     ],
 )
 def test_what_is_wrong_is_refused_with_file_and_line(
@@ -155,6 +163,46 @@ def test_what_is_wrong_is_refused_with_file_and_line(
     assert f"state.yaml{where}: " in str(caught.value)
     assert reason in str(caught.value)
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        '"quotas":[{"user":"a","limits":{"produce":1}},{"user":"a","limits":{"consume":2}}]',
+        '"brokers":{"1":{"settings":{"a":"1"}},"01":{"settings":{"b":"1"}}}',
+    ],
+)
+def test_a_resource_is_declared_once_also_in_one_line(tmp_path: Path, section: str) -> None:
+    with pytest.raises(BadStateFile, match="is declared twice"):
+        read(tmp_path, f'{{"version":1,{section}}}')
+
+
+def test_aliases_that_multiply_are_looked_at_once(tmp_path: Path) -> None:
+    lines = ["x-0: &a0 [1]"]
+    lines += [f"x-{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60)]
+    assert not read(tmp_path, "version: 1\ntopics: {}\n" + "\n".join(lines)).topics
+
+
+def test_the_most_iterations_may_be_declared(tmp_path: Path) -> None:
+    text = "version: 1\nusers: {a: {mechanisms: {SCRAM-SHA-512: %d}}}"
+    state = read(tmp_path, text % ITERATIONS_MAX)
+    assert {ScramMechanism.SCRAM_SHA_512: ITERATIONS_MAX} == state.users["a"].mechanisms
+    with pytest.raises(BadStateFile, match="at most"):
+        read(tmp_path, text % (ITERATIONS_MAX + 1))
+
+
+def test_json_may_have_tabs_and_pairs_of_surrogates(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text('{\n\t"version": 1,\n\t"users": {"\\ud83d\\ude00": {}}\n}')
+    assert ["\U0001f600"] == list(read_state_files([str(path)], None, {}).state.users)
+
+
+def test_a_variable_of_other_bytes_than_utf_8_is_refused(tmp_path: Path) -> None:
+    other = b"\xff".decode(errors="surrogateescape")
+    for text in ("topics: {t: {settings: {a: '${X}'}}}", "users: {a: {password: '${X}'}}"):
+        (tmp_path / "state.yaml").write_text(f"version: 1\n{text}")
+        with pytest.raises(BadStateFile, match="UTF-8"):
+            read_state_files([str(tmp_path / "state.yaml")], None, {"X": other})
 
 
 def test_a_resource_of_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
@@ -177,6 +225,16 @@ def test_a_folder_counts_with_its_files_and_not_with_hidden_ones(tmp_path: Path)
         empty = tmp_path / "empty"
         empty.mkdir()
         read_state_files([str(empty)], None, {})
+
+
+def test_a_folder_of_a_whole_machine_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_files, "_ENTRIES_MAX", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(BadStateFile, match="is it the right one"):
+        read_state_files([str(tmp_path)], None, {})
 
 
 def test_documents_for_other_contexts_are_passed_over(tmp_path: Path) -> None:
@@ -208,6 +266,9 @@ def test_references_have_defaults_and_an_escape() -> None:
     for text in ("${B}", "${", "${1}", "${A-b}"):
         with pytest.raises(BadReference):
             with_variables(text, environment)
+        with pytest.raises(BadReference) as missing:
+            with_variables("${NONE}", environment)
+        assert "export NONE, or give a default: ${NONE:-text}" == missing.value.hint
     for text in ("${A}", "$${A}", "$$${", "$"):
         assert text == with_variables(without_references(text), environment)
 

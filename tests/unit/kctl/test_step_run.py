@@ -11,8 +11,9 @@ from engine.declared.resources import (
     CurrentState,
     DeclaredState,
     DeclaredTopic,
+    ResourceKind,
 )
-from engine.declared.steps import StateStep
+from engine.declared.steps import ChangeSettings, StateStep, StepAction
 from engine.errors import EngineError
 from kctl.commands.apply.step_run import StepResult, StepRun
 from kctl.declared.pending_steps import step_line
@@ -100,6 +101,24 @@ def test_nothing_more_is_asked_of_a_cluster_that_does_not_answer() -> None:
     run.run()
     assert ["change_a_partitions"] == performer.done
     assert ["changed", "failed", *["skipped"] * 8] == [result.result for result in run.results]
+    assert run.is_out_of_reach
+
+
+def test_a_broker_that_does_not_answer_is_not_the_cluster() -> None:
+    def settings_of(broker: str) -> StateStep:
+        kind = ResourceKind.BROKERS
+        return StateStep(StepAction.CHANGE, kind, broker, (), ChangeSettings(kind, broker, {}))
+
+    def perform(group: Sequence[StateStep]) -> list[EngineError | None]:
+        return [TimedOut("x", 1) if step.name == "2" else None for step in group]
+
+    run = StepRun([settings_of("2"), *some_steps()], perform)
+    run.run()
+    assert not run.is_out_of_reach
+    assert ["failed", "changed"] == [result.result for result in run.results[:2]]
+    assert "skipped" == run.results[-1].result
+    run = StepRun([settings_of(""), *some_steps()], lambda group: [TimedOut("x", 1) for _ in group])
+    run.run()
     assert run.is_out_of_reach
 
 

@@ -71,3 +71,10 @@ def test_names_may_have_the_words_of_a_line() -> None:
     found = audit_line(DENIED.replace("User:bob", name))
     assert found is not None
     assert name == found.resource_name
+
+
+def test_no_name_of_a_resource_changes_who_was_denied() -> None:
+    name = f"t {DENIED.partition('INFO ')[2].replace('Denied', 'Allowed')}"
+    found = audit_line(DENIED.replace("User:bob", name))
+    assert found is not None
+    assert ("User:alice", False, name) == (found.principal, found.is_allowed, found.resource_name)

@@ -88,7 +88,7 @@ def test_a_signed_token_is_its_subject(changed: dict[str, Any]) -> None:
     [
         ({"kid": "zz"}, "no key"),
         ({"by": 1}, "no key"),
-        ({"iat": NOW_S - 100, "exp": NOW_S - 31}, "expired"),
+        ({"iat": NOW_S - 100, "exp": NOW_S - 30}, "expired"),
         ({"exp": NOW_S - 1}, "before it was issued"),
         ({"without": "exp"}, "no claim exp"),
         ({"without": "iat"}, "no claim iat"),
@@ -119,6 +119,54 @@ def test_what_nobody_signed_is_no_signed_token(text: str) -> None:
         signed_token(text, keys(), RULES, NOW_MS)
 
 
+def test_what_is_nested_without_end_is_no_token() -> None:
+    deep = urlsafe_b64encode(b"[" * 100_000).decode().rstrip("=")
+    for text in (f"{deep}.e30.", f"{unsecured().partition('.')[0]}.{deep}."):
+        with pytest.raises(TokenRefused):
+            unsecured_token(text, UnsecuredRules(), NOW_MS)
+    with pytest.raises(TokenRefused):
+        signed_token(f"{deep}.e30.", keys(), RULES, NOW_MS)
+    with pytest.raises(TokenRefused):
+        jwks_keys(b'{"keys":' + b"[" * 100_000)
+
+
+def test_a_critical_parameter_of_the_header_is_not_passed_over() -> None:
+    headers = {"kid": "e1", "crit": ["bound"], "bound": "to another"}
+    text = jwt.encode(CLAIMS, key(0), algorithm="ES256", headers=headers)
+    with pytest.raises(TokenRefused, match="critical"):
+        signed_token(text, keys(), RULES, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"kty": "RSA", "n": "AQ", "e": "AQ"},
+        {"kty": "RSA", "n": 5, "e": "AQAB"},
+        {"kty": "EC", "crv": "P-256", "x": "MTEx" * 8, "y": "MTEx" * 8},
+        {"kty": "EC", "crv": "P-256", "x": None, "y": None},
+        {"kty": "EC", "crv": "of none"},
+    ],
+)
+def test_a_key_that_cannot_be_read_keeps_nobody_from_the_others(odd: dict[str, Any]) -> None:
+    assert "alice" == signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+
+
+def test_a_key_whose_reader_fails_keeps_nobody_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PyJWT before 2.10 passes on what the package of keys raises."""
+    read = jwt.PyJWK
+
+    def of(content: dict[str, Any], algorithm: str) -> jwt.PyJWK:
+        if content["kty"] == "RSA":
+            raise ValueError("n must be >= 3")
+        return read(content, algorithm=algorithm)
+
+    monkeypatch.setattr(jwt, "PyJWK", of)
+    odd = {"kty": "RSA", "n": "AQ", "e": "AQ"}
+    assert "alice" == signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+
+
 def test_other_claims_may_name_the_subject() -> None:
     rules = RULES._replace(subject_claim="client")
     assert "c" == signed_token(signed(client="c"), keys(), rules, NOW_MS).principal
@@ -130,6 +178,10 @@ def test_an_unsecured_token_needs_a_principal_and_an_end() -> None:
         unsecured(scope=["a", "req"]), rules, NOW_MS
     )
     assert "alice" == unsecured_token(unsecured(without="iat", scope="req"), rules, NOW_MS)[0]
+    early = unsecured(iat=NOW_S + 5)
+    assert "alice" == unsecured_token(early, UnsecuredRules(skew_ms=5_000), NOW_MS).principal
+    with pytest.raises(TokenRefused, match="future"):
+        unsecured_token(early, UnsecuredRules(skew_ms=4_999), NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +236,14 @@ def test_a_client_is_known_for_as_long_as_its_token_holds(name: str, more: str) 
     made = server()
     assert b"" == made.response_to(first(signed(), name, more))
     assert ("alice", 3_599_000, False) == (made.user, made.lifetime_ms, made.is_token)
+
+
+def test_a_token_without_an_end_in_sight_has_the_longest_lifetime() -> None:
+    made = OAuthBearerServer(
+        lambda text: unsecured_token(text, UnsecuredRules(), NOW_MS), lambda: NOW_MS
+    )
+    made.response_to(first(unsecured(exp=1e300)))
+    assert (1 << 63) - 1 - NOW_MS == made.lifetime_ms
 
 
 def test_a_client_is_told_what_is_wrong_and_fails_with_its_next_message() -> None:

@@ -10,6 +10,7 @@ from engine.errors import ConfigError
 from engine.host.memory import SeededEntropy
 from engine.security.password_encoder import (
     EncoderSettings,
+    NoCipher,
     PasswordEncoder,
     PasswordUnreadable,
 )
@@ -25,6 +26,17 @@ OF_KAFKA = (
     "edPassword:Ucb0YO3obaKtlzirGLcAcw=="
 )
 
+#: As the same class wrote a password with a character of two UTF-16 units; the secret is "s".
+OF_TWO_UNITS = (
+    "initializationVector:XEDgQWSrrbaeolkxe0DkfQ==,keyLength:128,salt:03CCjDGiBS2lancV0yBvKXA2q"
+    "zJrF+TG3RXGI32rYGZtw+4/SSVoErAkIl5ujy8+TnfK/Vig8RihRxUzLqkPkozHPyDIkUrTcU1yCHDl8mMB8NKTRLF"
+    "kKt9ERvPgwDqXjJFylcUoIldBnDkWB4QV2U0j+5OuNfhXrnudmaszQb17C5ux9zv51kDdjrRPoKI7kD/nEsEvbML9B"
+    "dolL1H1VO1JIOCyA9T/IS2LrC21nPDE7YqIGntAOCFzHaThQAIs51Qj1fM0500RkspGCmjjhhvOQX++wS3xD0Sb71E"
+    "A/1nfOT6p9ypwIEh3jcMevY4sapSstmO2glxpfb9AT39OIw==,keyFactoryAlgorithm:PBKDF2WithHmacSHA512"
+    ",cipherAlgorithm:AES/CBC/PKCS5Padding,iterations:4096,passwordLength:3,encryptedPassword:0"
+    "y3Syu8ZeBf4+UKiu9DY6g=="
+)
+
 
 def encoder(secret: str = "encoder-secret", **more: int) -> PasswordEncoder:
     settings = EncoderSettings(secret, **{"iterations": 1024, **more})  # type: ignore[arg-type]
@@ -33,6 +45,11 @@ def encoder(secret: str = "encoder-secret", **more: int) -> PasswordEncoder:
 
 def test_what_kafka_encrypted_is_read() -> None:
     assert "other" == encoder().decode(OF_KAFKA)
+
+
+def test_lengths_are_those_of_java() -> None:
+    assert "\U0001f600x" == encoder("s").decode(OF_TWO_UNITS)
+    assert "passwordLength:3," in encoder("s").encode("\U0001f600x")
 
 
 def test_what_is_written_has_kafkas_fields() -> None:
@@ -87,3 +104,7 @@ def test_algorithms_that_are_not_there_are_refused(settings: EncoderSettings) ->
     with pytest.raises(ConfigError):
         settings.check()
     EncoderSettings("s", key_factory="PBKDF2WithHmacSHA1").check()
+
+
+def test_without_the_package_it_is_named() -> None:
+    assert "cryptography" in str(NoCipher())

@@ -1,0 +1,61 @@
+"""`bootstrap.checkpoint`: the first metadata of a KRaft cluster, which a format writes.
+
+```
+control batch   offset 0       SnapshotHeaderRecord
+batch           offset 1 …     a FeatureLevelRecord for each feature: 01 0c 00, then the message
+control batch   behind it      SnapshotFooterRecord
+```
+
+A controller takes it over when it is the first to be elected; its leader epoch is 0.
+
+Source: BatchFileWriter, BootstrapDirectory of 3.9.1; files that 3.9.1 and 4.3.0 wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.control import ControlType, build_control_batch
+from engine.wire import messages
+from engine.wire.codec import message_codec
+
+FILE_NAME: Final = "bootstrap.checkpoint"
+_VERSION: Final = 0
+#: Version of the frame, the record's API key (12) and version.
+_FRAME: Final = bytes((1, 12, _VERSION))
+_LEADER_EPOCH: Final = 0
+#: Version 0, the time of the log that is in it (none), no tagged fields.
+_HEADER: Final = bytes(2 + 8 + 1)
+_FOOTER: Final = bytes(2 + 1)
+
+
+class FeatureLevel(NamedTuple):
+    """A feature and its level."""
+
+    name: str
+    level: int
+
+
+def bootstrap_snapshot(levels: Sequence[FeatureLevel], timestamp_ms: int) -> bytes:
+    """Return the content of a file with these levels, in their order."""
+    builder = BatchBuilder(BatchSettings(base_offset=1, leader_epoch=_LEADER_EPOCH))
+    codec = message_codec("FeatureLevelRecord", _VERSION)
+    for feature in levels:
+        record = messages.FeatureLevelRecord(name=feature.name, feature_level=feature.level)
+        builder.append(timestamp_ms, None, _FRAME + codec.encode(record))
+    return b"".join(
+        (
+            _control(ControlType.SNAPSHOT_HEADER, _HEADER, timestamp_ms, 0),
+            builder.build(),
+            _control(ControlType.SNAPSHOT_FOOTER, _FOOTER, timestamp_ms, 1 + len(levels)),
+        )
+    )
+
+
+def _control(kind: ControlType, value: bytes, timestamp_ms: int, offset: int) -> bytes:
+    batch = build_control_batch(
+        kind, value, timestamp_ms=timestamp_ms, base_offset=offset, leader_epoch=_LEADER_EPOCH
+    )
+    return bytes(batch)

@@ -1,0 +1,183 @@
+"""The log directories of a node as `kafka-storage` reads them.
+
+Source: MetaProperties, MetaPropertiesEnsemble, StorageTool.infoCommand of 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.config.java_properties import parse_properties
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.log.directory.meta_properties import FILE_NAME
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import is_java_number
+from kctl.compat.java_uuids import java_uuid
+
+_DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"
+_CONFIG: Final = "org.apache.kafka.common.config.ConfigException"
+_KEYS: Final = ("broker.id", "cluster.id", "directory.id", "node.id")
+
+
+class NodeSettings(NamedTuple):
+    """What a node's properties say of its storage; `metadata_directory` is one of all."""
+
+    is_kraft: bool
+    directories: tuple[str, ...]
+    metadata_directory: str
+    node_id: str | None
+
+
+class MetadataRefused(EngineError):
+    """A `meta.properties` cannot be used; the message is Java's."""
+
+
+class StoredMetadata(NamedTuple):
+    """What a `meta.properties` says, by Kafka's names."""
+
+    version: int
+    fields: Mapping[str, str]
+
+    @property
+    def shown(self) -> str:
+        """Return it as Java prints it."""
+        rows = sorted({**self.fields, "version": str(self.version)}.items())
+        return f"{{{', '.join(f'{key}={text}' for key, text in rows)}}}"
+
+
+def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
+    """Return what properties say; raises ToolFailure where no node could start with them."""
+    is_kraft = bool(properties.get("process.roles", "").strip())
+    if is_four and not is_kraft:
+        raise _missing("process.roles")
+    text = properties.get("log.dirs") or properties.get("log.dir") or _DEFAULT_DIRECTORY
+    directories = [path for one in text.split(",") if (path := one.strip())]
+    of_metadata = properties.get("metadata.log.dir", "").strip() or directories[0]
+    node_id = properties.get("node.id") or properties.get("broker.id")
+    if is_kraft and node_id is None:
+        if is_four:
+            raise _missing("node.id")
+        raise ToolFailure(
+            _CONFIG,
+            "Missing configuration `node.id` which is required when `process.roles` is defined "
+            "(i.e. when running in KRaft mode).",
+        )
+    every = tuple(dict.fromkeys((*directories, of_metadata) if is_kraft else directories))
+    return NodeSettings(is_kraft, every, of_metadata, node_id)
+
+
+def _missing(name: str) -> ToolFailure:
+    return ToolFailure(
+        _CONFIG, f'Missing required configuration "{name}" which has no default value.'
+    )
+
+
+def metadata_path(directory: str) -> str:
+    """Return where a directory's metadata lies."""
+    return f"{directory}/{FILE_NAME}"
+
+
+def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
+    """Return what a directory is formatted for, None if it is not; raises MetadataRefused."""
+    path = metadata_path(directory)
+    if not files.exists(path):
+        return None
+    properties = parse_properties(files.read_bytes(path), path)
+    version = properties.get("version", "0")
+    if not is_java_number(version, 32):
+        raise MetadataRefused(f"Invalid meta.properties version string '{version}'")
+    if int(version) not in (0, 1):
+        raise MetadataRefused(f"Unknown meta.properties version number {int(version)}")
+    fields: dict[str, str] = {key: properties[key] for key in _KEYS if key in properties}
+    _check(fields, is_kraft=int(version) == 1)
+    fields.pop("broker.id" if int(version) else "node.id", None)
+    return StoredMetadata(int(version), fields)
+
+
+def _check(fields: Mapping[str, str], *, is_kraft: bool) -> None:
+    """Raise MetadataRefused for what is missing or no value of its key."""
+    id_key = "node.id" if is_kraft else "broker.id"
+    if is_kraft and "cluster.id" not in fields:
+        raise MetadataRefused("cluster.id was not found.")
+    if is_kraft and id_key not in fields:
+        raise MetadataRefused(f"Failed to find {id_key}")
+    if id_key in fields and not is_java_number(fields[id_key], 32):
+        raise MetadataRefused(f"Unable to read {id_key} as a base-10 number.")
+    if "directory.id" in fields:
+        try:
+            java_uuid(fields["directory.id"])
+        except ToolFailure as failure:
+            raise MetadataRefused(f"Unable to read directory.id as a Uuid: {failure}") from failure
+
+
+class StorageInfo(NamedTuple):
+    """What is said of the directories of a node; `errors` go to stderr."""
+
+    text: str
+    errors: tuple[str, ...]
+    has_problems: bool
+
+
+def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
+    """Return what is there, and what is wrong with it."""
+    found: list[str] = []
+    problems: list[str] = []
+    errors: list[str] = []
+    first: StoredMetadata | None = None
+    for directory in sorted(settings.directories):
+        if not files.is_dir(directory):
+            is_there = files.exists(directory)
+            problems.append(f"{directory} {'is not a directory' if is_there else 'does not exist'}")
+            continue
+        found.append(directory)
+        try:
+            metadata = stored_metadata(files, directory)
+        except MetadataRefused as error:
+            errors.append(f"java.lang.RuntimeException: {error}")
+            problems.append(f"Error loading {metadata_path(directory)}: {error}")
+            continue
+        if metadata is None:
+            problems.append(f"{directory} is not formatted.")
+        elif first is None:
+            first = metadata
+        else:
+            problems += _mismatches(first, metadata)
+    if first is not None and bool(first.version) != settings.is_kraft:
+        problems.append(_other_mode(is_kraft=settings.is_kraft))
+    parts = [
+        _listing("Found log directory", "Found log directories", found),
+        "" if first is None else f"Found metadata: {first.shown}\n\n",
+        _listing("Found problem", "Found problems", problems),
+    ]
+    return StorageInfo("".join(parts), tuple(errors), bool(problems))
+
+
+def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
+    found = []
+    if first.fields.get("cluster.id") != other.fields.get("cluster.id"):
+        found.append("Mismatched cluster IDs between storage directories.")
+    elif first.fields.get("node.id") != other.fields.get("node.id"):
+        found.append("Mismatched node IDs between storage directories.")
+    return found
+
+
+def _other_mode(*, is_kraft: bool) -> str:
+    modes = "a cluster in KRaft mode", "legacy mode"
+    if is_kraft:
+        return (
+            f"The kafka configuration file appears to be for {modes[0]}, but the directories are "
+            f"formatted for {modes[1]}."
+        )
+    return (
+        "The kafka configuration file appears to be for a legacy cluster, but the directories are "
+        f"formatted for {modes[0]}."
+    )
+
+
+def _listing(one: str, many: str, lines: list[str]) -> str:
+    if not lines:
+        return ""
+    rows = "".join(f"  {line}\n" for line in lines)
+    return f"{one if len(lines) == 1 else many}:\n{rows}\n"

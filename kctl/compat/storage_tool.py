@@ -1,0 +1,175 @@
+"""`kafka-storage`: formats the log directories of a node of KRaft, and shows what they are.
+
+Source: StorageTool of 3.9.1 and 4.3.0.
+Differs: quorums are those of `controller.quorum.voters`: formats for others (`--standalone`,
+`--initial-controllers`, `--no-initial-controllers`, a level of kraft.version) and users
+(`--add-scram`) are refused, and so are levels of features with 3.9.1. A node's properties are not
+checked but for what a format needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.controller.topic_ids import random_topic_id
+from engine.errors import EngineError
+from engine.host.real import RealClock, RealEntropy
+from engine.log.directory.bootstrap_snapshot import FeatureLevel
+from engine.naming import uuid_text
+from kctl import exits
+from kctl.compat.feature_levels import (
+    dependency_lines,
+    feature_level,
+    first_levels,
+    mapping_lines,
+)
+from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
+from kctl.compat.java_failures import TerseFailure, ToolFailure
+from kctl.compat.java_options import GivenOptions
+from kctl.compat.releases import Release
+from kctl.compat.storage_dirs import NodeSettings, node_settings, storage_info
+from kctl.compat.storage_format import (
+    Host,
+    bootstrap_text,
+    directories_to_format,
+    directory_states,
+    format_directory,
+    formatting_line,
+    verify_formatted,
+)
+from kctl.compat.tool_call import ToolCall
+
+SUMMARY: Final = "The Kafka storage tool."
+_CONFIG: Final = CommandOption("config", "c", "The properties of the node.", is_required=True)
+_CLUSTER: Final = CommandOption("cluster-id", "t", "The id of the cluster.", is_required=True)
+_RELEASE: Final = CommandOption("release-version", "r", "All features of a release, as 4.0.")
+_FEATURE: Final = CommandOption("feature", "f", "FEATURE=LEVEL.", takes=Takes.APPENDED)
+_REFUSED: Final = ("add-scram", "standalone", "no-initial-controllers", "initial-controllers")
+_FORMAT: Final = (
+    _CONFIG,
+    _CLUSTER,
+    CommandOption("add-scram", "S", "Not served.", takes=Takes.APPENDED),
+    CommandOption("ignore-formatted", "g", "Format the others.", takes=Takes.NOTHING),
+    _RELEASE,
+    _FEATURE,
+    CommandOption("standalone", "s", "Not served.", takes=Takes.NOTHING),
+    CommandOption("no-initial-controllers", "N", "Not served.", takes=Takes.NOTHING),
+    CommandOption("initial-controllers", "I", "Not served."),
+)
+
+
+def commands(release: Release) -> tuple[Command, ...]:
+    """Return the commands of the tool of a release."""
+    shown = (
+        Command("info", "Get information about the log directories of this node.", (_CONFIG,)),
+        Command("format", "Format the log directories of this node.", _FORMAT),
+    )
+    identity = Command("random-uuid", "Print a random UUID.")
+    if not release.is_four:
+        return (*shown, identity)
+    required = _FEATURE._replace(is_required=True)
+    return (
+        *shown,
+        Command("version-mapping", "Show the features of a release.", (_RELEASE,)),
+        Command("feature-dependencies", "Show what levels require.", (required,)),
+        identity,
+    )
+
+
+def common(release: Release) -> tuple[CommandOption, ...]:
+    """Return the options before the command: there are none."""
+    del release
+    return ()
+
+
+def help_code(release: Release) -> int:
+    """Return the exit code of help."""
+    del release
+    return exits.OK
+
+
+def run_command(call: ToolCall, wanted: GivenCommand) -> int:
+    """Do what is requested and print it; returns the exit code."""
+    name, given = wanted.command.name, wanted.given
+    try:
+        if name == "random-uuid":
+            _print(call, [uuid_text(random_topic_id(RealEntropy()))])
+        elif name == "version-mapping":
+            _print(call, mapping_lines(given.text("release-version")))
+        elif name == "feature-dependencies":
+            for text in given.texts("feature"):
+                _print(call, dependency_lines(*feature_level(text)))
+        elif name == "info":
+            return _info(call, _settings(call, given))
+        else:
+            _format(call, given)
+    except TerseFailure as failure:
+        call.flush()
+        call.err.write(f"{failure}\n")
+        return exits.FAILED
+    return exits.OK
+
+
+def _print(call: ToolCall, lines: Sequence[str]) -> None:
+    call.out.writelines(f"{line}\n" for line in lines)
+
+
+def _settings(call: ToolCall, given: GivenOptions) -> NodeSettings:
+    return node_settings(call.properties(given.needed("config")), is_four=call.is_four)
+
+
+def _info(call: ToolCall, settings: NodeSettings) -> int:
+    info = storage_info(call.files, settings)
+    call.err.writelines(f"{line}\n" for line in info.errors)
+    call.out.write(info.text)
+    return exits.FAILED if info.has_problems else exits.OK
+
+
+def _format(call: ToolCall, given: GivenOptions) -> None:
+    """Format the directories that are not; raises TerseFailure, ToolFailure."""
+    settings, cluster_id = _settings(call, given), given.needed("cluster-id")
+    if not settings.is_kraft:
+        raise TerseFailure(
+            "The kafka configuration file appears to be for a legacy cluster. Formatting is only "
+            "supported for clusters in KRaft mode."
+        )
+    for option in _REFUSED:
+        if given.has(option):
+            raise TerseFailure(f"--{option} is not served here: use Kafka's own kafka-storage")
+    levels = _levels(given, call.release)
+    states = directory_states(call.files, settings)
+    _print(
+        call,
+        [f"I/O error trying to read log directory {d}. Ignoring..." for d in states.unreadable],
+    )
+    if not states.formatted and not states.empty:
+        raise TerseFailure("No available log directories to format.")
+    node_id = settings.node_id or ""
+    verify_formatted(states, cluster_id, node_id)
+    ignores = given.has("ignore-formatted")
+    wanted = directories_to_format(states, ignores_formatted=ignores)
+    if not wanted:
+        _print(call, ["All of the log directories are already formatted."])
+        return
+    if call.is_four:
+        _print(call, [bootstrap_text(levels)])
+    host = Host(call.files, RealClock(), RealEntropy())
+    for directory in wanted:
+        _print(call, [formatting_line(directory, settings, levels)])
+        try:
+            format_directory(host, directory, cluster_id, node_id, levels)
+        except EngineError as error:
+            raise ToolFailure("java.io.IOException", str(error)) from error
+
+
+def _levels(given: GivenOptions, release: Release) -> list[FeatureLevel]:
+    """Return the levels that a cluster begins with; raises TerseFailure, ToolFailure."""
+    try:
+        wanted = dict(feature_level(text) for text in given.texts("feature"))
+    except TerseFailure as failure:
+        raise ToolFailure("java.lang.RuntimeException", str(failure)) from failure
+    return [
+        FeatureLevel(name, level)
+        for name, level in first_levels(given.text("release-version"), wanted, release)
+    ]
