@@ -126,6 +126,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign rehearse": _READ,
     "reassign explain": _READ,
     "check": _READ,
+    "report cluster": _READ,
     "events": _READ,
     "exporter": _READ,
     "explain partition": _READ,

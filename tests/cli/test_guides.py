@@ -163,6 +163,22 @@ def test_reading_consumer_lag(home: Shell) -> None:
     assert 40 == (home.home / "read.txt").read_text().count("\n")
 
 
+def test_watching_a_cluster(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("watching.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    assert "<svg" in (home.home / "tuesday.html").read_text()
+    report = next(text for line, text in told.items() if line.endswith("| head -8"))
+    assert report in (GUIDES / "watching.md").read_text().replace(
+        "700 of orders-1", "700 of orders-"
+    )
+
+
 def test_securing_a_cluster(home: Shell) -> None:
     pytest.importorskip("cryptography")
     told = {}

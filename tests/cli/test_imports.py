@@ -94,6 +94,10 @@ TABLE = {
     "leaders list": "engine.wire html json tabulate typer",
     "reassign status": "engine.wire html json tabulate typer",
     "check": "engine.wire html json tabulate typer",
+    "report cluster --help": "typer",
+    "report cluster --interval 1s -o json": (
+        "engine.log engine.records engine.wire fastcrc json typer"
+    ),
     "events --help": "typer",
     "exporter --help": "typer",
     "explain partition clicks:0": (
