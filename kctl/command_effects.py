@@ -127,6 +127,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign explain": _READ,
     "check": _READ,
     "report cluster": _READ,
+    "top": _READ,
     "events": _READ,
     "exporter": _READ,
     "explain partition": _READ,

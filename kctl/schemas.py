@@ -180,6 +180,11 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "report cluster": JsonOutput(
         ("report.columns.REPORT_COLUMNS",), is_object=True, note="rows of ndjson are the findings"
     ),
+    "top": JsonOutput(
+        ("top.watching.FRAME_COLUMNS",),
+        is_object=True,
+        note="rows of ndjson are those of --view, else of topics",
+    ),
     "events": _rows("events.watching.EVENT_COLUMNS"),
     "cluster start": _object("cluster.lifecycle.STATUS_COLUMNS"),
     "cluster status": _object("cluster.status.HEALTH_COLUMNS"),

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from engine.report.findings_in_report import ReportFinding
-from engine.report.imbalance import BrokerShare, Imbalance
+from engine.report.imbalance import Imbalance
 from engine.report.report_changes import ReportChange
 from engine.report.retention_outlook import Deletion, TopicRetention
 from engine.report.saved_report import ReportedGroup, ReportedTopic
 from engine.report.setting_differences import SettingDifference
 from engine.report.topic_risks import TopicRisk
+from engine.watching.broker_shares import BrokerShare
 
 #: Of the document; another number is not read.
 REPORT_FORMAT: Final = 1

@@ -12,7 +12,7 @@ from engine.naming import uuid_text
 from engine.report.cluster_report import REPORT_FORMAT, BrokerOverrides, ClusterReport
 from engine.report.findings_in_report import certificate_finding, findings_in_report
 from engine.report.gathering import Gathered, ReportOptions
-from engine.report.imbalance import broker_shares, imbalances
+from engine.report.imbalance import imbalances
 from engine.report.report_changes import report_changes
 from engine.report.retention_outlook import RetentionBounds, deletions, topic_retentions
 from engine.report.saved_report import (
@@ -24,6 +24,7 @@ from engine.report.saved_report import (
 )
 from engine.report.setting_differences import setting_differences
 from engine.report.topic_risks import topic_risks
+from engine.watching.broker_shares import broker_shares
 from engine.watching.group_lags import GroupLag, group_lags
 from engine.watching.timed_sample import TimedSample, leader_sizes, rate_sum, sample_rates
 

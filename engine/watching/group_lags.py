@@ -126,15 +126,16 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return how fast the lag grows, of the partitions that all samples know."""
+    """Return how fast the lag grows, of the partitions that all samples with any know."""
     known = [
-        {key for key in group.commits if key in timed.sample.high_watermarks}
+        (timed, group, keys)
         for timed, group in history
+        if (keys := group.commits.keys() & timed.sample.high_watermarks.keys())
     ]
-    common = set.intersection(*known)
-    if len(history) < 2 or not common:
+    if len(known) < 2:
         return None
-    (first, before), (last, after) = history[0], history[-1]
+    common = set.intersection(*(set(keys) for _, _, keys in known))
+    (first, before, _), (last, after, _) = known[0], known[-1]
     grown = _lag_sum(last, after, common) - _lag_sum(first, before, common)
     return round(grown * _MS_PER_S / max(last.at_ms - first.at_ms, 1), 1)
 

@@ -173,6 +173,9 @@ def test_watching_a_cluster(home: Shell) -> None:
     finally:
         home.run("cluster", "destroy", "-y")
     assert "<svg" in (home.home / "tuesday.html").read_text()
+    assert ["billing"] == [
+        row["group"] for row in json.loads((home.home / "frame.json").read_text())["groups"]
+    ]
     report = next(text for line, text in told.items() if line.endswith("| head -8"))
     assert report in (GUIDES / "watching.md").read_text().replace(
         "700 of orders-1", "700 of orders-"

@@ -98,6 +98,8 @@ TABLE = {
     "report cluster --interval 1s -o json": (
         "engine.log engine.records engine.wire fastcrc json typer"
     ),
+    "top --help": "typer",
+    "top --every 1s -o json": "engine.wire json typer",
     "events --help": "typer",
     "exporter --help": "typer",
     "explain partition clicks:0": (

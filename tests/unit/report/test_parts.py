@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from engine.forecast.retention_forecast import LaterDeletion, RetentionForecast
 from engine.log.retention import RetentionReason
 from engine.model import TopicPartition
-from engine.report.imbalance import broker_shares, imbalances, is_uneven
+from engine.report.imbalance import imbalances, is_uneven
 from engine.report.retention_outlook import (
     Deletion,
     RetentionBounds,
@@ -20,6 +20,7 @@ from engine.report.retention_outlook import (
 )
 from engine.report.setting_differences import BrokerValue, setting_differences
 from engine.report.topic_risks import topic_risks
+from engine.watching.broker_shares import broker_shares
 from tests.unit.watching.samples import T0, T1, row, sample, view
 
 HOUR_MS = 3_600_000
