@@ -663,6 +663,8 @@ WATCH_REQUESTS_PER_S = 2
 WATCH_RESPONSE_WAIT_MS = 3_000
 # Samples by which groups are judged: a minute at 5 s each.
 WATCH_SAMPLES_KEPT = 12
+# Groups with members are judged by samples of so long: some ms less than two commits at 5 s each.
+WATCH_JUDGED_MS = 9_500
 # Rates are of so long: between two samples of 5 s they jump with each batch of a slow producer.
 WATCH_RATE_WINDOW_MS = 15_000
 # Settings of topics are asked for once in so many samples: five minutes at 5 s each.

@@ -1,4 +1,9 @@
-"""How far groups are behind, and whether they keep up, by samples of a cluster. Pure."""
+"""How far groups are behind, and whether they keep up, by samples of a cluster. Pure.
+
+Members commit each `auto.commit.interval.ms`, 5 s by default: within that time the offset of a
+group that keeps up stands still, and its lag grows. A partition with a member is judged STALL or
+WARN by samples of WATCH_JUDGED_MS only.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from engine.client.groups import MemberView
-from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
+from engine.client.lag_verdicts import JudgedLag, LagSample, LagVerdict, judge_lag
 from engine.exporter.cluster_sample import GroupSample
+from engine.limits import WATCH_JUDGED_MS
 from engine.model import TopicPartition
 from engine.watching.timed_sample import TimedSample
 
@@ -22,6 +28,8 @@ VERDICTS: Final = (
 )
 
 
+#: Verdicts that look the same between two commits.
+_TAKES_TIME: Final = (LagVerdict.STALL, LagVerdict.WARN)
 #: Samples that know a group, with what they know of it.
 _History = list[tuple[TimedSample, GroupSample]]
 
@@ -100,9 +108,12 @@ def _partition_lags(
         for member in group.description.members:
             owners |= dict.fromkeys(member.partitions or (), member)
     ends = last.sample.high_watermarks
+    is_short = last.at_ms - history[0][0].at_ms < WATCH_JUDGED_MS
     for key in sorted({*group.commits, *owners}):
         commit, owner = group.commits.get(key), owners.get(key)
         judged = judge_lag(_lag_samples(key, history), has_member=owner is not None)
+        if owner is not None and is_short and judged.verdict in _TAKES_TIME:
+            judged = JudgedLag(LagVerdict.OK, "watched for less than two commits may take")
         committed, end = None if commit is None else commit.offset, ends.get(key)
         yield PartitionLag(
             *key,

@@ -72,7 +72,7 @@ def test_rates_are_sampled_over_the_interval(
     pause = stage.client.links.pause
 
     def writing(duration_ms: int) -> None:
-        if duration_ms > 500:
+        if duration_ms > 300:
             pauses.append(duration_ms)
             stage.produce(10)
         pause(duration_ms)

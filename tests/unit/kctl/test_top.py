@@ -215,7 +215,7 @@ def test_the_head_says_how_old_the_figures_are_and_what_is_wrong() -> None:
     _, frame = watched()
     lines = head_lines(frame, shown(words="x"), WALL_MS + 5_000 + 17_900)
     assert lines[0].startswith("figures 17 s old  brokers 2 of 2 up  controller 1  cluster c")
-    assert "partitions 2, 1 in trouble  groups 1, 1 behind  moves 0  in 1000 B/s" == lines[1]
+    assert "partitions 2, 1 in trouble  groups 1, 0 behind  moves 0  in 1000 B/s" == lines[1]
     assert "[3 topics]" in lines[2]
     assert "topics: 1  by BYTES/S down  filter: x" == lines[3]
 

@@ -10,11 +10,11 @@ from tests.unit.watching.samples import T0, T1, group, sample
 
 
 def history(*points: tuple[int, int], owned: bool = True, name: str = "g") -> list[TimedSample]:
-    """Return samples a second apart: committed offset and end of t-0."""
+    """Return samples ten seconds apart: committed offset and end of t-0."""
     members = (T0,) if owned else None
     return [
         sample(
-            number * 1000,
+            number * 10_000,
             ends={T0: end},
             groups=(group(name, {T0: committed}, members),),
         )
@@ -48,7 +48,7 @@ def test_a_group_has_the_verdict_on_its_worst_partition(
 
 def test_the_trend_is_how_fast_the_lag_grows() -> None:
     found = only(history((0, 10), (0, 14), (0, 20)))
-    assert (20, 5.0) == (found.lag, found.lag_per_s)
+    assert (20, 0.5) == (found.lag, found.lag_per_s)
     assert only(history((0, 10))).lag_per_s is None
 
 
@@ -76,3 +76,20 @@ def test_a_group_without_commits_and_members_is_ok() -> None:
 def test_a_group_that_a_sample_lacks_is_judged_by_the_others() -> None:
     samples = [sample(0), *history((0, 10), (0, 12))]
     assert "STALL" == only(samples).verdict
+
+
+@pytest.mark.parametrize(
+    ("points", "owned", "verdict"),
+    [
+        # Nothing was committed in between, or not enough: the next commit may do it.
+        (((5, 10), (5, 12)), True, "OK"),
+        (((5, 10), (6, 12)), True, "OK"),
+        (((5, 10), (5, 10)), False, "STOP"),
+        (((5, 10), (4, 10)), True, "REWIND"),
+    ],
+)
+def test_a_member_is_not_judged_within_the_time_between_two_commits(
+    points: tuple[tuple[int, int], ...], owned: bool, verdict: str
+) -> None:
+    samples = [timed._replace(at_ms=timed.at_ms // 2) for timed in history(*points, owned=owned)]
+    assert verdict == only(samples).verdict

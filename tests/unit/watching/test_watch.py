@@ -101,7 +101,8 @@ def test_a_group_that_stands_still_is_a_verdict() -> None:
     watch = Watch()
     members = (group("g", {T0: 5}, (T0,)),)
     for number in range(WATCH_SAMPLES_KEPT + 3):
-        frame = watch.take(sample(number, ends={T0: 10 + number, T1: 0}, groups=members))
+        ends = {T0: 10 + number, T1: 0}
+        frame = watch.take(sample(number * 5_000, ends=ends, groups=members))
     assert "STALL" == frame.groups[0].verdict
 
 
