@@ -48,3 +48,5 @@ class ClusterSample(NamedTuple):
     silent: frozenset[int]
     #: min.insync.replicas by topic, where settings of topics were asked for.
     min_isr: Mapping[str, int] = MappingProxyType({})
+    #: Whether brokers are of KRaft, where that was asked for: metadata names no controller then.
+    is_kraft: bool | None = None

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.controller_kind import without_controller
 from engine.errors import EngineError
 from engine.exporter.cluster_metrics import cluster_metrics
 from engine.exporter.cluster_sample import ClusterSample, RequestFailure
@@ -55,6 +56,7 @@ class Exporter:
         self._done_ms: int | None = None
         self._snapshot: ClusterSnapshot | None = None
         self._changes: Counter[ChangeKind] = Counter()
+        self._is_kraft = False
         self._history = EndHistory()
         self._policies: Mapping[str, str] = {}
         self._policies_ms: int | None = None
@@ -98,7 +100,10 @@ class Exporter:
     def _take(self, sample: ClusterSample) -> None:
         """Count changes since the last scrape, and note the ends of partitions."""
         moving = None if sample.moves is None else frozenset(sample.moves)
-        snapshot = ClusterSnapshot(sample.view, moving)
+        if sample.is_kraft is not None:
+            self._is_kraft = sample.is_kraft
+        view = without_controller(sample.view) if self._is_kraft else sample.view
+        snapshot = ClusterSnapshot(view, moving)
         if self._snapshot is not None:
             snapshot = newest(self._snapshot, snapshot)
             for change in changes_between(self._snapshot, snapshot):

@@ -24,6 +24,7 @@ from engine.client.broker_connections import CallResult
 from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
 from engine.client.config_admin import ConfigResourceType, Resource, configs_call, configs_of
 from engine.client.connection import Call, Response
+from engine.client.controller_kind import PROCESS_ROLES
 from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
 from engine.client.findings import MIN_ISR
 from engine.client.groups import (
@@ -105,6 +106,7 @@ def gather_sample(
         tuple(gathering.failures()),
         gathering.silent(),
         gathering.min_isr(),
+        gathering.is_kraft(),
     )
 
 
@@ -166,10 +168,19 @@ class _Gathering:
             left_ms = max(self._deadline_ms - self._client.clock.monotonic_ms(), 1)
             question = _Question(view.controller_id, "ListPartitionReassignments")
             yield question, listing_call(None, left_ms)
+        if with_policies and view.brokers:
+            yield self._roles_question()
         if with_policies and view.topics and view.brokers:
             topics = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
             question = _Question(self._first_broker(), "DescribeConfigs")
             yield question, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
+
+    def _roles_question(self) -> tuple[_Question, Call]:
+        broker_id = self._first_broker()
+        resource = Resource(ConfigResourceType.BROKER, str(broker_id))
+        return _Question(broker_id, "DescribeConfigs", PROCESS_ROLES), configs_call(
+            [resource], (PROCESS_ROLES,)
+        )
 
     def _first_broker(self) -> int:
         """Return the broker that answered first, any if it is known by another address."""
@@ -267,6 +278,11 @@ class _Gathering:
     def min_isr(self) -> dict[str, int]:
         """Return min.insync.replicas of topics."""
         return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
+
+    def is_kraft(self) -> bool | None:
+        """Return whether brokers have roles of KRaft, None where none says it."""
+        roles = self._settings(PROCESS_ROLES)
+        return any(roles.values()) if roles else None
 
     def _settings(self, key: str) -> dict[str, str]:
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Response
+from engine.client.controller_kind import without_controller
 from engine.client.metadata import ClusterView
 from engine.client.reassignments import listing_call, listing_of
 from engine.errors import EngineError
@@ -11,14 +12,19 @@ from engine.exporter.view_changes import ClusterSnapshot
 from engine.model import TopicPartition
 
 
-def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
+def take_snapshot(
+    client: KafkaClient, timeout_ms: int, *, names_controller: bool = True
+) -> ClusterSnapshot:
     """Return a cluster as any broker has it, and the moves as the controller says them.
+
+    The controller is left out if metadata does not name it (`is_of_kraft`).
 
     Errors: those of asking for metadata.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
-    return ClusterSnapshot(view, _moving(client, view, deadline_ms))
+    moving = _moving(client, view, deadline_ms)
+    return ClusterSnapshot(view if names_controller else without_controller(view), moving)
 
 
 def _moving(

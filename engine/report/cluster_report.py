@@ -42,12 +42,15 @@ class BrokerOverrides(NamedTuple):
 
 
 class ClusterReport(NamedTuple):
-    """All of a report. Rates are of writes within `interval_ms`, None where no sample has them."""
+    """All of a report. `controller_id` is None with KRaft, whose brokers do not say it.
+
+    Rates are of writes within `interval_ms`, None where no sample has them.
+    """
 
     format: int
     made_at_ms: int
     cluster_id: str | None
-    controller_id: int
+    controller_id: int | None
     interval_ms: int
     broker_count: int
     topic_count: int

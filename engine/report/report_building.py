@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.client.config_admin import ConfigEntry
+from engine.client.controller_kind import without_controller
 from engine.client.rates import PartitionRate
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -33,8 +34,9 @@ def build_report(
     gathered: Gathered, options: ReportOptions, since: SavedReport | None = None
 ) -> ClusterReport:
     """Return the report, compared with an earlier one if there is one."""
-    last = gathered.samples[-1]
-    sample, view = last.sample, last.sample.view
+    last, is_kraft = gathered.samples[-1], gathered.samples[-1].sample.is_kraft
+    view = without_controller(last.sample.view) if is_kraft else last.sample.view
+    sample = last.sample._replace(view=view)
     rates = sample_rates(gathered.samples[0], last) if len(gathered.samples) > 1 else {}
     shares = broker_shares(sample, rates)
     uneven, risks = imbalances(shares), topic_risks(sample)
@@ -60,7 +62,7 @@ def build_report(
         REPORT_FORMAT,
         last.wall_ms,
         view.cluster_id,
-        view.controller_id,
+        None if is_kraft else view.controller_id,
         options.interval_ms,
         len(view.brokers),
         len(topics),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
-from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
+from engine.client.metadata import NO_BROKER, BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.exporter.view_changes import ClusterSnapshot
@@ -104,7 +104,7 @@ def _saved(document: dict[str, Any]) -> SavedReport:
     return SavedReport(
         _field(document, "made_at_ms", int),
         None if cluster_id is None else str(cluster_id),
-        snapshot_of(cluster_id, _field(document, "controller_id", int), brokers, topics),
+        snapshot_of(cluster_id, _controller(document), brokers, topics),
         {topic.topic: topic.partition_count for topic in topics},
         {topic.topic: topic.size_bytes for topic in topics},
         settings,
@@ -120,7 +120,10 @@ def _saved(document: dict[str, Any]) -> SavedReport:
 
 
 def snapshot_of(
-    cluster_id: str | None, controller_id: int, broker_ids: list[int], topics: list[ReportedTopic]
+    cluster_id: str | None,
+    controller_id: int | None,
+    broker_ids: list[int],
+    topics: list[ReportedTopic],
 ) -> ClusterSnapshot:
     """Return the cluster of a report as snapshots are compared; moves are not known."""
     nowhere = Address("", 0)
@@ -134,7 +137,14 @@ def snapshot_of(
         for topic in topics
     }
     brokers = {broker_id: BrokerView(broker_id, nowhere) for broker_id in broker_ids}
+    controller_id = NO_BROKER if controller_id is None else controller_id
     return ClusterSnapshot(ClusterView(cluster_id, controller_id, brokers, views), None)
+
+
+def _controller(document: dict[str, Any]) -> int | None:
+    if document.get("controller_id") is None:
+        return None
+    return _field(document, "controller_id", int)
 
 
 def _topic(row: dict[str, Any]) -> ReportedTopic:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
+from engine.client.controller_kind import without_controller
 from engine.client.metadata import BrokerView, PartitionView
 from engine.client.move_progress import move_figures
 from engine.client.rates import PartitionRate
@@ -54,11 +55,17 @@ class Watch:
         self._history = EndHistory()
         self._brokers: dict[int, BrokerView] = {}
         self._min_isr: Mapping[str, int] = {}
+        self._is_kraft = False
         self._lags: dict[str, GroupLag] = {}
         self._rates: Mapping[TopicPartition, PartitionRate] = {}
 
     def take(self, timed: TimedSample) -> Frame:
         """Take a sample, and return all rows by it."""
+        if timed.sample.is_kraft is not None:
+            self._is_kraft = timed.sample.is_kraft
+        if self._is_kraft:
+            view = without_controller(timed.sample.view)
+            timed = timed._replace(sample=timed.sample._replace(view=view))
         sample = timed.sample
         self._samples.append(timed)
         self._brokers |= sample.view.brokers
@@ -75,7 +82,7 @@ class Watch:
         return Frame(
             timed.wall_ms,
             sample.view.cluster_id,
-            sample.view.controller_id,
+            None if self._is_kraft else sample.view.controller_id,
             tuple(self._broker_rows()),
             partitions,
             tuple(self._topics(partitions)),

@@ -106,13 +106,14 @@ class WatchedReplica(NamedTuple):
 class Frame(NamedTuple):
     """A cluster as the last sample has it; `partitions` are all of them.
 
-    `sampled_at_ms` is by the wall clock. `failures` are requests without a usable response, in
+    `sampled_at_ms` is by the wall clock. `controller_id` is None with KRaft, whose brokers do not
+    say it, and -1 without a controller. `failures` are requests without a usable response, in
     words.
     """
 
     sampled_at_ms: int
     cluster_id: str | None
-    controller_id: int
+    controller_id: int | None
     brokers: tuple[WatchedBroker, ...]
     partitions: tuple[WatchedPartition, ...]
     topics: tuple[WatchedTopic, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.controller_kind import is_of_kraft, without_controller
 from engine.errors import EngineError
 from engine.exporter.snapshots import take_snapshot
 from engine.exporter.view_changes import Change, changes_between, newest
@@ -56,12 +57,15 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
-    snapshot = take_snapshot(client, timeout_ms)
+    first = take_snapshot(client, timeout_ms)
+    names_controller = not is_of_kraft(client, first.view)
+    snapshot = first if names_controller else first._replace(view=without_controller(first.view))
     is_lost = False
     while True:
         client.links.pause(every_ms)
         try:
-            next_snapshot = newest(snapshot, take_snapshot(client, timeout_ms))
+            taken = take_snapshot(client, timeout_ms, names_controller=names_controller)
+            next_snapshot = newest(snapshot, taken)
         except EngineError as error:
             if not request.follows:
                 raise

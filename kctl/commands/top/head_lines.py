@@ -64,8 +64,11 @@ def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
         age = f"paused, {age}"
     up = sum(broker.state == UP for broker in frame.brokers)
     brokers = f"brokers {up} of {len(frame.brokers)} up"
-    controller = "no controller" if frame.controller_id < 0 else f"controller {frame.controller_id}"
-    return f"{age}  {brokers}  {controller}  cluster {frame.cluster_id or '-'}"
+    parts = [age, brokers, f"cluster {frame.cluster_id or '-'}"]
+    if frame.controller_id is not None:
+        has_one = frame.controller_id >= 0
+        parts.insert(2, f"controller {frame.controller_id}" if has_one else "no controller")
+    return "  ".join(parts)
 
 
 def _of_counts(frame: Frame, shown: Shown) -> str:

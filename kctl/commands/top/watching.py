@@ -33,7 +33,7 @@ _SEVERAL = ("table", "wide", "markdown")
 FRAME_COLUMNS = (
     Column("sampled_at_ms", "AT", is_time=True),
     Column("cluster_id", "CLUSTER", kind="string?"),
-    Column("controller_id", "CONTROLLER", kind="integer"),
+    Column("controller_id", "CONTROLLER", kind="integer?"),
     Column("brokers", "BROKERS", kind="object[]", fields=BROKER_COLUMNS),
     Column("partitions", "PARTITIONS IN TROUBLE", kind="object[]", fields=PARTITION_COLUMNS),
     Column("topics", "TOPICS", kind="object[]", fields=TOPIC_COLUMNS),

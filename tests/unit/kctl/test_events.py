@@ -99,3 +99,20 @@ def test_a_first_look_that_fails_is_an_error(stage: Stage, monkeypatch: pytest.M
     monkeypatch.setattr(stage.client, "view", unreachable)
     with pytest.raises(EngineError, match="gone"):
         stage.show()
+
+
+def test_brokers_of_kraft_name_any_of_them_the_controller_which_is_no_event(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view, ids = stage.client.view, chain([1, 2, 3, 1, 2], repeat(3))
+
+    def any_controller(*topics: None, deadline_ms: int) -> ClusterView:
+        return view(*topics, deadline_ms=deadline_ms)._replace(controller_id=next(ids))
+
+    monkeypatch.setattr(stage.client, "view", any_controller)
+    monkeypatch.setattr(watching, "is_of_kraft", lambda _client, _view: True)
+    stage.to_create = iter(("a",))
+    assert exits.OK == stage.show(count=1)
+    assert ["topic-created"] == [
+        json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()
+    ]

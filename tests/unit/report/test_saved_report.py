@@ -148,3 +148,17 @@ def test_a_value_of_another_type_is_refused() -> None:
     wrong["topics"][0]["size_bytes"] = True
     with pytest.raises(BadReport, match="size_bytes is bool, and not int"):
         saved(wrong)
+
+
+def test_brokers_of_kraft_name_any_of_them_the_controller_which_is_no_change() -> None:
+    first = gathered()
+    samples = [
+        timed._replace(sample=timed.sample._replace(is_kraft=True)) for timed in first.samples
+    ]
+    moved = samples[-1].sample.view._replace(controller_id=2)
+    later = samples[-1]._replace(sample=samples[-1].sample._replace(view=moved))
+    before = build_report(first._replace(samples=samples), ReportOptions())
+    after = build_report(first._replace(samples=[samples[0], later]), ReportOptions())
+    assert before.controller_id is None
+    assert not any(share.is_controller for share in before.brokers)
+    assert [] == report_changes(saved(document_of(before)), as_saved(after))

@@ -51,8 +51,8 @@ def test_no_broker_gets_more_than_two_requests_in_a_second(
     assert WATCH_REQUESTS_PER_S == requests.most_in_a_second()
     assert stage.client.clock.monotonic_ms() - began_ms >= 3 * every_ms
     assert (3, 1) == (len(frame.brokers), len(frame.groups))
-    # Settings of topics are asked for with the first sample.
-    assert 1 == requests.count("DescribeConfigs")
+    # Settings, of topics and of one broker, are asked for with the first sample.
+    assert 2 == requests.count("DescribeConfigs")
 
 
 def test_groups_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

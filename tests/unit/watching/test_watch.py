@@ -155,3 +155,15 @@ def test_a_cluster_without_topics_or_groups_has_no_rows(count: int) -> None:
         frame = watch.take(sample(number, cluster=empty, ends={}))
     assert ((), (), (), ()) == (frame.partitions, frame.topics, frame.groups, frame.moves)
     assert ["up", "up"] == states(frame)
+
+
+def test_brokers_of_kraft_do_not_name_the_controller() -> None:
+    watch, timed = Watch(), sample(0)
+    assert 1 == watch.take(timed).controller_id
+    of_kraft = timed._replace(sample=timed.sample._replace(is_kraft=True))
+    assert watch.take(of_kraft).controller_id is None
+    frame = watch.take(sample(1))
+    assert (None, [False, False]) == (
+        frame.controller_id,
+        [broker.is_controller for broker in frame.brokers],
+    )
