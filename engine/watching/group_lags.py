@@ -137,18 +137,20 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return how fast the lag grows, of the partitions that all samples with any know."""
-    known = [
-        (timed, group, keys)
-        for timed, group in history
-        if (keys := group.commits.keys() & timed.sample.high_watermarks.keys())
-    ]
-    if len(known) < 2:
+    """Return how fast the lag grows, of the partitions that the first and the last sample know."""
+    known = ((timed, group, _known(timed, group)) for timed, group in history)
+    first, before, old = next((one for one in known if one[2]), (None, None, set()))
+    last, after = history[-1]
+    if first is None or before is None or first is last:
         return None
-    common = set.intersection(*(set(keys) for _, _, keys in known))
-    (first, before, _), (last, after, _) = known[0], known[-1]
+    common = old & _known(last, after)
     grown = _lag_sum(last, after, common) - _lag_sum(first, before, common)
-    return round(grown * _MS_PER_S / max(last.at_ms - first.at_ms, 1), 1)
+    return round(grown * _MS_PER_S / max(last.at_ms - first.at_ms, 1), 1) if common else None
+
+
+def _known(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
+    ends = timed.sample.high_watermarks
+    return {key for key in group.commits if key in ends}
 
 
 def _lag_sum(timed: TimedSample, group: GroupSample, keys: Iterable[TopicPartition]) -> int:
