@@ -237,7 +237,7 @@ phone.onload = () => {
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=True,
     )
     found = re.search(r"<title>(\{.*?\})</title>", done.stdout)
