@@ -655,6 +655,21 @@ EXPORTER_GROUPS_PER_REQUEST = 500
 # Ends of a partition kept for lag in seconds: the last quarter of an hour closely, days sparsely.
 EXPORTER_ENDS_KEPT = 32
 
+# -- watching ----------------------------------------------------------------------------------
+
+# Requests to a broker in any second: a screen that stays open must not be seen in its load.
+WATCH_REQUESTS_PER_S = 2
+# For so long one response is waited for: a broker that hangs makes the figures no older than that.
+WATCH_RESPONSE_WAIT_MS = 3_000
+# Samples by which groups are judged: a minute at 5 s each.
+WATCH_SAMPLES_KEPT = 12
+# Groups with members are judged by samples of so long: some ms less than two commits at 5 s each.
+WATCH_JUDGED_MS = 9_500
+# Rates are of so long: between two samples of 5 s they jump with each batch of a slow producer.
+WATCH_RATE_WINDOW_MS = 15_000
+# Settings of topics are asked for once in so many samples: five minutes at 5 s each.
+WATCH_SETTINGS_EVERY = 60
+
 # -- cluster -----------------------------------------------------------------------------------
 
 # ZooKeeper's clients say that they live this often in a session's timeout, so that one late sign

@@ -51,6 +51,8 @@ NOUNS: dict[str, Noun] = {
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
     "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),
     "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
+    "report": Noun("report", "Report on a cluster as a whole, as one page too", _CLUSTER),
+    "top": Noun("top", "Watch a cluster on one screen", _CLUSTER),
     "events": Noun("events", "Show changes of a cluster as they come", _CLUSTER),
     "exporter": Noun("exporter", "Serve metrics of a cluster for Prometheus", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),

@@ -137,6 +137,8 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "reassign rehearse": _READ,
     "reassign explain": _READ,
     "check": _READ,
+    "report cluster": _READ,
+    "top": _READ,
     "events": _READ,
     "exporter": _READ,
     "explain partition": _READ,

@@ -189,6 +189,14 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "reassign explain": _rows("reassign.explain.STEP_COLUMNS"),
     "check": _rows("check.verdict.FINDING_COLUMNS"),
     "explain partition": _object("explain.partition.PARTITION_COLUMNS"),
+    "report cluster": JsonOutput(
+        ("report.columns.REPORT_COLUMNS",), is_object=True, note="rows of ndjson are the findings"
+    ),
+    "top": JsonOutput(
+        ("top.watching.FRAME_COLUMNS",),
+        is_object=True,
+        note="rows of ndjson are those of --view, else of topics",
+    ),
     "events": _rows("events.watching.EVENT_COLUMNS"),
     "cluster start": _object("cluster.lifecycle.STATUS_COLUMNS"),
     "cluster status": _object("cluster.status.HEALTH_COLUMNS"),

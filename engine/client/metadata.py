@@ -82,6 +82,11 @@ class ClusterView(NamedTuple):
     #: False for brokers of KRaft: they name one of themselves by chance, which passes requests on.
     is_controller_known: bool = True
 
+    @property
+    def known_controller_id(self) -> int | None:
+        """Return the controller, None where metadata does not name it."""
+        return self.controller_id if self.is_controller_known else None
+
     def partition(self, wanted: TopicPartition) -> PartitionView | None:
         """Return a partition, None if it is not known."""
         topic = self.topics.get(wanted.topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from engine.client.cluster_admin import LogDirView
@@ -45,3 +46,5 @@ class ClusterSample(NamedTuple):
     failures: tuple[RequestFailure, ...]
     #: Brokers that answered nothing.
     silent: frozenset[int]
+    #: min.insync.replicas by topic, where settings of topics were asked for.
+    min_isr: Mapping[str, int] = MappingProxyType({})

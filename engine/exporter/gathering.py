@@ -2,13 +2,16 @@
 
 1. Metadata, of whichever broker answers first.
 2. All at the same time: each broker's log directories and groups, the first and the last offset
-   of the partitions that it leads, the reassignments under way (the controller), and the cleanup
-   policies of topics (the broker of step 1) where they are wanted.
+   of the partitions that it leads, the reassignments under way (the controller), and settings of
+   topics (the broker of step 1) where they are wanted.
 3. The coordinators: commits and members of their groups, up to EXPORTER_GROUPS_PER_REQUEST in a
    request; brokers before 3.0 take commits of one group in each.
 
 Every step has half of the time that is left. A broker without any response in the second is not
 asked in the third.
+
+With a pace the requests of all steps are spread over some seconds, and each has the time of the
+pace for its response.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
 from engine.client.config_admin import ConfigResourceType, Resource, configs_call, configs_of
 from engine.client.connection import Call, Response
 from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
+from engine.client.findings import MIN_ISR
 from engine.client.groups import (
     CommitView,
     GroupDescription,
@@ -44,6 +48,7 @@ from engine.client.reassignments import OngoingReassignment, listing_call, listi
 from engine.client.settings import Address
 from engine.errors import EngineError, api_error
 from engine.exporter.cluster_sample import ClusterSample, GroupSample, RequestFailure
+from engine.exporter.request_pace import RequestPace
 from engine.kafka_errors import NONE
 from engine.limits import EXPORTER_GROUPS_PER_REQUEST
 from engine.model import TopicPartition
@@ -65,12 +70,26 @@ _Calls = Iterable[tuple[_Question, Call]]
 
 
 def gather_sample(
-    client: KafkaClient, timeout_ms: int, *, with_policies: bool = True, with_groups: bool = True
+    client: KafkaClient,
+    timeout_ms: int,
+    *,
+    with_policies: bool = True,
+    with_groups: bool = True,
+    pace: RequestPace | None = None,
 ) -> ClusterSample:
-    """Ask a cluster for a sample. Errors: those of asking for metadata, if no broker answers."""
-    deadline_ms = client.clock.monotonic_ms() + timeout_ms
+    """Ask a cluster for a sample. Errors: those of asking for metadata, if no broker answers.
+
+    With a pace `timeout_ms` is for metadata alone.
+    """
+    if pace is not None:
+        pace.await_room()
+    began_ms = client.clock.monotonic_ms()
+    deadline_ms = began_ms + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
-    gathering = _Gathering(client, view, deadline_ms)
+    if pace is not None:
+        # Any of them may have been asked.
+        pace.note((broker.address for broker in view.brokers.values()), began_ms)
+    gathering = _Gathering(client, view, deadline_ms, pace)
     gathering.ask(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
     listings = gathering.listings()
     gathering.ask(gathering.group_calls(listings))
@@ -85,14 +104,18 @@ def gather_sample(
         gathering.policies(),
         tuple(gathering.failures()),
         gathering.silent(),
+        gathering.min_isr(),
     )
 
 
 class _Gathering:
     """The responses to all questions about one view of a cluster."""
 
-    def __init__(self, client: KafkaClient, view: ClusterView, deadline_ms: int) -> None:
+    def __init__(
+        self, client: KafkaClient, view: ClusterView, deadline_ms: int, pace: RequestPace | None
+    ) -> None:
         self._client = client
+        self._pace = pace
         self._view = view
         self._deadline_ms = deadline_ms
         self._results: dict[_Question, CallResult] = {}
@@ -108,9 +131,24 @@ class _Gathering:
             for question, call in questions
             if question.broker_id not in silent
         }
-        if calls:
+        if self._pace is not None:
+            self._ask_by_pace(calls, self._pace)
+        elif calls:
             deadline_ms = now_ms + max((self._deadline_ms - now_ms) // 2, 1)
             self._results |= self._client.exchange(calls, deadline_ms)
+
+    def _ask_by_pace(self, calls: dict[_Question, tuple[Address, Call]], pace: RequestPace) -> None:
+        """Ask some after the others; a broker that keeps silent gets no more of them."""
+        while calls:
+            wave = pace.take(calls)
+            results = self._client.exchange(wave, pace.deadline_ms())
+            self._results |= results
+            for question, result in results.items():
+                if isinstance(result, Unreachable | TimedOut):
+                    left = [q for q in calls if q.broker_id == question.broker_id]
+                    for unasked in left:
+                        self._results[unasked] = result
+                        del calls[unasked]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
         """Return the questions of step 2."""
@@ -131,7 +169,7 @@ class _Gathering:
         if with_policies and view.topics and view.brokers:
             topics = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
             question = _Question(self._first_broker(), "DescribeConfigs")
-            yield question, configs_call(topics, (CLEANUP_POLICY,))
+            yield question, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
 
     def _first_broker(self) -> int:
         """Return the broker that answered first, any if it is known by another address."""
@@ -224,13 +262,20 @@ class _Gathering:
 
     def policies(self) -> dict[str, str]:
         """Return the cleanup policies of topics."""
+        return self._settings(CLEANUP_POLICY)
+
+    def min_isr(self) -> dict[str, int]:
+        """Return min.insync.replicas of topics."""
+        return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
+
+    def _settings(self, key: str) -> dict[str, str]:
         return {
             resource.name: entry.value or ""
             for _, response in self._responses("DescribeConfigs")
             for resource, entries in configs_of(response.message).items()
             if not isinstance(entries, EngineError)
             for entry in entries
-            if entry.name == CLEANUP_POLICY
+            if entry.name == key
         }
 
     def listings(self) -> list[GroupListing]:

@@ -179,6 +179,25 @@ def test_copying_topics(home: Shell) -> None:
     assert {"***"} == {line.split()[1] for line in sample.splitlines()}
 
 
+def test_watching_a_cluster(home: Shell) -> None:
+    told = {}
+    try:
+        for line in commands("watching.md"):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            told[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    assert "<svg" in (home.home / "tuesday.html").read_text()
+    assert ["billing"] == [
+        row["group"] for row in json.loads((home.home / "frame.json").read_text())["groups"]
+    ]
+    report = next(text for line, text in told.items() if line.endswith("| head -8"))
+    assert report in (GUIDES / "watching.md").read_text().replace(
+        "700 of orders-1", "700 of orders-"
+    )
+
+
 def test_securing_a_cluster(home: Shell) -> None:
     pytest.importorskip("cryptography")
     told = {}

@@ -99,6 +99,12 @@ TABLE = {
     "leaders list": "engine.wire html json tabulate typer",
     "reassign status": "engine.wire html json tabulate typer",
     "check": "engine.wire html json tabulate typer",
+    "report cluster --help": "typer",
+    "report cluster --interval 1s -o json": (
+        "engine.log engine.records engine.wire fastcrc json typer"
+    ),
+    "top --help": "typer",
+    "top --every 1s -o json": "engine.wire json typer",
     "events --help": "typer",
     "exporter --help": "typer",
     "explain partition clicks:0": (

@@ -13,6 +13,7 @@ from engine.forecast.compaction_run import run_compaction
 from engine.forecast.directory_copy import directory_copy
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.opened_directory import DirectoryHost
+from engine.forecast.topic_settings import log_config
 from engine.host import lock_file
 from engine.host.ports import Clock, Entropy
 from engine.host.real import RealClock, RealEntropy, RealFiles
@@ -33,7 +34,7 @@ from kctl.commands.compact.rows import (
     tell_sum,
     with_freed,
 )
-from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
 from kctl.console import confirm, report_error, say
 from kctl.destinations import check_destination
 from kctl.render import check_format

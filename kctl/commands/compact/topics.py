@@ -14,8 +14,8 @@ from engine.client.config_admin import (
     describe_configs,
 )
 from engine.errors import EngineError
+from engine.forecast.topic_settings import log_config
 from engine.log.log_config import LogConfig
-from kctl.commands.retention.settings import log_config
 from kctl.console import report_error
 from kctl.selection import matching_topics, name_alike
 

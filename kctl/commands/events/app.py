@@ -34,7 +34,8 @@ def events(
     is not seen. Each snapshot has --timeout, and one that fails is followed by others.
 
     Events: topic-created, topic-deleted, leader-changed, isr-shrank, isr-grew, move-began,
-    move-ended, broker-lost, broker-back, controller-changed (with KRaft nobody says it).
+    move-ended, broker-lost, broker-back, controller-changed (not with KRaft, whose brokers name any
+    of them).
     """
     from kctl.commands.events.watching import EventsRequest, show_events
 

@@ -10,13 +10,14 @@ from engine.forecast.directory_history import histories
 from engine.forecast.log_history import LogHistory
 from engine.forecast.retention_advice import TopicAdvice, advise
 from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
+from engine.forecast.topic_settings import log_config
 from engine.host.real import RealClock, RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error, say
 from kctl.iso_times import iso_time, parse_time_ms

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
+from engine.forecast.topic_settings import log_config
 from engine.host.ports import Files
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.retention.settings import TopicNotInDirs, log_config, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
 from kctl.connect import ClusterOptions, connect
 from kctl.console import confirm, report_error, say
 from kctl.destinations import check_destination

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from engine.config.settings import BrokerSettings
-from engine.config.topic_config import TopicConfig, check_topic_overrides
+from engine.config.topic_config import check_topic_overrides
 from engine.errors import EngineError
-from engine.log.log_config import LogConfig
-from engine.log.topic_log_config import log_config_of
 from kctl.setting_arguments import parse_setting, without_unit
-
-_IDLE_PRODUCER_MS = 86_400_000
 
 
 class TopicNotInDirs(EngineError):
@@ -32,9 +28,3 @@ def overrides_of(words: Iterable[str]) -> dict[str, str]:
         overrides[key] = value if number is None else str(number)
     check_topic_overrides(overrides, BrokerSettings({}))
     return overrides
-
-
-def log_config(overrides: Mapping[str, str]) -> LogConfig:
-    """Return the settings of a topic's logs, Kafka's defaults where nothing else is said."""
-    topic = TopicConfig.of(overrides, BrokerSettings({}))
-    return log_config_of(topic, producer_id_expiration_ms=_IDLE_PRODUCER_MS)

@@ -15,6 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kctl.log_queries import shown_value
+from kctl.render.html_page import page_head
 
 if TYPE_CHECKING:
     from engine.analysis.problem import Problem
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
     from engine.analysis.statements import QueryResult
 
 _BARRED = ("bytes", "records", "batches", "missing", "segments")
-_STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-  color: #1c2127; background: #fff }
-h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 0 }
-p.meaning { color: #5b6570; margin: .1rem 0 .6rem } ul.contents { columns: 3; padding-left: 1.2rem }
-div.scroll { overflow-x: auto } table { border-collapse: collapse; white-space: nowrap }
-th { text-align: left; border-bottom: 2px solid #c3cad1; padding: .2rem .7rem .2rem .2rem }
-td { border-bottom: 1px solid #e6e9ec; padding: .2rem .7rem .2rem .2rem }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
-.null { color: #9aa4ae } .warning { background: #fff4d6; padding: .3rem .6rem; margin: .2rem 0 }
-@media (prefers-color-scheme: dark) { body { color: #dde3e8; background: #15191d }
-  td { border-color: #2b3238 } .warning { background: #4a3b10 } p.meaning { color: #9aa4ae } }
-"""
 
 
 def report_page(
@@ -44,16 +32,11 @@ def report_page(
     made_at: str,
 ) -> str:
     """Return the page; `made_at` is the time that it shows."""
-    head = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Kafka logs</title><style>{_STYLE}</style></head><body>\n"
-        f"<h1>Kafka logs</h1>\n<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
-    )
+    made = f"<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
     warnings = [
         f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
     ]
-    parts = [head, *warnings, *_contents(results)]
+    parts = [page_head("Kafka logs"), made, *warnings, *_contents(results)]
     for report, result in results:
         parts += _section(report, result)
     return "".join([*parts, "</body></html>\n"])

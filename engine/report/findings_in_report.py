@@ -1,0 +1,201 @@
+"""Findings of a report: those of `kctl check`, and those of its other parts. Pure.
+
+| finding | severity | when |
+|---|---|---|
+| those of `findings`, `reader_findings` | as there | as there |
+| group | warning | a group stands still with records to read, went back, or falls behind |
+| uneven | notice | a broker has much more of leaders, bytes or writes than the mean |
+| setting-differs | notice | a setting has different values on brokers |
+| one-replica | notice | a topic's partitions have one replica, and there are several brokers |
+| racks | warning | replicas of partitions share a rack, and another has none |
+| certificate | warning, notice | one expires within 7 or 30 days, or is expired or not trusted |
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.findings import CRITICAL, NOTICE, SEVERITIES, WARNING, HealthFinding
+from engine.client.lag_verdicts import LagVerdict
+from engine.report.imbalance import Imbalance, is_uneven
+from engine.report.setting_differences import SettingDifference
+from engine.report.topic_risks import TopicRisk
+from engine.watching.group_lags import GroupLag
+
+_DAY_MS: Final = 86_400_000
+_SOON_DAYS: Final = 7
+_LATER_DAYS: Final = 30
+
+
+class ReportFinding(NamedTuple):
+    """A finding with what it means for the users of the cluster, and the command to go on with."""
+
+    severity: str
+    finding: str
+    subject: str
+    cause: str
+    meaning: str
+    command: str
+
+
+class Advice(NamedTuple):
+    """What a kind of finding means, and a command; {} is the finding's topic, broker or group."""
+
+    meaning: str
+    command: str
+
+
+_PARTITION: Final = "kctl explain partition {}"
+ADVICE: Final[Mapping[str, Advice]] = {
+    "offline": Advice("nobody reads or writes the partition", _PARTITION),
+    "silent-leader": Advice(
+        "nobody reads or writes the partition until its leader answers", _PARTITION
+    ),
+    "under-min-isr": Advice("producers with acks=all are refused", _PARTITION),
+    "no-controller": Advice("no leader is elected, no topic changes", "kctl brokers list"),
+    "store": Advice("no leader is elected, no topic changes", "kctl znode ls /brokers/ids"),
+    "unreachable": Advice("clients of its partitions wait", "kctl brokers api-versions {}"),
+    "log-dir": Advice("its replicas are offline", "kctl brokers log-dirs {}"),
+    "unasked": Advice("the report lacks it", "kctl check"),
+    "at-min-isr": Advice("the loss of one more broker stops producers with acks=all", _PARTITION),
+    "under-replicated": Advice("fewer copies than there should be", _PARTITION),
+    "impossible-min-isr": Advice(
+        "producers with acks=all are always refused", "kctl topics describe {}"
+    ),
+    "not-preferred": Advice(
+        "leaders are not where they are meant to be", "kctl leaders balance --dry-run"
+    ),
+    "move": Advice("replicas are copied, which takes disk and network", "kctl reassign status"),
+    "throttle": Advice(
+        "replication is slower; without a move it may never catch up", "kctl reassign throttles"
+    ),
+    "hanging-transaction": Advice(
+        "readers of committed records stop there for ever", "kctl transactions find-hanging {}"
+    ),
+    "long-transaction": Advice(
+        "readers of committed records wait for its end", "kctl transactions producers {}"
+    ),
+    "idle-group": Advice("nobody reads for the group", "kctl groups lag {}"),
+    "group": Advice("its readers do not keep up", "kctl groups lag {} --time"),
+    "uneven": Advice(
+        "the busiest broker limits all of them, and is full first",
+        "kctl reassign plan --balance --goals {}",
+    ),
+    "setting-differs": Advice(
+        "brokers do not behave alike", "kctl configs describe {} --broker {brokers} --all"
+    ),
+    "one-replica": Advice(
+        "the loss of one disk loses the records", "kctl topics set-rf 3 {} --dry-run"
+    ),
+    "racks": Advice(
+        "the loss of one rack loses more copies than it needs to", "kctl reassign plan --repair {}"
+    ),
+    "certificate": Advice(
+        "clients refuse the broker's listener from then on", "kctl brokers describe {}"
+    ),
+}
+
+
+def with_advice(finding: HealthFinding, word: str | None = None) -> ReportFinding:
+    """Return a finding as a report has it; `word` goes into its command, else its subject."""
+    advice = ADVICE[finding.kind]
+    word = _word(finding.subject, advice.command) if word is None else word
+    command = advice.command.replace("{}", word).rstrip()
+    shown = finding.severity, finding.kind, finding.subject, finding.cause
+    return ReportFinding(*shown, advice.meaning, command)
+
+
+def _word(subject: str, command: str) -> str:
+    """Return what a command takes: TOPIC:PARTITION, an id or a name."""
+    kind, _, name = subject.partition(" ")
+    if kind in ("broker", "group", "topic") and name:
+        return shlex.quote(name)
+    topic, dash, partition = subject.rpartition("-")
+    is_partition = (
+        dash and partition.isdecimal() and command.startswith(("kctl explain", "kctl tr"))
+    )
+    return f"{topic}:{partition}" if is_partition else shlex.quote(subject)
+
+
+def _of_groups(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
+    for group in groups:
+        # One without members is an idle group, which `kctl check` finds.
+        if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):
+            cause = f"{group.verdict}: {group.reason}"
+            yield with_advice(HealthFinding(WARNING, "group", f"group {group.group}", cause))
+
+
+_GOALS: Final = {"leaders": "leaders", "bytes": "bytes", "rate": "bytes-in"}
+
+
+def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
+    for one in imbalances:
+        if is_uneven(one):
+            cause = f"broker {one.most_broker} has {one.skew:.2f} times the mean of {one.measure}"
+            finding = HealthFinding(NOTICE, "uneven", one.measure, cause)
+            yield with_advice(finding, _GOALS[one.measure])
+
+
+def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
+    for one in differences:
+        by_value: dict[str | None, list[int]] = {}
+        for broker_id, value in one.values:
+            by_value.setdefault(value, []).append(broker_id)
+        cause = "; ".join(
+            f"{'none' if value is None else repr(value)} on {','.join(map(str, ids))}"
+            for value, ids in by_value.items()
+        )
+        found = with_advice(HealthFinding(NOTICE, "setting-differs", one.setting, cause))
+        brokers = " --broker ".join(str(value.broker_id) for value in one.values)
+        yield found._replace(command=found.command.replace("{brokers}", brokers))
+
+
+def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
+    for one in risks:
+        share = f"{one.partition_count} of {one.of_partitions} partitions"
+        if one.risk == "one-replica" and broker_count > 1:
+            finding = HealthFinding(NOTICE, "one-replica", one.topic, f"{share} have one replica")
+            yield with_advice(finding)
+        elif one.risk == "racks":
+            cause = f"replicas of {share} share a rack, and another has none"
+            yield with_advice(HealthFinding(WARNING, "racks", one.topic, cause))
+
+
+def certificate_finding(
+    broker_id: int, expires_at_ms: int | None, reason: str | None, now_ms: int
+) -> ReportFinding | None:
+    """Return what is wrong with a broker's certificate, None where it holds for long."""
+    subject = f"broker {broker_id}"
+    if expires_at_ms is None:
+        cause = f"it is not trusted, or has expired: {reason}"
+        return with_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
+    days = (expires_at_ms - now_ms) / _DAY_MS
+    if days > _LATER_DAYS:
+        return None
+    severity = WARNING if days <= _SOON_DAYS else NOTICE
+    return with_advice(
+        HealthFinding(severity, "certificate", subject, f"expires in {days:.0f} days")
+    )
+
+
+def findings_in_report(
+    health: Iterable[HealthFinding],
+    groups: Sequence[GroupLag],
+    imbalances: Iterable[Imbalance],
+    differences: Iterable[SettingDifference],
+    risks: Iterable[TopicRisk],
+    certificates: Iterable[ReportFinding],
+    broker_count: int,
+) -> list[ReportFinding]:
+    """Return all findings, the worst first."""
+    found = [
+        *(with_advice(finding) for finding in health),
+        *_of_groups(groups),
+        *certificates,
+        *_of_risks(risks, broker_count),
+        *_of_imbalances(imbalances),
+        *_of_settings(differences),
+    ]
+    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

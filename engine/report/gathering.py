@@ -1,0 +1,210 @@
+"""The requests of a report.
+
+1. What `kctl check` asks for: facts of the cluster, and of what holds up readers.
+2. Samples of the exporter, an interval apart, for rates and for verdicts on groups.
+3. Settings of all brokers and topics.
+4. Offsets at times of topics that retention deletes from, for its forecast.
+5. The certificates that brokers show, where connections have them.
+
+What is not answered is left out, and is a row of what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigEntry,
+    ConfigResourceType,
+    Resource,
+    describe_configs,
+)
+from engine.client.fact_gathering import gather_facts
+from engine.client.findings import HealthFinding, findings_of
+from engine.client.metadata import ClusterView
+from engine.client.reader_findings import ReaderThresholds, reader_findings
+from engine.client.reader_gathering import gather_reader_facts
+from engine.errors import EngineError
+from engine.forecast.cluster_history import cluster_histories
+from engine.forecast.local_history import local_histories
+from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
+from engine.forecast.topic_settings import log_config
+from engine.host.ports import Files
+from engine.log.log_config import LogConfig
+from engine.model import TopicPartition
+from engine.report.cluster_report import CertificateExpiry, Unknown
+from engine.watching.timed_sample import TimedSample, take_sample
+
+_CERTIFICATE_WAIT_S: Final = 2.0
+
+#: Returns when the certificate of an address expires, in ms since the epoch.
+ExpiryOf = Callable[[str, int, float], int]
+_Configs = Mapping[str, "Sequence[ConfigEntry] | EngineError"]
+
+
+class ReportOptions(NamedTuple):
+    """How a report is made: in so many samples within an interval, each step for so long.
+
+    With five a commit each 5 s is seen between two of them.
+    """
+
+    interval_ms: int = 10_000
+    sample_count: int = 5
+    timeout_ms: int = 10_000
+
+
+class Gathered(NamedTuple):
+    """All that a report is made of; `forecasts` go with the settings of `log_configs`."""
+
+    samples: Sequence[TimedSample]
+    health: Sequence[HealthFinding]
+    broker_configs: Mapping[int, Sequence[ConfigEntry] | EngineError]
+    topic_configs: _Configs
+    log_configs: Mapping[str, LogConfig]
+    forecasts: Mapping[TopicPartition, RetentionForecast]
+    certificates: Sequence[CertificateExpiry]
+    not_known: Sequence[Unknown]
+
+
+def gather_report(
+    client: KafkaClient,
+    options: ReportOptions,
+    *,
+    expiry_of: ExpiryOf | None = None,
+    local_files: Files | None = None,
+) -> Gathered:
+    """Ask a cluster for all of it; takes the interval and some seconds.
+
+    `expiry_of` is None where connections are not encrypted; with `local_files` the logs are on this
+    machine, and forecasts are exact. Errors: those of asking for metadata.
+    """
+    gathering = _Gathering(client, options)
+    health = gathering.health()
+    samples = gathering.samples()
+    view = samples[-1].sample.view
+    broker_configs = gathering.broker_configs(view)
+    topic_configs = gathering.topic_configs(view)
+    log_configs = _log_configs(topic_configs)
+    forecasts = gathering.forecasts(samples[-1], log_configs, local_files)
+    certificates = [] if expiry_of is None else list(gathering.certificates(view, expiry_of))
+    return Gathered(
+        samples,
+        health,
+        broker_configs,
+        topic_configs,
+        log_configs,
+        forecasts,
+        certificates,
+        gathering.not_known,
+    )
+
+
+class _Gathering:
+    """The steps, and what none of them could learn."""
+
+    def __init__(self, client: KafkaClient, options: ReportOptions) -> None:
+        self._client = client
+        self._options = options
+        self.not_known: list[Unknown] = []
+
+    def _miss(self, subject: str, part: str, error: EngineError) -> None:
+        self.not_known.append(Unknown(subject, part, str(error)))
+
+    def health(self) -> list[HealthFinding]:
+        """Return the findings of `kctl check`."""
+        client, timeout_ms = self._client, self._options.timeout_ms
+        facts = gather_facts(client, None, timeout_ms)
+        thresholds = ReaderThresholds()
+        deadline_ms = client.clock.monotonic_ms() + timeout_ms
+        readers = gather_reader_facts(client, facts.view, facts.silent, thresholds, deadline_ms)
+        return [*findings_of(facts), *reader_findings(readers, thresholds)]
+
+    def samples(self) -> list[TimedSample]:
+        """Return the samples, the first and the last an interval apart."""
+        options, clock = self._options, self._client.clock
+        began_ms = clock.monotonic_ms()
+        samples = []
+        for number in range(options.sample_count):
+            due_ms = began_ms + options.interval_ms * number // max(options.sample_count - 1, 1)
+            self._client.links.pause(max(due_ms - clock.monotonic_ms(), 0))
+            samples.append(take_sample(self._client, options.timeout_ms))
+        for failure in samples[-1].sample.failures:
+            self._miss(f"broker {failure.broker_id}", failure.api_name, failure.error)
+        return samples
+
+    def broker_configs(self, view: ClusterView) -> dict[int, Sequence[ConfigEntry] | EngineError]:
+        """Return the settings of brokers."""
+        resources = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in sorted(view.brokers)]
+        described = describe_configs(self._client, resources)
+        for resource, entries in described.items():
+            if isinstance(entries, EngineError):
+                self._miss(f"broker {resource.name}", "settings", entries)
+        return {int(resource.name): entries for resource, entries in described.items()}
+
+    def topic_configs(self, view: ClusterView) -> dict[str, Sequence[ConfigEntry] | EngineError]:
+        """Return the settings of topics."""
+        resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
+        try:
+            described = describe_configs(self._client, resources) if resources else {}
+        except EngineError as error:
+            self._miss("cluster", "settings of topics", error)
+            return {}
+        for resource, entries in described.items():
+            if isinstance(entries, EngineError):
+                self._miss(f"topic {resource.name}", "settings", entries)
+        return {resource.name: entries for resource, entries in described.items()}
+
+    def forecasts(
+        self, last: TimedSample, configs: Mapping[str, LogConfig], local_files: Files | None
+    ) -> dict[TopicPartition, RetentionForecast]:
+        """Return the forecasts of topics that retention deletes from, and whose leaders answer."""
+        names = [name for name in sorted(configs) if self._is_forecast(name, last, configs[name])]
+        now_ms = self._client.clock.wall_ms()
+        cuts_ms = {now_ms - configs[name].retention_ms for name in names}
+        forecasts = {}
+        try:
+            histories = cluster_histories(self._client, names, cuts_ms) if names else {}
+            if names and local_files is not None:
+                histories |= local_histories(self._client, local_files, names)
+        except EngineError as error:
+            self._miss("cluster", "retention", error)
+            return {}
+        for key, log in histories.items():
+            if isinstance(log, EngineError):
+                self._miss(str(key), "retention", log)
+            else:
+                forecasts[key] = forecast_retention(log, configs[key.topic], now_ms)
+        return forecasts
+
+    def _is_forecast(self, name: str, last: TimedSample, config: LogConfig) -> bool:
+        if not config.is_deleting or max(config.retention_ms, config.retention_bytes) < 0:
+            return False
+        sample = last.sample
+        rows = sample.view.topics[name].partitions
+        is_served = all(r.has_leader and r.leader not in sample.silent for r in rows)
+        if not is_served:
+            reason = "not all of its partitions have a leader that answers"
+            self.not_known.append(Unknown(f"topic {name}", "retention", reason))
+        return is_served and bool(rows)
+
+    def certificates(self, view: ClusterView, expiry_of: ExpiryOf) -> list[CertificateExpiry]:
+        """Return what brokers show."""
+        found = []
+        for broker_id, broker in sorted(view.brokers.items()):
+            try:
+                expires_at_ms = expiry_of(*broker.address, _CERTIFICATE_WAIT_S)
+                found.append(CertificateExpiry(broker_id, expires_at_ms, None))
+            except EngineError as error:
+                found.append(CertificateExpiry(broker_id, None, str(error)))
+        return found
+
+
+def _log_configs(topic_configs: _Configs) -> dict[str, LogConfig]:
+    configs = {}
+    for name, entries in topic_configs.items():
+        if not isinstance(entries, EngineError):
+            told = {entry.name: entry.value for entry in entries if entry.value is not None}
+            configs[name] = log_config(told)
+    return configs

@@ -1,0 +1,107 @@
+"""What has changed between an earlier report and the one of now. Pure.
+
+| change | subject | before, after |
+|---|---|---|
+| those of `view_changes` | a topic, a partition, a broker, the cluster | broker ids |
+| partitions-added | a topic | their number |
+| replicas-changed | a partition | broker ids |
+| setting-changed | a broker or topic with the setting | values, None at the default |
+| group-verdict | a group | verdicts, None where there was no such group |
+| finding-new, finding-gone | a finding and its subject | – |
+| grew | a topic | bytes |
+
+A topic grew if it has a tenth more or less bytes than before, and the difference is 1 MiB at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from engine.exporter.view_changes import changes_between
+from engine.model import TopicPartition
+from engine.report.saved_report import SavedReport
+
+_SHARE: Final = 10
+_BYTES_MIN: Final = 1 << 20
+
+
+class ReportChange(NamedTuple):
+    """One change, in words."""
+
+    change: str
+    subject: str
+    before: str | None = None
+    after: str | None = None
+
+
+def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange]:
+    """Return what has changed, findings first."""
+    return [
+        *_of_findings(before, after),
+        *_of_cluster(before, after),
+        *_of_partitions(before, after),
+        *_of_settings(before, after),
+        *_of_groups(before, after),
+        *_of_sizes(before, after),
+    ]
+
+
+def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    for kind, subject in sorted(after.findings - before.findings):
+        yield ReportChange("finding-new", f"{kind}: {subject}")
+    for kind, subject in sorted(before.findings - after.findings):
+        yield ReportChange("finding-gone", f"{kind}: {subject}")
+
+
+def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    for change in changes_between(before.snapshot, after.snapshot):
+        subject = "cluster"
+        if change.topic is not None:
+            has_partition = change.partition is not None
+            subject = f"{change.topic}-{change.partition}" if has_partition else change.topic
+        elif change.broker_id is not None:
+            subject = f"broker {change.broker_id}"
+        yield ReportChange(change.kind.value, subject, _ids(change.before), _ids(change.after))
+
+
+def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    old, new = before.snapshot.view, after.snapshot.view
+    for name in sorted(old.topics.keys() & new.topics.keys()):
+        if old.topics[name].topic_id != new.topics[name].topic_id:
+            continue
+        counts = before.partition_counts[name], after.partition_counts[name]
+        if counts[0] != counts[1]:
+            yield ReportChange("partitions-added", name, str(counts[0]), str(counts[1]))
+        for row in new.topics[name].partitions:
+            known = old.partition(TopicPartition(name, row.partition))
+            if known is not None and known.replicas != row.replicas:
+                places = _ids(known.replicas), _ids(row.replicas)
+                yield ReportChange("replicas-changed", f"{name}-{row.partition}", *places)
+
+
+def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    for owner in sorted(before.settings.keys() & after.settings.keys()):
+        old, new = before.settings[owner], after.settings[owner]
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                yield ReportChange("setting-changed", f"{owner} {key}", old.get(key), new.get(key))
+
+
+def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    for name in sorted(before.groups.keys() | after.groups.keys()):
+        old, new = before.groups.get(name), after.groups.get(name)
+        if old != new:
+            yield ReportChange("group-verdict", name, old, new)
+
+
+def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    for name in sorted(before.sizes.keys() & after.sizes.keys()):
+        old, new = before.sizes[name], after.sizes[name]
+        difference = abs(new - old)
+        if difference >= _BYTES_MIN and difference * _SHARE >= old:
+            yield ReportChange("grew", name, str(old), str(new))
+
+
+def _ids(broker_ids: tuple[int, ...]) -> str | None:
+    return ",".join(map(str, broker_ids)) or None

@@ -1,0 +1,95 @@
+"""What retention deletes of topics, and when. Pure.
+
+Forecasts are those of `engine/forecast`: of any cluster estimates, by offsets at times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from engine.forecast.retention_forecast import RetentionForecast
+from engine.model import TopicPartition
+
+_DAY_S: Final = 86_400
+
+
+class TopicRetention(NamedTuple):
+    """A topic's logs under its settings; each partition counts once, as its leader has it.
+
+    `retention_ms` and `retention_bytes` are -1 without a bound. Bytes a day and in the end are None
+    where they are not known of all partitions; `next_at_ms` where nothing is due at a time.
+    """
+
+    topic: str
+    retention_ms: int
+    retention_bytes: int
+    size_bytes: int
+    due_bytes: int
+    next_at_ms: int | None
+    next_bytes: int | None
+    bytes_per_day: int | None
+    steady_bytes: int | None
+
+
+class Deletion(NamedTuple):
+    """Bytes of a topic that go at about the same time: within an hour of `at_ms`."""
+
+    at_ms: int
+    topic: str
+    freed_bytes: int
+
+
+class RetentionBounds(NamedTuple):
+    """Settings of a topic that its forecasts were made with."""
+
+    retention_ms: int
+    retention_bytes: int
+
+
+Forecasts = Mapping[TopicPartition, RetentionForecast]
+_HOUR_MS: Final = 3_600_000
+
+
+def topic_retentions(
+    forecasts: Forecasts, bounds: Mapping[str, RetentionBounds]
+) -> list[TopicRetention]:
+    """Return the topics of the forecasts by name."""
+    by_topic: dict[str, list[RetentionForecast]] = {}
+    for key in sorted(forecasts):
+        by_topic.setdefault(key.topic, []).append(forecasts[key])
+    return [_of_topic(name, rows, bounds[name]) for name, rows in by_topic.items()]
+
+
+def _of_topic(
+    name: str, forecasts: list[RetentionForecast], bounds: RetentionBounds
+) -> TopicRetention:
+    upcoming = [later for forecast in forecasts for later in forecast.later]
+    first = min(upcoming, key=lambda later: later.when_ms, default=None)
+    rates = [forecast.bytes_per_s for forecast in forecasts]
+    known = [rate for rate in rates if rate is not None]
+    steady = [forecast.steady_bytes for forecast in forecasts]
+    bounded = [size for size in steady if size is not None]
+    return TopicRetention(
+        name,
+        bounds.retention_ms,
+        bounds.retention_bytes,
+        sum(forecast.size_bytes for forecast in forecasts),
+        sum(forecast.freed_bytes for forecast in forecasts),
+        None if first is None else first.when_ms,
+        None if first is None else first.size_bytes,
+        round(sum(known) * _DAY_S) if len(known) == len(rates) else None,
+        sum(bounded) if len(bounded) == len(steady) else None,
+    )
+
+
+def deletions(forecasts: Iterable[RetentionForecast], now_ms: int) -> list[Deletion]:
+    """Return what goes, by time and topic; what is due already goes now."""
+    sums: dict[tuple[int, str], int] = {}
+    for forecast in forecasts:
+        topic = forecast.topic_partition.topic
+        due = [(now_ms, forecast.freed_bytes)] if forecast.freed_bytes else []
+        for at_ms, size_bytes in [*due, *((one.when_ms, one.size_bytes) for one in forecast.later)]:
+            hour_ms = max(at_ms, now_ms) // _HOUR_MS * _HOUR_MS
+            sums[hour_ms, topic] = sums.get((hour_ms, topic), 0) + size_bytes
+    return [Deletion(at_ms, topic, size) for (at_ms, topic), size in sorted(sums.items())]

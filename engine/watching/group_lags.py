@@ -1,0 +1,158 @@
+"""How far groups are behind, and whether they keep up, by samples of a cluster. Pure.
+
+Members commit each `auto.commit.interval.ms`, 5 s by default: within that time the offset of a
+group that keeps up stands still, and its lag grows. A partition with a member is judged STALL or
+WARN by samples of WATCH_JUDGED_MS only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.groups import MemberView
+from engine.client.lag_verdicts import JudgedLag, LagSample, LagVerdict, judge_lag
+from engine.exporter.cluster_sample import GroupSample
+from engine.limits import WATCH_JUDGED_MS
+from engine.model import TopicPartition
+from engine.watching.timed_sample import TimedSample
+
+_MS_PER_S = 1000
+#: From the best to the worst.
+VERDICTS: Final = (
+    LagVerdict.OK,
+    LagVerdict.WARN,
+    LagVerdict.STOP,
+    LagVerdict.STALL,
+    LagVerdict.REWIND,
+)
+
+
+#: Verdicts that look the same between two commits.
+_TAKES_TIME: Final = (LagVerdict.STALL, LagVerdict.WARN)
+#: Samples that know a group, with what they know of it.
+_History = list[tuple[TimedSample, GroupSample]]
+
+
+class PartitionLag(NamedTuple):
+    """A partition of a group; offsets and lag are None where they are not known."""
+
+    topic: str
+    partition: int
+    committed_offset: int | None
+    end_offset: int | None
+    lag: int | None
+    verdict: str
+    reason: str
+    member_id: str | None
+    client_id: str | None
+    client_host: str | None
+
+
+class GroupLag(NamedTuple):
+    """A group: the lag of all its partitions, how fast that grows, and the worst verdict.
+
+    `lag_per_s` is None with one sample. `member_count` is None where its coordinator does not say.
+    """
+
+    group: str
+    state: str
+    coordinator_id: int
+    member_count: int | None
+    lag: int
+    lag_per_s: float | None
+    verdict: str
+    reason: str
+    partitions: tuple[PartitionLag, ...]
+
+
+def group_lags(samples: Sequence[TimedSample]) -> list[GroupLag]:
+    """Return the groups of the last sample by name, judged by all samples."""
+    histories: dict[str, _History] = {}
+    for timed in samples:
+        for group in timed.sample.groups:
+            histories.setdefault(group.listing.group_id, []).append((timed, group))
+    return [
+        _group_lag(group, histories[group.listing.group_id], samples[-1])
+        for group in samples[-1].sample.groups
+    ]
+
+
+def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> GroupLag:
+    description = group.description
+    partitions = tuple(_partition_lags(group, history, last))
+    worst = max(partitions, key=_badness, default=None)
+    state = (description.state if description is not None else group.listing.state) or ""
+    return GroupLag(
+        group.listing.group_id,
+        state,
+        group.listing.coordinator_id,
+        None if description is None else len(description.members),
+        sum(one.lag or 0 for one in partitions),
+        _lag_per_s(history),
+        LagVerdict.OK.value if worst is None else worst.verdict,
+        "" if worst is None else f"{worst.topic}-{worst.partition}: {worst.reason}",
+        partitions,
+    )
+
+
+def _badness(one: PartitionLag) -> tuple[int, int]:
+    return VERDICTS.index(LagVerdict(one.verdict)), one.lag or 0
+
+
+def _partition_lags(
+    group: GroupSample, history: _History, last: TimedSample
+) -> Iterator[PartitionLag]:
+    owners: dict[TopicPartition, MemberView] = {}
+    if group.description is not None:
+        for member in group.description.members:
+            owners |= dict.fromkeys(member.partitions or (), member)
+    ends = last.sample.high_watermarks
+    is_short = last.at_ms - history[0][0].at_ms < WATCH_JUDGED_MS
+    for key in sorted({*group.commits, *owners}):
+        commit, owner = group.commits.get(key), owners.get(key)
+        judged = judge_lag(_lag_samples(key, history), has_member=owner is not None)
+        if owner is not None and is_short and judged.verdict in _TAKES_TIME:
+            judged = JudgedLag(LagVerdict.OK, "watched for less than two commits may take")
+        committed, end = None if commit is None else commit.offset, ends.get(key)
+        yield PartitionLag(
+            *key,
+            committed,
+            end,
+            None if committed is None or end is None else max(end - committed, 0),
+            judged.verdict.value,
+            judged.reason,
+            None if owner is None else owner.member_id,
+            None if owner is None else owner.client_id,
+            None if owner is None else owner.client_host,
+        )
+
+
+def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
+    return [
+        LagSample(group.commits[key].offset, timed.sample.high_watermarks[key])
+        for timed, group in history
+        if key in group.commits and key in timed.sample.high_watermarks
+    ]
+
+
+def _lag_per_s(history: _History) -> float | None:
+    """Return how fast the lag grows, of the partitions that the first and the last sample know."""
+    known = ((timed, group, _known(timed, group)) for timed, group in history)
+    first, before, old = next((one for one in known if one[2]), (None, None, set()))
+    last, after = history[-1]
+    if first is None or before is None or first is last:
+        return None
+    common = old & _known(last, after)
+    grown = _lag_sum(last, after, common) - _lag_sum(first, before, common)
+    return round(grown * _MS_PER_S / max(last.at_ms - first.at_ms, 1), 1) if common else None
+
+
+def _known(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
+    ends = timed.sample.high_watermarks
+    return {key for key in group.commits if key in ends}
+
+
+def _lag_sum(timed: TimedSample, group: GroupSample, keys: Iterable[TopicPartition]) -> int:
+    ends = timed.sample.high_watermarks
+    return sum(max(ends[key] - group.commits[key].offset, 0) for key in keys)

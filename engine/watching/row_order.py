@@ -1,0 +1,54 @@
+"""Which rows are shown, and in which order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from engine.errors import EngineError
+
+_USAGE_EXIT = 2
+
+
+class NoSuchSort(EngineError):
+    """Rows were to be sorted by a column that they do not have."""
+
+    exit_code = _USAGE_EXIT
+
+    def __init__(self, key: str, keys: Iterable[str]) -> None:
+        super().__init__(f"no column {key!r} to sort by: one of {', '.join(keys)}")
+        self.key = key
+
+
+def matching(
+    rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
+) -> list[Mapping[str, Any]]:
+    """Return the rows that have each word of a text in one of these fields, in any case."""
+    words, shown = text.lower().split(), list(keys)
+    return [
+        row
+        for row in rows
+        if all(any(word in str(row[key]).lower() for key in shown) for word in words)
+    ]
+
+
+def ordered(
+    rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
+) -> list[Mapping[str, Any]]:
+    """Return rows by a field; those without it are the last either way, equal ones stay.
+
+    Values in `rank` come before others, in its order.
+    """
+    places = {value: place for place, value in enumerate(rank)}
+
+    def sort_key(row: Mapping[str, Any]) -> tuple[int, Any]:
+        value = row[key]
+        if rank and value in places:
+            return places[value], ""
+        return len(places), value
+
+    known: list[Mapping[str, Any]] = []
+    unknown: list[Mapping[str, Any]] = []
+    for row in rows:
+        (unknown if row[key] is None else known).append(row)
+    return [*sorted(known, key=sort_key, reverse=is_descending), *unknown]

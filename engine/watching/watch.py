@@ -1,0 +1,245 @@
+"""A watched cluster: the last samples, and the rows that they make. Pure.
+
+| figure | by which samples |
+|---|---|
+| rates | the last one and the first within WATCH_RATE_WINDOW_MS |
+| verdict and trend of a group | the last WATCH_SAMPLES_KEPT |
+| lag in seconds | the ends of all samples (`lag_times`) |
+| copied bytes a second | the last two |
+
+Brokers that were seen once are kept: one that is registered no more is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from engine.client.metadata import BrokerView, PartitionView
+from engine.client.move_progress import move_figures
+from engine.client.rates import PartitionRate
+from engine.exporter.lag_times import EndHistory
+from engine.limits import WATCH_RATE_WINDOW_MS, WATCH_SAMPLES_KEPT
+from engine.model import TopicPartition
+from engine.watching.broker_shares import broker_shares
+from engine.watching.group_lags import GroupLag, PartitionLag, group_lags
+from engine.watching.partition_trouble import partition_trouble
+from engine.watching.timed_sample import (
+    TimedSample,
+    leader_sizes,
+    move_rates,
+    rate_sum,
+    sample_rates,
+)
+from engine.watching.watch_rows import (
+    Frame,
+    WatchedBroker,
+    WatchedGroup,
+    WatchedLag,
+    WatchedMove,
+    WatchedPartition,
+    WatchedReplica,
+    WatchedTopic,
+)
+
+UP, SILENT, GONE = "up", "silent", "gone"
+SILENT_LEADER = "silent-leader"
+
+
+class Watch:
+    """What is known of a cluster; a sample must be taken before rows are asked for."""
+
+    def __init__(self) -> None:
+        self._samples: deque[TimedSample] = deque(maxlen=WATCH_SAMPLES_KEPT)
+        self._history = EndHistory()
+        self._brokers: dict[int, BrokerView] = {}
+        self._min_isr: Mapping[str, int] = {}
+        self._lags: dict[str, GroupLag] = {}
+        self._rates: Mapping[TopicPartition, PartitionRate] = {}
+
+    def take(self, timed: TimedSample) -> Frame:
+        """Take a sample, and return all rows by it."""
+        sample = timed.sample
+        self._samples.append(timed)
+        self._brokers |= sample.view.brokers
+        self._min_isr = sample.min_isr or self._min_isr
+        known = {
+            TopicPartition(name, row.partition)
+            for name, topic in sample.view.topics.items()
+            for row in topic.partitions
+        }
+        self._history.see(dict(sample.high_watermarks), timed.wall_ms, known)
+        self._rates = self._rates_now()
+        self._lags = {lag.group: lag for lag in group_lags(list(self._samples))}
+        partitions = tuple(self._partitions())
+        return Frame(
+            timed.wall_ms,
+            sample.view.cluster_id,
+            sample.view.known_controller_id,
+            tuple(self._broker_rows()),
+            partitions,
+            tuple(self._topics(partitions)),
+            tuple(map(self._group, self._lags.values())),
+            tuple(self._moves()),
+            tuple(f"broker {f.broker_id} {f.api_name}: {f.error}" for f in sample.failures),
+        )
+
+    # -- what one row leads to
+
+    def replicas_of(self, key: TopicPartition) -> list[WatchedReplica]:
+        """Return the replicas of a partition, the leader first; none of one that is gone."""
+        sample = self._samples[-1].sample
+        row = sample.view.partition(key)
+        if row is None:
+            return []
+        ids = sorted(row.replicas, key=lambda broker_id: broker_id != row.leader)
+        return [self._replica(key, row, broker_id) for broker_id in ids]
+
+    def lags_of(self, group: str) -> list[WatchedLag]:
+        """Return the partitions of a group; none of one that is gone."""
+        lag = self._lags.get(group)
+        return [] if lag is None else [self._lag(one) for one in lag.partitions]
+
+    def readers_of(self, key: TopicPartition) -> list[tuple[str, int | None]]:
+        """Return the groups that have a partition, with their lag."""
+        return [
+            (name, one.lag)
+            for name, group in sorted(self._lags.items())
+            for one in group.partitions
+            if (one.topic, one.partition) == key
+        ]
+
+    # -- rows
+
+    def _rates_now(self) -> dict[TopicPartition, PartitionRate]:
+        last = self._samples[-1]
+        earlier = [
+            timed
+            for timed in self._samples
+            if timed is not last and last.at_ms - timed.at_ms <= WATCH_RATE_WINDOW_MS
+        ]
+        if not earlier and len(self._samples) > 1:
+            # The cluster was away for longer.
+            earlier = [self._samples[-2]]
+        return sample_rates(earlier[0], last) if earlier else {}
+
+    def _state(self, broker_id: int) -> str:
+        sample = self._samples[-1].sample
+        if broker_id not in sample.view.brokers:
+            return GONE
+        return SILENT if broker_id in sample.silent else UP
+
+    def _broker_rows(self) -> Iterator[WatchedBroker]:
+        shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
+        for broker_id, broker in sorted(self._brokers.items()):
+            state, share = self._state(broker_id), shares.get(broker_id)
+            if share is None:
+                nothing = None, None, None, None
+                place = broker.address.host, broker.rack
+                yield WatchedBroker(broker_id, state, False, *place, 0, 0, 0, *nothing)
+                continue
+            fields = share._asdict()
+            yield WatchedBroker(state=state, **fields)
+
+    def _partitions(self) -> Iterator[WatchedPartition]:
+        sample = self._samples[-1].sample
+        sizes = leader_sizes(sample)
+        for name, topic in sorted(sample.view.topics.items()):
+            for row in topic.partitions:
+                key = TopicPartition(name, row.partition)
+                rate = self._rates.get(key)
+                yield WatchedPartition(
+                    name,
+                    row.partition,
+                    self._trouble(key, row),
+                    row.leader,
+                    row.replicas,
+                    row.isr,
+                    sizes.get(key),
+                    sample.low_watermarks.get(key),
+                    sample.high_watermarks.get(key),
+                    None if rate is None else rate.bytes_per_s,
+                    None if rate is None else round(rate.records_per_s, 1),
+                )
+
+    def _trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
+        sample = self._samples[-1].sample
+        move = (sample.moves or {}).get(key)
+        adding = () if move is None else move.adding
+        trouble = partition_trouble(row, self._min_isr.get(key.topic), adding)
+        if row.leader in sample.silent:
+            return SILENT_LEADER
+        return trouble
+
+    def _topics(self, partitions: tuple[WatchedPartition, ...]) -> Iterator[WatchedTopic]:
+        by_topic: dict[str, list[WatchedPartition]] = {}
+        for row in partitions:
+            by_topic.setdefault(row.topic, []).append(row)
+        for name, rows in by_topic.items():
+            keys = [TopicPartition(name, row.partition) for row in rows]
+            yield WatchedTopic(
+                name,
+                len(rows),
+                len(rows[0].replicas),
+                sum(row.trouble is not None for row in rows),
+                sum(row.size_bytes or 0 for row in rows),
+                *rate_sum(self._rates, keys),
+            )
+
+    def _group(self, lag: GroupLag) -> WatchedGroup:
+        waits = [self._lag(one).lag_s for one in lag.partitions]
+        return WatchedGroup(
+            lag.group,
+            lag.state,
+            lag.member_count,
+            lag.lag,
+            lag.lag_per_s,
+            max((wait for wait in waits if wait is not None), default=None),
+            lag.verdict,
+            lag.reason,
+        )
+
+    def _lag(self, one: PartitionLag) -> WatchedLag:
+        key, now_ms = TopicPartition(one.topic, one.partition), self._samples[-1].wall_ms
+        committed = one.committed_offset
+        lag_s = None if committed is None else self._history.lag_s(key, committed, now_ms)
+        return WatchedLag(
+            *key,
+            committed,
+            one.end_offset,
+            one.lag,
+            None if lag_s is None else round(lag_s, 1),
+            one.verdict,
+            one.client_id,
+            one.client_host,
+            one.reason,
+        )
+
+    def _moves(self) -> Iterator[WatchedMove]:
+        last = self._samples[-1]
+        rates = move_rates(self._samples[-2], last) if len(self._samples) > 1 else {}
+        for key, move in sorted((last.sample.moves or {}).items()):
+            row = last.sample.view.partition(key)
+            if row is not None:
+                figures = move_figures(key, row, move, last.sample.log_dirs, rates.get(key))
+                ids = tuple(figures.original), tuple(figures.target)
+                amounts = figures.copied_bytes, figures.total_bytes
+                yield WatchedMove(*key, *ids, *amounts, figures.bytes_per_s, figures.left_s)
+
+    def _replica(self, key: TopicPartition, row: PartitionView, broker_id: int) -> WatchedReplica:
+        role = "leader" if broker_id == row.leader else "follower"
+        found = next(
+            (
+                (log_dir.path, replica)
+                for log_dir in self._samples[-1].sample.log_dirs.get(broker_id, ())
+                for replica in log_dir.replicas
+                if replica.partition == key and not replica.is_future
+            ),
+            None,
+        )
+        state, is_in_sync = self._state(broker_id), broker_id in row.isr
+        if found is None:
+            return WatchedReplica(broker_id, state, role, is_in_sync, None, None, None)
+        path, replica = found
+        figures = replica.size_bytes, replica.offset_lag
+        return WatchedReplica(broker_id, state, role, is_in_sync, path, *figures)

@@ -1,0 +1,1 @@
+"""`kctl report`: its options in `app`, and what it does."""

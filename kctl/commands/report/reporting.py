@@ -1,0 +1,135 @@
+"""What `kctl report cluster` does: gather, compare, print or write a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.host.real import RealFiles
+from engine.report.cluster_report import ClusterReport
+from engine.report.gathering import ExpiryOf, ReportOptions, gather_report
+from engine.report.report_building import build_report
+from engine.report.saved_report import SavedReport, read_report
+from kctl import exits
+from kctl.commands.report.columns import FINDING_COLUMNS, PARTS, REPORT_COLUMNS, shown_rows
+from kctl.connect import ClusterOptions, connect
+from kctl.console import say
+from kctl.durations import duration_ms
+from kctl.render import check_format, write_object, write_rows
+from kctl.render.rows import OutputRow
+
+#: Formats that can have several tables; the others have the findings.
+_OF_ALL_PARTS = ("table", "wide", "markdown")
+#: One question to brokers has so much time, however long --timeout is.
+_STEP_MS_MAX = 10_000
+
+
+class ReportRequest(NamedTuple):
+    """The options of `kctl report cluster`."""
+
+    html: str | None
+    since: str | None
+    interval: str
+    output: str | None
+
+    def options(self, timeout_s: float) -> ReportOptions:
+        """Return how the cluster is asked; raises UnreadableArgument."""
+        timeout_ms = max(min(round(timeout_s * 1000), _STEP_MS_MAX), 1)
+        return ReportOptions(duration_ms(self.interval, "--interval"), timeout_ms=timeout_ms)
+
+
+def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
+    """Print a report or write it as a page; returns the exit code."""
+    output = request.output or "table"
+    check_format(output)
+    report_options = request.options(options.timeout_s)
+    since = None if request.since is None else _read(request.since)
+    if request.html is not None:
+        from kctl.commands.report.charts import check_charts
+
+        check_charts()
+    with connect(options) as client:
+        gathered = gather_report(
+            client,
+            report_options,
+            expiry_of=_expiry_of(client),
+            local_files=_local_files(client),
+        )
+    report = build_report(gathered, report_options, since)
+    if since is not None and since.cluster_id != report.cluster_id:
+        say(f"warning: {request.since} is of cluster {since.cluster_id}, not {report.cluster_id}")
+    document = document_of(report)
+    if request.html is not None:
+        _write_page(request.html, document)
+    if request.html is None or request.output is not None:
+        _print(document, output)
+    return exits.OK
+
+
+def document_of(report: ClusterReport) -> OutputRow:
+    """Return a report as plain values, as JSON has them."""
+    plain: OutputRow = _plain(report)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return {key: _plain(item) for key, item in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _read(path: str) -> SavedReport:
+    return read_report(RealFiles().read_bytes(os.path.abspath(path)), path)
+
+
+def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
+    """Return what looks at certificates, None where there are none."""
+    tls = client.settings.tls
+    if tls is None:
+        return None
+    from engine.host.certificate_expiry import certificate_expiry_ms
+
+    return lambda host, port, timeout_s: certificate_expiry_ms(host, port, tls, timeout_s)
+
+
+def _local_files(client: KafkaClient) -> RealFiles | None:
+    """Return the files of this machine where the cluster's logs are among them."""
+    from kctl.run_where import embedded_cluster
+
+    return None if embedded_cluster(client) is None else RealFiles()
+
+
+def _write_page(path: str, document: OutputRow) -> None:
+    from kctl.commands.report.page import cluster_page
+
+    page = cluster_page(document)
+    RealFiles().replace_file(os.path.abspath(path), page.encode("utf-8", "replace"))
+    say(f"{path}: {len(document['findings'])} findings")
+
+
+def _print(document: OutputRow, output: str) -> None:
+    """Print one object as JSON or YAML, else tables under their titles, or the findings."""
+    if output in ("json", "yaml"):
+        write_object(REPORT_COLUMNS, document, output)
+        return
+    if output not in _OF_ALL_PARTS:
+        write_rows(FINDING_COLUMNS, document["findings"], output)
+        return
+    mark = "## " if output == "markdown" else ""
+    for part in PARTS:
+        rows = shown_rows(part, document)
+        if part.key == "changes" and document["since_ms"] is None:
+            continue
+        sys.stdout.write(f"{mark}{part.title}\n({part.meaning})\n\n")
+        if rows:
+            write_rows(part.columns, rows, output)
+        else:
+            sys.stdout.write("none\n")
+        sys.stdout.write("\n")

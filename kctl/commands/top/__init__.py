@@ -1,0 +1,1 @@
+"""`kctl top`: its options in `app`, and what it does."""

@@ -1,0 +1,70 @@
+"""Rows as cells that fit a terminal's width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kctl.render.aligner import width_of
+from kctl.render.columns import Column
+from kctl.render.rows import OutputRow
+from kctl.render.table import cell_text, fitted_widths, size_text
+
+#: Between two columns.
+GAP = 2
+_CUT = "…"
+
+
+class Cells(NamedTuple):
+    """Columns with their widths, and the texts of each row, cut to these."""
+
+    columns: list[Column]
+    widths: list[int]
+    rows: list[list[str]]
+
+
+def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
+    """Return what fits: wide columns as long as there is room, the last ones leave first."""
+    shown = list(columns)
+    while True:
+        texts = [[_text(column, row[column.key]) for column in shown] for row in rows]
+        headings = [column.heading for column in shown]
+        widest = [max(map(width_of, column)) for column in zip(headings, *texts, strict=True)]
+        room = width - GAP * (len(shown) - 1)
+        widths = widest if sum(widest) <= room else None
+        wide = [column for column in shown if column.wide]
+        if widths is None and wide:
+            shown.remove(wide[-1])
+            continue
+        widths = widths or fitted_widths(headings, widest, room)
+        if widths is None and len(shown) > 1:
+            shown.pop()
+            continue
+        widths = widths or [max(width, 1)]
+        cut = [
+            [_cut(text, most) for text, most in zip(line, widths, strict=True)] for line in texts
+        ]
+        return Cells(shown, widths, cut)
+
+
+def _text(column: Column, value: Any) -> str:
+    if value is None:
+        return "-"
+    if column.is_size:
+        return size_text(round(value))
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return cell_text(value)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return a text no wider than so much: its middle is cut out, names differ at both ends."""
+    kept = len(text)
+    shown = text
+    while width_of(shown) > width:
+        kept -= 1
+        end = kept // 3
+        shown = f"{text[: kept - end]}{_CUT}{text[len(text) - end :]}" if kept > 0 else ""
+        if not kept:
+            break
+    return shown

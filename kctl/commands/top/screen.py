@@ -1,0 +1,322 @@
+"""The screen of `kctl top`, by textual. What it shows comes from `views`, `cells`, `head_lines`.
+
+```
+cluster, brokers, age of the figures          or for how long nobody answers
+partitions, groups, moves, writes
+1 brokers  2 partitions  3 topics  …          where, sorted by what, filtered by what
+rows                                          keys, or all of them after ?
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Resize
+from textual.widgets import DataTable, Input, Static
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.host.ports import Clock
+from engine.watching.timed_sample import TimedSample
+from engine.watching.watch import Watch
+from engine.watching.watch_rows import Frame
+from kctl import exits
+from kctl.commands.top.cells import GAP, cells_of
+from kctl.commands.top.head_lines import HELP, KEYS, Shown, head_lines
+from kctl.commands.top.sampling_thread import SamplingThread
+from kctl.commands.top.top_request import TopRequest
+from kctl.commands.top.views import (
+    VIEWS,
+    Order,
+    Place,
+    arranged,
+    falls,
+    place_behind,
+    place_of,
+    rows_at,
+)
+from kctl.render.rows import OutputRow
+
+#: More rows than anybody scrolls through; a filter finds the others.
+ROWS_MAX: Final = 500
+_BAD: Final = frozenset(
+    (
+        *("offline", "silent-leader", "under-min-isr", "at-min-isr", "under-replicated"),
+        *("silent", "gone", "STALL", "STOP", "REWIND", "WARN"),
+    )
+)
+
+
+class TopApp(App[int]):
+    """Shows a watch; samples come from a thread, or in tests by `take`."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "kctl top"
+    CSS = """
+    Screen { layout: vertical; background: ansi_default; color: ansi_default }
+    #head, #keys { height: auto; background: ansi_default; color: ansi_default }
+    #head { text-wrap: nowrap; text-overflow: ellipsis }
+    #keys { dock: bottom; height: 1; text-wrap: nowrap }
+    #words { display: none; height: 1; border: none; padding: 0; background: ansi_default }
+    #words.shown { display: block }
+    #help { display: none; height: 1fr; background: ansi_default; color: ansi_default }
+    DataTable { height: 1fr; scrollbar-size: 0 0; background: ansi_default; color: ansi_default }
+    DataTable > .datatable--header { background: ansi_default; color: ansi_default;
+      text-style: bold }
+    DataTable > .datatable--cursor { background: ansi_default; color: ansi_default;
+      text-style: reverse }
+    DataTable:focus > .datatable--cursor { background: ansi_default; color: ansi_default;
+      text-style: reverse }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(n), f"view({n - 1})", show=False) for n in range(1, len(VIEWS) + 1)),
+        Binding("escape,backspace,left", "close", show=False),
+        Binding("s,right_angle_bracket", "sort(1)", show=False),
+        Binding("S,left_angle_bracket", "sort(-1)", show=False),
+        Binding("r", "reverse", show=False),
+        Binding("slash", "filter", show=False),
+        Binding("p,space", "pause", show=False),
+        Binding("question_mark,h", "keys", show=False),
+        Binding("q,ctrl+c", "leave", show=False, priority=False),
+    ]
+
+    def __init__(self, request: TopRequest, clock: Clock) -> None:
+        super().__init__(ansi_color=True)
+        self._clock = clock
+        self._watch = Watch()
+        self._frame: Frame | None = None
+        self._places = [place_of(request.chosen_view())]
+        order = request.order()
+        self._orders: dict[str, Order] = {} if order is None else {self.place.view.name: order}
+        self._words = request.words
+        self._error: EngineError | None = None
+        self._rows: list[OutputRow] = []
+        self._row_count = 0
+        self._is_paused = False
+        self._is_composed = False
+        self._width = 80
+        #: Set where samples are taken beside the screen.
+        self.on_pause: Callable[[bool], None] = lambda _is_paused: None
+        #: What ended the screen that is no error of the cluster.
+        self.fault: Exception | None = None
+
+    @property
+    def place(self) -> Place:
+        """Return what is shown now."""
+        return self._places[-1]
+
+    # -- what comes from outside
+
+    def take(self, timed: TimedSample) -> None:
+        """Show a sample."""
+        self._frame = self._watch.take(timed)
+        self._error = None
+        self._show()
+
+    def fail(self, error: Exception) -> None:
+        """Show that there is no sample; an error that is none of the cluster ends the screen."""
+        if not isinstance(error, EngineError):
+            self.fault = error
+            self.exit(exits.INTERNAL)
+            return
+        self._error = error
+        self._show_head()
+
+    # -- textual
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts of the screen."""
+        yield Static(id="head")
+        yield Vertical(DataTable(id="rows", cursor_type="row", cell_padding=0), Static(id="help"))
+        yield Input(id="words", placeholder="words, then enter", value=self._words, compact=True)
+        yield Static(Text(KEYS), id="keys")
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self._width = self.size.width
+        self._is_composed = True
+        self.query_one("#help", Static).update(Text(HELP))
+        self.query_one(DataTable).focus()
+        self.set_interval(1.0, self._show_head)
+        self._show()
+
+    def on_resize(self, event: Resize) -> None:
+        """Fit the columns to the new width."""
+        # The screen's own size follows later.
+        self._width = event.size.width
+        self._show()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Open a row."""
+        if event.cursor_row < len(self._rows):
+            self._places.append(place_behind(self.place, self._rows[event.cursor_row]))
+            self._words = ""
+            self._show(is_new_place=True)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while somebody types."""
+        self._words = event.value
+        self._show()
+
+    def on_input_submitted(self, _event: Input.Submitted) -> None:
+        """Go on with the filter as it is."""
+        self._close_filter()
+
+    # -- keys
+
+    def action_view(self, number: int) -> None:
+        """Show a view."""
+        self._places = [place_of(VIEWS[number])]
+        self._show(is_new_place=True)
+
+    def action_close(self) -> None:
+        """Close what is open: the keys, the filter, then the place."""
+        if self._is_help_shown():
+            self.action_keys()
+        elif self.query_one("#words").has_class("shown"):
+            self.query_one("#words", Input).value = ""
+            self._close_filter()
+        elif self._words:
+            self._words = ""
+            self._show()
+        elif len(self._places) > 1:
+            self._places.pop()
+            self._show(is_new_place=True)
+
+    def action_sort(self, step: int) -> None:
+        """Sort by the next column, or the one before."""
+        keys = self.place.view.fields()
+        key = keys[(keys.index(self._order().key) + step) % len(keys)]
+        self._orders[self.place.view.name] = Order(key, falls(self.place.view, key))
+        self._show()
+
+    def action_reverse(self) -> None:
+        """Turn the order round."""
+        order = self._order()
+        self._orders[self.place.view.name] = Order(order.key, not order.is_descending)
+        self._show()
+
+    def action_filter(self) -> None:
+        """Ask for words."""
+        words = self.query_one("#words", Input)
+        words.add_class("shown")
+        words.value = self._words
+        words.focus()
+
+    def action_pause(self) -> None:
+        """Keep the figures as they are, or go on."""
+        self._is_paused = not self._is_paused
+        self.on_pause(self._is_paused)
+        self._show_head()
+
+    def action_keys(self) -> None:
+        """Show all keys, or the rows again."""
+        is_shown = self._is_help_shown()
+        self.query_one("#help").styles.display = "none" if is_shown else "block"
+        self.query_one(DataTable).styles.display = "block" if is_shown else "none"
+
+    def action_leave(self) -> None:
+        """End."""
+        self.exit(exits.OK)
+
+    # -- showing
+
+    def _is_help_shown(self) -> bool:
+        return str(self.query_one("#help").styles.display) == "block"
+
+    def _close_filter(self) -> None:
+        self.query_one("#words").remove_class("shown")
+        self.query_one(DataTable).focus()
+
+    def _order(self) -> Order:
+        view = self.place.view
+        return self._orders.get(view.name, Order(view.sort, view.is_descending))
+
+    def _show(self, *, is_new_place: bool = False) -> None:
+        if not self._is_composed:
+            return
+        if self._frame is not None:
+            rows = rows_at(self.place, self._frame, self._watch)
+            found = arranged(self.place.view, rows, self._words, self._order())
+            self._row_count = len(found)
+            self._fill(found[:ROWS_MAX], is_new_place=is_new_place)
+        self._show_head()
+
+    def _fill(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
+        """Have the table hold these rows; the cursor stays on the row that it was on."""
+        table = self.query_one(DataTable)
+        cursor = table.cursor_row
+        at = None if is_new_place else self._name_at(cursor)
+        self._rows = rows
+        columns, widths, texts = cells_of(self.place.view.columns, rows, self._width)
+        table.clear(columns=True)
+        sorted_by = self._order().key
+        for column, width in zip(columns, widths, strict=True):
+            style = "bold underline" if column.key == sorted_by else "bold"
+            heading = column.heading.rjust(width) if column.right else column.heading
+            gap = GAP if len(table.columns) < len(columns) - 1 else 0
+            table.add_column(Text(heading, style), width=width + gap)
+        for line in texts:
+            table.add_row(
+                *(
+                    _cell(text, width, is_right=column.right)
+                    for text, width, column in zip(line, widths, columns, strict=True)
+                )
+            )
+        names = [self._name_of(row) for row in rows]
+        row_number = names.index(at) if at in names else min(cursor, len(rows) - 1)
+        table.move_cursor(row=0 if is_new_place else max(row_number, 0), animate=False)
+
+    def _name_at(self, number: int) -> tuple[object, ...] | None:
+        return self._name_of(self._rows[number]) if 0 <= number < len(self._rows) else None
+
+    def _name_of(self, row: OutputRow) -> tuple[object, ...]:
+        keys = ("topic", "partition", "group", "broker_id")
+        return tuple(row.get(key) for key in keys)
+
+    def _show_head(self) -> None:
+        shown = Shown(
+            self.place,
+            self._order(),
+            self._words,
+            self._row_count,
+            self._is_paused,
+            None if self._error is None else str(self._error),
+        )
+        lines = head_lines(self._frame, shown, self._clock.wall_ms())
+        head = Text("\n".join(lines))
+        head.highlight_regex(r"(?m)^.*no answer.*$", "bold red")
+        head.highlight_regex(r"\[\d \w+\]", "reverse")
+        self.query_one("#head", Static).update(head)
+
+
+def _cell(text: str, width: int, *, is_right: bool) -> Text:
+    padded = text.rjust(width) if is_right else text
+    return Text(padded, "bold red" if text in _BAD else "")
+
+
+def run_screen(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
+    """Show the screen until it is left; returns the exit code."""
+    app = TopApp(request, client.clock)
+    samples = SamplingThread(
+        client,
+        every_ms,
+        with_groups=request.has_groups,
+        on_sample=lambda timed: app.call_from_thread(app.take, timed),
+        on_error=lambda error: app.call_from_thread(app.fail, error),
+    )
+    app.on_pause = lambda is_paused: samples.pause(is_paused=is_paused)
+    app.call_later(samples.start)
+    try:
+        code = app.run(mouse=False)
+    finally:
+        samples.stop()
+    if app.fault is not None:
+        raise app.fault
+    return exits.OK if code is None else code

@@ -1,0 +1,31 @@
+"""The options of `kctl top`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kctl.commands.top.views import TOPICS, Order, View, arranged, falls, view_named
+
+
+class TopRequest(NamedTuple):
+    """The options of `kctl top`."""
+
+    every: str = "5s"
+    view: str | None = None
+    sort: str | None = None
+    words: str = ""
+    has_groups: bool = True
+    is_once: bool = False
+    output: str | None = None
+
+    def chosen_view(self) -> View:
+        """Return the view to begin with; raises NoSuchView."""
+        return TOPICS if self.view is None else view_named(self.view)
+
+    def order(self) -> Order | None:
+        """Return how that view is sorted, None as ever; raises NoSuchSort."""
+        if self.sort is None:
+            return None
+        view = self.chosen_view()
+        arranged(view, [], order=Order(self.sort, False))
+        return Order(self.sort, falls(view, self.sort))

@@ -1,0 +1,123 @@
+"""What `kctl top` does: one frame for pipes, or a screen until it is left."""
+
+from __future__ import annotations
+
+import sys
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.watching.sampler import Sampler
+from engine.watching.watch import Watch
+from engine.watching.watch_rows import Frame
+from kctl import exits
+from kctl.commands.top.top_request import TopRequest
+from kctl.commands.top.views import (
+    BROKER_COLUMNS,
+    GROUP_COLUMNS,
+    MOVE_COLUMNS,
+    PARTITION_COLUMNS,
+    TOPIC_COLUMNS,
+    VIEWS,
+    View,
+    arranged,
+    place_of,
+    rows_at,
+)
+from kctl.connect import ClusterOptions, connect
+from kctl.durations import duration_ms
+from kctl.render import Column, check_format, write_object, write_rows
+from kctl.render.rows import OutputRow
+
+#: Formats that can have several tables; the others have one view.
+_SEVERAL = ("table", "wide", "markdown")
+FRAME_COLUMNS = (
+    Column("sampled_at_ms", "AT", is_time=True),
+    Column("cluster_id", "CLUSTER", kind="string?"),
+    Column("controller_id", "CONTROLLER", kind="integer?"),
+    Column("brokers", "BROKERS", kind="object[]", fields=BROKER_COLUMNS),
+    Column("partitions", "PARTITIONS IN TROUBLE", kind="object[]", fields=PARTITION_COLUMNS),
+    Column("topics", "TOPICS", kind="object[]", fields=TOPIC_COLUMNS),
+    Column("groups", "GROUPS", kind="object[]", fields=GROUP_COLUMNS),
+    Column("moves", "MOVES", kind="object[]", fields=MOVE_COLUMNS),
+    Column("failures", "NOT ANSWERED", kind="string[]"),
+)
+
+
+class NoTextual(EngineError):
+    """The library of the screen is not installed."""
+
+    hint = "pip install 'kctl-kafka[top]', or print one frame with --once"
+
+    def __init__(self) -> None:
+        super().__init__("the screen needs the package textual")
+
+
+def show_top(options: ClusterOptions, request: TopRequest) -> int:
+    """Print one frame, or show the screen; returns the exit code."""
+    check_format(request.output or "table")
+    every_ms = duration_ms(request.every, "--every")
+    request.chosen_view()
+    request.order()
+    if request.is_once or request.output is not None or not _is_terminal():
+        with connect(options) as client:
+            return _print_once(client, request, every_ms)
+    try:
+        import textual  # noqa: F401
+    except ImportError as error:
+        raise NoTextual from error
+    client = connect(options)
+    # What is wrong with the address or the login is said before the screen opens.
+    client.view([])
+    from kctl.commands.top.screen import run_screen
+
+    return run_screen(client, request, every_ms)
+
+
+def _is_terminal() -> bool:
+    """Return whether there is a screen: keys come by stdin, and textual draws on stderr."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
+    sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
+    watch.take(sampler.next())
+    frame = watch.take(sampler.next())
+    output = request.output or "table"
+    if output in ("json", "yaml"):
+        write_object(FRAME_COLUMNS, frame_document(frame, watch, request), output)
+    elif output in _SEVERAL and request.view is None:
+        _print_views(frame, watch, request, output)
+    else:
+        view = request.chosen_view()
+        write_rows(view.columns, _rows(view, frame, watch, request), output)
+    return exits.OK
+
+
+def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -> None:
+    mark = "## " if output == "markdown" else ""
+    for view in VIEWS:
+        rows = _rows(view, frame, watch, request)
+        sys.stdout.write(f"{mark}{place_of(view).title}\n\n")
+        if rows:
+            write_rows(view.columns, rows, output)
+        else:
+            sys.stdout.write("none\n")
+        sys.stdout.write("\n")
+    for failure in frame.failures:
+        sys.stderr.write(f"warning: {failure}\n")
+
+
+def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow:
+    """Return a frame as JSON has it: all views, or that of --view, with rows in their order."""
+    return {
+        "sampled_at_ms": frame.sampled_at_ms,
+        "cluster_id": frame.cluster_id,
+        "controller_id": frame.controller_id,
+        **{view.name: _rows(view, frame, watch, request) for view in VIEWS},
+        "failures": list(frame.failures),
+    }
+
+
+def _rows(view: View, frame: Frame, watch: Watch, request: TopRequest) -> list[OutputRow]:
+    order = request.order() if view is request.chosen_view() else None
+    return arranged(view, rows_at(place_of(view), frame, watch), request.words, order)

@@ -1,0 +1,250 @@
+"""`kctl report cluster` on brokers in memory: rows, a saved report, a page in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from engine.client.settings import Address
+from engine.report.saved_report import BadReport
+from kctl import exits
+from kctl.commands.report import reporting
+from kctl.commands.report.charts import NoChartLibrary
+from kctl.commands.report.page import cluster_page
+from kctl.commands.report.reporting import ReportRequest, report_cluster
+from kctl.connect import ClusterOptions
+from kctl.render.rows import UnknownFormat
+from kctl.schemas import schema_of
+from tests.unit.exporter.test_exporter import Stage
+
+REQUEST = ReportRequest(None, None, "2s", "json")
+OPTIONS = ClusterOptions(timeout_s=5)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+HOSTILE = "</style><script>alert(1)</script>"
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = Stage()
+    monkeypatch.setattr(reporting, "connect", lambda _options: stage.client)
+    monkeypatch.setattr(reporting, "_local_files", lambda _client: None)
+    return stage
+
+
+def report(capsys: pytest.CaptureFixture[str], request: ReportRequest = REQUEST) -> Any:
+    assert exits.OK == report_cluster(OPTIONS, request)
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema_of("report cluster")).validate(document)
+    return document
+
+
+def test_a_report_has_all_parts_as_its_schema_says(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = report(capsys)
+    assert (3, 2, 3) == (
+        document["broker_count"],
+        document["topic_count"],
+        document["partition_count"],
+    )
+    assert [1, 2, 3] == [row["broker_id"] for row in document["brokers"]]
+    assert [("g", 2, "STOP")] == [
+        (row["group"], row["lag"], row["verdict"]) for row in document["groups"]
+    ]
+    assert ["t"] == [row["topic"] for row in document["retention"]]
+    assert [] == document["not_known"]
+    assert ["idle-group"] == [row["finding"] for row in document["findings"]]
+
+
+def test_rates_are_sampled_over_the_interval(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[int] = []
+    pause = stage.client.links.pause
+
+    def writing(duration_ms: int) -> None:
+        if duration_ms > 300:
+            pauses.append(duration_ms)
+            stage.produce(10)
+        pause(duration_ms)
+
+    monkeypatch.setattr(stage.client.links, "pause", writing)
+    document = report(capsys)
+    assert pauses
+    (topic,) = [row for row in document["topics"] if row["topic"] == "t"]
+    assert topic["records_per_s"] > 0
+    assert topic["bytes_per_s"] > 0
+
+
+def test_changes_since_a_saved_report_are_shown(
+    stage: Stage, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(report(capsys)))
+    stage.cluster.create_topic("u", ((1, 2),))
+    stage.cluster.pass_time(1_000)
+    document = report(capsys, REQUEST._replace(since=str(path)))
+    assert ("topic-created", "u") in [
+        (row["change"], row["subject"]) for row in document["changes"]
+    ]
+    assert document["since_ms"] is not None
+
+
+def test_a_table_has_every_part_under_its_title(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exits.OK == report_cluster(OPTIONS, REQUEST._replace(output=None))
+    printed = capsys.readouterr().out
+    assert printed.index("Findings\n") < printed.index("Brokers\n") < printed.index("Topics\n")
+    assert "kctl groups lag g" in printed
+    assert "Changes" not in printed
+
+
+def test_formats_of_one_table_have_the_findings(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exits.OK == report_cluster(OPTIONS, REQUEST._replace(output="csv"))
+    heading, row = capsys.readouterr().out.splitlines()
+    assert "severity,finding,subject,cause,meaning,command" == heading
+    assert row.startswith("notice,idle-group,group g,")
+
+
+def test_a_report_without_one_broker_says_what_is_not_known(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
+    submit = stage.client.links.submit
+
+    def lost(address: Address, call: Any, token: object, timeout_ms: int) -> None:
+        is_lost = address == gone and call.api_name != "Metadata"
+        submit(Address("nowhere", 1) if is_lost else address, call, token, timeout_ms)
+
+    monkeypatch.setattr(stage.client.links, "submit", lost)
+    stage.client.timeout_ms = 3_000
+    document = report(capsys)
+    assert "unreachable" in [row["finding"] for row in document["findings"]]
+    assert {"broker 2", "topic t"} <= {row["subject"] for row in document["not_known"]}
+    assert None is next(r for r in document["brokers"] if r["broker_id"] == 2)["size_bytes"]
+
+
+def test_a_bad_file_or_format_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    with pytest.raises(BadReport):
+        report_cluster(OPTIONS, REQUEST._replace(since=str(path)))
+    with pytest.raises(UnknownFormat):
+        report_cluster(OPTIONS, REQUEST._replace(output="pdf"))
+
+
+def test_without_the_library_of_charts_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(NoChartLibrary) as raised:
+        report_cluster(OPTIONS, REQUEST._replace(html="page.html"))
+    assert "kctl-kafka[report]" in (raised.value.hint or "")
+
+
+# -- the page
+
+
+class _Page(HTMLParser):
+    """Tags of a page, its ids, and what it would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            is_inside = (value or "").startswith("#")
+            if name in ("src", "href", "xlink:href", "srcset", "action") and not is_inside:
+                self.loads.append(value or "")
+
+
+def page_of(stage: Stage, capsys: pytest.CaptureFixture[str]) -> str:
+    document = report(capsys)
+    document["groups"][0]["group"] = HOSTILE
+    document["findings"][0] |= {"cause": HOSTILE, "subject": HOSTILE}
+    document["brokers"][0] |= {"host": HOSTILE, "bytes_per_s": 4096}
+    return cluster_page(document)
+
+
+def test_a_page_has_all_parts_and_loads_nothing(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page_of(stage, capsys)
+    page = _Page(text)
+    assert [] == page.loads
+    assert "script" not in page.tags
+    assert len(page.ids) == len(set(page.ids))
+    assert {"findings", "brokers", "imbalance", "groups", "retention"} <= {*page.ids}
+    assert page.tags.count("svg") >= 5
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "currentColor" in text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.slow
+def test_a_browser_shows_the_page_on_a_phone_without_errors(
+    stage: Stage, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A script that is added to a copy measures the page: nothing sticks out at 360 pixels."""
+    measure = """<iframe id=phone style="width:360px;height:800px;border:0"></iframe><script>
+const phone = document.getElementById("phone");
+phone.srcdoc = PAGE;
+phone.onload = () => {
+  const page = phone.contentDocument;
+  const size = e => Math.round(e.getBoundingClientRect().width);
+  document.title = JSON.stringify({
+    page: page.documentElement.scrollWidth,
+    room: page.documentElement.clientWidth,
+    wide: [...page.querySelectorAll("body *")]
+      .filter(e => !e.closest(".scroll > *") && e.getBoundingClientRect().right > 360)
+      .map(e => e.outerHTML.slice(0, 80)),
+    charts: [...page.querySelectorAll("svg")].map(size),
+    heads: page.querySelectorAll("h2").length,
+    text: getComputedStyle(page.querySelector("svg text")).fill,
+    body: getComputedStyle(page.body).color,
+  });
+  document.body.replaceWith(document.title);
+};
+</script>"""
+    page = json.dumps(page_of(stage, capsys)).replace("</", "<\\/")
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><body>{measure.replace('PAGE', page)}")
+    done = subprocess.run(
+        [
+            *(str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *(f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"),
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    found = re.search(r"<title>(\{.*?\})</title>", done.stdout)
+    assert found is not None, done.stdout[-500:]
+    seen = json.loads(found[1])
+    assert (seen["room"], []) == (seen["page"], seen["wide"])
+    assert all(0 < width <= 360 for width in seen["charts"])
+    assert seen["heads"] >= 10
+    # Texts of charts have the colour of the page, in light and in dark.
+    assert seen["body"] == seen["text"]
