@@ -49,13 +49,13 @@ NOUNS: dict[str, Noun] = {
     "quorum": Noun("quorum", "Show the controllers of a cluster without ZooKeeper", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
-    "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),
-    "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
+    "check": Noun("check", "Check for what is wrong, each finding with its cause", _CLUSTER),
+    "explain": Noun("explain", "Show all of a partition, and what would happen to it", _CLUSTER),
     "report": Noun("report", "Report on a cluster as a whole, as one page too", _CLUSTER),
     "top": Noun("top", "Watch a cluster on one screen", _CLUSTER),
     "events": Noun("events", "Show changes of a cluster as they come", _CLUSTER),
     "exporter": Noun("exporter", "Serve metrics of a cluster for Prometheus", _CLUSTER),
-    "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
+    "cluster": Noun("cluster", "Start, stop and repair an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "users": Noun("users", "List users of SCRAM, create them, rotate their passwords", _CLUSTER),
     "tokens": Noun("tokens", "List, create, renew and expire delegation tokens", _CLUSTER),
@@ -93,7 +93,7 @@ def help_text() -> str:
             if noun.group == group:
                 lines.append(f"  {name:<{width}}{noun.summary}")
         lines.append("")
-    lines.append("`kctl COMMAND --help` tells more. Options: --help, --version.")
+    lines.append("`kctl COMMAND --help` shows more. Options: --help, --version.")
     return "\n".join(lines) + "\n"
 
 

@@ -42,7 +42,7 @@ def with_verbose(command: Any) -> Any:
                 is_flag=True,
                 expose_value=False,
                 callback=_turn_on,
-                help="Say on stderr which cluster is meant, and what decided that.",
+                help="Show on stderr which cluster is used, and which setting chose it.",
             )
         )
     return command

@@ -43,7 +43,9 @@ Output = Annotated[
 ]
 Documentation = Annotated[
     bool,
-    typer.Option("--doc", "--documentation", help="With what each setting does, if brokers say."),
+    typer.Option(
+        "--doc", "--documentation", help="With what each setting does, where brokers document it."
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")

@@ -24,7 +24,7 @@ def run_(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Put before what the file says; may be repeated."
+            "--set", metavar="KEY=VALUE", help="Takes precedence over the file; may be repeated."
         ),
     ] = None,
 ) -> int:

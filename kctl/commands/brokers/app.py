@@ -89,7 +89,7 @@ def drain(
     moves: JobOptions,
     broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker to be emptied.")],
 ) -> int:
-    """Move every replica off a broker, wait, and look whether it is empty.
+    """Move every replica off a broker, wait, and check that it is empty.
 
     Ended early, the same command goes on where it was.
     """

@@ -34,7 +34,7 @@ def check(
     wait: Annotated[
         bool,
         typer.Option(
-            "--wait", help="Look again until nothing is wrong, or --timeout; not for moves to end."
+            "--wait", help="Check again until nothing is wrong, or --timeout; not for moves to end."
         ),
     ] = False,
     moves: Annotated[
@@ -65,12 +65,12 @@ def check(
             "-z",
             "--zookeeper",
             metavar="HOST:PORT",
-            help="To tell since when sets are as they are.",
+            help="To show since when in-sync sets are as they are.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Look for what is wrong, the worst first; exit code 4 if there is more than notices.
+    """Show what is wrong with a cluster, the worst first; exit code 4 beyond notices.
 
     Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir,
     hanging-transaction.
@@ -82,7 +82,7 @@ def check(
     The verdict comes within --timeout: all brokers are asked at the same time, and one that answers
     nothing for half of it is unreachable; what could not be asked is a finding.
 
-    The metadata store tells since when a set is as it is: that of an embedded cluster is found by
+    The metadata store knows since when a set is as it is: that of an embedded cluster is found by
     its brokers, any other is named by --zookeeper.
     """
     from kctl.commands.check.verdict import CheckRequest, check_cluster

@@ -45,7 +45,7 @@ def plan(
     settings: _Settings = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Read all records, and tell what a cleaning frees."),
+        typer.Option("--exact", help="Read all records, and show what a cleaning frees."),
     ] = False,
     buffer: Annotated[
         str | None,
@@ -149,7 +149,7 @@ def status(
     """Show how far the cleaners of the embedded cluster's brokers are, and what they did last.
 
     A row for each replica: up to where it is clean, what it waits for, why it cannot be cleaned,
-    and of a cleaning under way how much is read of what is to be read. Kafka's brokers tell nobody.
+    and of a cleaning under way how much is read of what is to be read. Not for Kafka's brokers.
     """
     from kctl.commands.compact.on_embedded import CleanStatusRequest, show_status
 

@@ -13,12 +13,12 @@ from kctl.options.cluster import (
     on_cluster,
 )
 
-app = noun("Tell all of a partition, and what would happen to it.")
+app = noun("Show all of a partition, and what would happen to it.")
 
 
 @app.callback()
 def explain() -> None:
-    """Tell all of a partition, and what would happen to it."""
+    """Show all of a partition, and what would happen to it."""
 
 
 @app.command(

@@ -33,7 +33,7 @@ def list_(
 ) -> int:
     """List the groups of all coordinators with their states.
 
-    Brokers before 2.6 do not say the state, those before 3.8 not the type.
+    Brokers before 2.6 do not return the state, those before 3.8 not the type.
     """
     from kctl.commands.groups.listing import list_all
 

@@ -47,7 +47,7 @@ def verify(
         bool | None,
         typer.Option(
             "--compacted/--not-compacted",
-            help="Whether missing offsets are normal. Without either: looks for signs of it.",
+            help="Whether missing offsets are normal. Without either, by the files.",
         ),
     ] = None,
     show_all: Annotated[
@@ -103,7 +103,7 @@ def repair(
         bool,
         typer.Option(
             "--from-recovery-point",
-            help="Look for damage only where a broker would after a crash.",
+            help="Check only what a broker checks after a crash.",
         ),
     ] = False,
     rebuild_indexes: Annotated[

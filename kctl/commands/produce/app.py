@@ -176,7 +176,7 @@ def produce(
     """Produce records from stdin: a line each, or NDJSON; or from files, one each.
 
     A broker that goes away is waited for until --timeout; batches that are too large for the topic
-    are split. Stops at the first record that fails and says with which --from-line to go on.
+    are split. Stops at the first record that fails and shows the --from-line to go on with.
 
     With --transactional-id records are counted once their transaction is committed; what is open at
     an error or Ctrl-C is aborted.

@@ -111,7 +111,7 @@ def plan(
     ] = 0,
     throttle: Annotated[
         str | None,
-        typer.Option("--throttle", metavar="BYTES", help="Say how long it takes at this rate."),
+        typer.Option("--throttle", metavar="BYTES", help="Show how long it takes at this rate."),
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Write the plan, for execute.")
@@ -132,7 +132,7 @@ def plan(
 
     One of --add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs says
     what for. The rows are brokers, before and after. Goals on rates count what producers write and
-    followers fetch: nothing tells what consumers fetch.
+    followers fetch: what consumers fetch is not known.
     """
     from kctl.commands.reassign.plan import PlanRequest, make_plan
     from kctl.commands.reassign.rates import RateRequest
@@ -333,7 +333,7 @@ def rehearse(
     no_election: NoElection = False,
     output: Output = "table",
 ) -> int:
-    """Execute a plan on an embedded copy of the cluster, and tell what happens; nothing is changed.
+    """Execute a plan on an embedded copy of the cluster, and show what happens; nothing is changed.
 
     The copy has the brokers, racks, topics, assignments and settings of topics, and records in
     proportion to what there is.
@@ -349,7 +349,7 @@ def rehearse(
 @app.command("explain", epilog="Example: kctl reassign explain plan.json")
 @on_cluster
 def explain(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "table") -> int:
-    """Tell what the controller will do with each partition, step by step, and what may fail."""
+    """Show what the controller will do with each partition, step by step, and what may fail."""
     from kctl.commands.reassign.explain import explain_plan
 
     return explain_plan(cluster, plan_file, output)

@@ -59,7 +59,7 @@ def replay(
         bool,
         typer.Option(
             "--source-headers/--no-source-headers",
-            help="Say in headers where each came from: replay.topic, replay.partition, "
+            help="Add headers with the origin of each record: replay.topic, replay.partition, "
             "replay.offset.",
         ),
     ] = True,

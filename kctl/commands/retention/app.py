@@ -63,7 +63,7 @@ def plan(
     """Show what retention frees now, when more goes, and how large logs become.
 
     Of a directory and of the embedded cluster it is exact, by segments. Of any other it is a range,
-    as brokers do not tell where segments begin. Sizes are of one copy of each partition.
+    as brokers do not expose where segments begin. Sizes are of one copy of each partition.
     """
     from kctl.commands.retention.plan import PlanRequest, show_plan
 
@@ -107,8 +107,8 @@ def run_retention(
 ) -> int:
     """Delete now what is due: on the embedded cluster, or in a log directory that no broker uses.
 
-    The cluster looks at all topics, by their settings. A directory's topics have the defaults of
-    Kafka but for what --set says.
+    The cluster checks all topics, by their settings. A directory's topics have the defaults of
+    Kafka but for those of --set.
     """
     from kctl.commands.retention.run import RunRequest, run_now
 

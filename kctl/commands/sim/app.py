@@ -39,7 +39,7 @@ def run_(
     ] = 30.0,
     trace: Annotated[
         bool,
-        typer.Option("--trace", help="Tell on stderr what happens in each run, with its time."),
+        typer.Option("--trace", help="Print the events of each run on stderr, with their time."),
     ] = False,
     shrink: Annotated[
         bool,
@@ -50,7 +50,7 @@ def run_(
     """Run a cluster on virtual time, once for each seed, and check every rule after every event.
 
     Three or four real brokers, their metadata store, producers and consumers, on a network, disks
-    and clocks that fail as the seed says. The same seed is the same run.
+    and clocks that fail by the seed. The same seed is the same run.
     Exit code 4 if a rule was broken in any run.
     """
     from kctl.commands.sim.seeds import SimRequest, run_seeds

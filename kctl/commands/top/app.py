@@ -55,7 +55,7 @@ def top(
     view, enter opens a row, escape goes back, s sorts, / filters, ? shows all keys, q ends.
 
     No broker gets more than two requests in a second. A cluster that does not answer is waited for;
-    the screen says how old its figures are.
+    the screen shows how old its figures are.
 
     --once takes two samples, for the rates between them. Table, wide, markdown, json and yaml have
     all views, or that of --view; other formats that of --view, else topics. The screen needs an

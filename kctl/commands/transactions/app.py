@@ -172,7 +172,7 @@ def forge_hanging(
     age: Annotated[
         str,
         typer.Option(
-            "--age", metavar="DURATION", help="How long ago its records say they were written."
+            "--age", metavar="DURATION", help="The age of its records, by their timestamps."
         ),
     ] = "1h",
     data: Annotated[

@@ -193,7 +193,7 @@ def delete(
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Remove a node. Says of which cluster, and asks first."""
+    """Remove a node. Shows the cluster, and asks first."""
     from kctl.commands.znode.changes import ChangeRequest, delete_node
     from kctl.commands.znode.nodes import Store
 
