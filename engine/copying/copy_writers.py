@@ -120,7 +120,7 @@ class ExactlyOnceWriter:
             key: max(found.start, committed.get(self._to[key], -1))
             for key, found in self._plan.ranges.items()
         }
-        self._translation = GroupTranslation(self._plan.group_offsets, positions)
+        self._translation = GroupTranslation(self._plan.translated_offsets(), positions)
         return positions
 
     def add(self, record: OutgoingRecord, offset: int) -> None:

@@ -192,6 +192,22 @@ def test_groups_go_on_at_the_same_record(
     assert read_next(stage, "done", C1) is None
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_group_before_the_first_copied_offset_begins_with_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    """As of records that the source has deleted, or with --from behind where the group is."""
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    ranges = {T0: CopyRange(12, COUNT), T1: CopyRange(COUNT, COUNT)}
+    groups = (GroupOffset("late", T0, 3), GroupOffset("late", T1, 3))
+    plan = stage.plan(*groups)._replace(ranges=ranges)
+    if is_killed:
+        some_fetches(stage.run(plan, stage.exactly_once(plan)), 7)
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert b"12" == read_next(stage, "late", C0)
+    assert read_next(stage, "late", C1) is None
+
+
 def read_next(stage: Stage, group_id: str, key: TopicPartition) -> bytes | None:
     """Return the next record that a group would read, None at the end."""
     offset = committed_offsets(stage.client, group_id, [key])[key]
