@@ -221,8 +221,15 @@ def test_consuming_ends_at_the_ends_and_at_the_count() -> None:
     assert 102 == odd.read_count
     few = consuming(Records(50), 100, records_max=20, warm_up_records=10)
     run_out(few)
-    assert 20 <= few.read_count <= 26
+    assert 20 <= few.finish().records <= 26
     assert 10 <= few.warm_up_records
+
+
+def test_as_many_records_are_measured_as_are_asked_for_however_many_came_first() -> None:
+    run = consuming(Records(50), 100, records_max=1)
+    run_out(run)
+    assert 1 <= run.finish().records
+    assert run.read_count < 20
 
 
 def test_an_empty_topic_measures_nothing() -> None:
@@ -298,6 +305,23 @@ def test_each_record_is_measured_once_until_it_arrives(rate: float | None) -> No
     )
     assert 25 == len(relay.values(P0)) + len(relay.values(P1))
     assert 2_000 <= measurement.latencies.max_us
+
+
+def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:
+    relay = Relay()
+    run = latency_run(relay, 20)
+    arrived = relay.handlers["Fetch"]
+
+    def three_then_ctrl_c(body: Any, version: int, address: tuple[str, int]) -> Any:
+        if len(relay.values(P0)) + len(relay.values(P1)) > 3:
+            raise KeyboardInterrupt
+        return arrived(body, version, address)
+
+    relay.handlers["Fetch"] = three_then_ctrl_c
+    with pytest.raises(KeyboardInterrupt):
+        run.warm_up(10)
+    measurement = run.finish()
+    assert (0, 0) == (measurement.records, measurement.latencies.count)
 
 
 def test_records_of_others_in_the_topic_are_passed_over() -> None:
