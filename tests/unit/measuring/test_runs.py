@@ -108,6 +108,14 @@ def test_the_window_begins_when_the_warm_up_is_stored() -> None:
     assert log.clock.now_ms - began_ms >= run.finish().total.end_s * 1000
 
 
+def test_each_record_has_a_latency_also_where_those_of_chunks_are_alike() -> None:
+    log = ProduceLog()
+    run = ProducingRun(log.client(), load(), ProducerOptions(linger_ms=5), 3000, lambda: 0)
+    run.warm_up(0)
+    run_out(run)
+    assert (3000, 3000) == (run.finish().records, run.measurement.latencies.count)
+
+
 def test_a_rate_is_kept() -> None:
     log = ProduceLog()
     run = producing(log, 100, rate=1000)
