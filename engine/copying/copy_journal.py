@@ -7,11 +7,12 @@ One process writes it, which holds the file (`engine.host.held_file`).
 |---|---|---|
 | begin | first | the plan: topics, offsets, groups, the id of the copy |
 | writer | whenever a process takes the journal | the process |
-| stored | at least once: when records are stored | the next offsets at the source |
+| stored | when records are stored; exactly once, at first and at the end | the next offsets |
 | over | last | how it ended |
 
-Exactly once, the next offsets are not here but at the destination, in the transactions of the
-records: a file and a cluster cannot be written together.
+Exactly once, the next offsets that count are at the destination, in the transactions of the
+records: a file and a cluster cannot be written together. Those here say whether the destination
+has lost them.
 """
 
 from __future__ import annotations

@@ -57,3 +57,14 @@ class TopicCopy(NamedTuple):
         """Return the partition of the destination for each of the source."""
         names = {topic.source: topic.destination for topic in self.topics}
         return {key: TopicPartition(names[key.topic], key.partition) for key in self.ranges}
+
+    def translated_offsets(self) -> list[GroupOffset]:
+        """Return the offsets of groups, those before a range as its start.
+
+        Records before it are not copied, by choice or as the source has deleted them: the next
+        record of such a group is the first one that is copied.
+        """
+        return [
+            one._replace(offset=max(one.offset, self.ranges[one.partition].start))
+            for one in self.group_offsets
+        ]

@@ -10,7 +10,8 @@ Offsets of the source are committed at the destination, for a group that has the
 partitions of the destination: so they are part of the transaction that has the records.
 
 A process that goes on fences the one before it (InitProducerId), has its open transaction ended,
-and then reads the offsets: what it reads is final.
+and then reads the offsets: what it reads is final. `copy_resumption` holds it against the journal,
+which has the first position of each partition that was committed, and its end.
 
 Source: KIP-98, KIP-447; MirrorMaker writes at least once, exactly once by Connect (KIP-618).
 """
@@ -30,6 +31,7 @@ from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.copying.copy_journal import CopyJournal
 from engine.copying.copy_plan import TopicCopy
+from engine.copying.copy_resumption import resumed_positions
 from engine.copying.group_translation import GroupTranslation
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -99,11 +101,15 @@ class ExactlyOnceWriter:
         self,
         client: KafkaClient,
         plan: TopicCopy,
+        journal: CopyJournal,
+        stored: Mapping[TopicPartition, int],
         options: ProducerOptions,
         notes: ProducerNotes | None = None,
     ) -> None:
         self._client = client
         self._plan = plan
+        self._journal = journal
+        self._stored = dict(stored)
         self._to = plan.destinations()
         self._from = {there: here for here, there in self._to.items()}
         self._producer = TransactionalProducer(
@@ -116,11 +122,9 @@ class ExactlyOnceWriter:
         """Fence and end what an earlier process left, and return where to go on."""
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
-        positions = {
-            key: max(found.start, committed.get(self._to[key], -1))
-            for key, found in self._plan.ranges.items()
-        }
-        self._translation = GroupTranslation(self._plan.group_offsets, positions)
+        known = {self._from[there]: offset for there, offset in committed.items()}
+        positions = resumed_positions(self._client, self._plan, known, self._stored)
+        self._translation = GroupTranslation(self._plan.translated_offsets(), positions)
         return positions
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
@@ -152,6 +156,19 @@ class ExactlyOnceWriter:
         for group_id, offsets in self._translation.take().items():
             self._send_offsets(group_id, offsets)
         self._producer.commit()
+        self._note(positions)
+
+    def _note(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Have the journal know that a partition has a position, and that one is at its end."""
+        ranges = self._plan.ranges
+        new = {
+            key: offset
+            for key, offset in positions.items()
+            if key not in self._stored or offset >= ranges[key].end
+        }
+        if new:
+            self._journal.stored(new)
+            self._stored |= new
 
     def _send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         there = {self._to[key]: offset for key, offset in offsets.items()}
@@ -205,6 +222,7 @@ class AtLeastOnceWriter:
         options: ProducerOptions,
         notes: ProducerNotes | None = None,
     ) -> None:
+        self._client = client
         self._plan = plan
         self._from = {there: here for here, there in plan.destinations().items()}
         self._journal = journal
@@ -213,10 +231,7 @@ class AtLeastOnceWriter:
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return where the journal says to go on."""
-        return {
-            key: max(found.start, self._stored.get(key, -1))
-            for key, found in self._plan.ranges.items()
-        }
+        return resumed_positions(self._client, self._plan, self._stored, self._stored)
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
         """Take a record."""

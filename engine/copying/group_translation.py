@@ -6,6 +6,7 @@ of a group is found while its records are copied:
 | committed at the source | at the destination |
 |---|---|
 | an offset that is copied, or a gap before one | the first copied record at or after it |
+| before all that is copied, as what is deleted | the first copied record |
 | in a gap at which a transaction ends | the end of the copy by then, where the next record goes |
 | behind all that is copied | the end of the copy |
 

@@ -23,7 +23,10 @@ _WAIT_MS: Final = 500
 
 
 class ConsumingRun:
-    """Fetches from starts to ends (exclusive), at most so many records: `step` until `is_done`."""
+    """Fetches from starts to ends (exclusive): `step` until `is_done`.
+
+    With `records_max` it ends once so many are measured: those before the window are others.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class ConsumingRun:
         """Return whether all was read, or so much as was asked for."""
         if self.error is not None or not self._fetcher.partitions:
             return True
-        return self._records_max is not None and self.read_count >= self._records_max
+        return self._records_max is not None and self.measurement.records >= self._records_max
 
     def step(self) -> None:
         """Wait for records and count them."""

@@ -87,10 +87,10 @@ class LatencyRun:
         """Pass on records that do not count, one at a time, one for each partition at least."""
         wanted = max(record_count, self._shape.partition_count)
         counted, self._record_count = self._record_count, wanted
+        self._began_number = wanted
         while not self.is_done:
             self._step_one_at_a_time()
-        self._record_count = self._sent + counted
-        self._began_number = self._sent
+        self._record_count = wanted + counted
         self.measurement = Measurement(self._now_ns(), self._interval_ns)
         return wanted
 
@@ -161,6 +161,8 @@ class LatencyRun:
             if began_ns is not None:
                 self._arrived += 1
                 self._waiting_since_ms = self._producing.clock.monotonic_ms()
+                if number < self._began_number:
+                    continue
                 latency_us = (now_ns - began_ns) // _NS_PER_US
                 self.measurement.count(1, len(value), now_ns, {latency_us: 1})
 

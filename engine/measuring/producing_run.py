@@ -159,8 +159,10 @@ class ProducingRun:
     def _latencies_us(self, result: BatchResult, now_ns: int) -> Counter[int]:
         if self._load.shape.rate_per_s is None:
             chunks = Counter(place >> _PLACE_BITS for place in result.batch.places)
-            began = ((self._chunks[chunk][0], count) for chunk, count in chunks.items())
-            return Counter({(now_ns - at) // _NS_PER_US: count for at, count in began})
+            latencies: Counter[int] = Counter()
+            for chunk, count in chunks.items():
+                latencies[(now_ns - self._chunks[chunk][0]) // _NS_PER_US] += count
+            return latencies
         return Counter(
             (now_ns - self._due_ns(self._chunks[place >> _PLACE_BITS][1] + place % _PLACES))
             // _NS_PER_US

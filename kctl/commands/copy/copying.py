@@ -16,6 +16,7 @@ from engine.client.topic_admin import create_topics
 from engine.client.transactional_producer import TransactionalIdDenied, TransactionFailed
 from engine.copying.copy_journal import CopyJournal, CopyState, read_copy
 from engine.copying.copy_plan import EXACTLY_ONCE, TopicCopy
+from engine.copying.copy_resumption import ProgressLost, resumed_positions
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, NotRead
 from engine.copying.topic_preparation import Destination
@@ -23,7 +24,11 @@ from engine.errors import ApiError, EngineError
 from engine.host.held_file import RealHeldFiles
 from engine.host.process_identity import this_process
 from engine.host.real import RealFiles
-from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from engine.kafka_errors import (
+    GROUP_AUTHORIZATION_FAILED,
+    GROUP_ID_NOT_FOUND,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
@@ -157,14 +162,14 @@ def _try(
 def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
     """Return where the copy would go on, as far as that is known without writing."""
     plan, state = job.plan, job.state
-    starts = {key: found.start for key, found in plan.ranges.items()}
     if state is None:
-        return starts
-    if plan.delivery != EXACTLY_ONCE:
-        return {**starts, **state.stored}
-    there = plan.destinations()
-    committed = committed_offsets(destination, plan.name, there.values())
-    return {key: max(start, committed.get(there[key], -1)) for key, start in starts.items()}
+        return {key: found.start for key, found in plan.ranges.items()}
+    known = state.stored
+    if plan.delivery == EXACTLY_ONCE:
+        there = plan.destinations()
+        committed = committed_offsets(destination, plan.name, there.values())
+        known = {key: committed[there[key]] for key in there if there[key] in committed}
+    return resumed_positions(destination, plan, known, state.stored)
 
 
 # -- copying
@@ -198,14 +203,12 @@ def _copy(
             request.rules,
             rate_bytes_per_s=request.rate_bytes_per_s(),
         )
-        _until_done(source, plan, run, interrupts)
+        interrupt = _until_done(source, plan, run, interrupts)
+        if interrupt is not None:
+            run.commit()
+            say(f"stopped: the same command goes on with it, by {journal.path}")
+            return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
         run.finish()
-    except KeyboardInterrupt as interrupt:
-        if interrupts.is_urgent or run is None:
-            raise
-        run.commit()
-        say(f"stopped: the same command goes on with it, by {journal.path}")
-        return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
     except EngineError as error:
         # Nobody waits for a destination that is gone.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
@@ -235,15 +238,16 @@ def _writer(
 ) -> CopyWriter:
     notes = ProducerNotes(on_retry=_tell_retry)
     options = request.producer()
-    if job.plan.delivery == EXACTLY_ONCE:
-        return ExactlyOnceWriter(destination, job.plan, options, notes)
     stored = {} if job.state is None else job.state.stored
+    if job.plan.delivery == EXACTLY_ONCE:
+        return ExactlyOnceWriter(destination, job.plan, journal, stored, options, notes)
     return AtLeastOnceWriter(destination, job.plan, journal, stored, options, notes)
 
 
 def _until_done(
     source: KafkaClient, plan: TopicCopy, run: CopyingRun, interrupts: HeldInterrupts
-) -> None:
+) -> KeyboardInterrupt | None:
+    """Copy until the end, or the first Ctrl-C, which is returned; a second one is raised."""
     total = sum(found.end - run.positions[key] for key, found in plan.ranges.items())
     line = RateLine(source.clock, total_count=total)
     is_waiting = False
@@ -257,8 +261,13 @@ def _until_done(
                 line.clear()
                 say(f"source: {run.trouble}; trying again")
             is_waiting = run.trouble is not None
+    except KeyboardInterrupt as interrupt:
+        if interrupts.is_urgent:
+            raise
+        return interrupt
     finally:
         line.clear()
+    return None
 
 
 def _tell_retry(error: EngineError) -> None:
@@ -277,7 +286,8 @@ def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
             "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
             "alone, and may copy records twice"
         )
-    say(f"what is committed stays: the same command goes on behind it, by {path}")
+    if not isinstance(error, ProgressLost):
+        say(f"what is committed stays: the same command goes on behind it, by {path}")
 
 
 def _is_of_rights(error: EngineError) -> bool:
@@ -299,7 +309,13 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
     """Delete the group that had the positions of a copy that is over."""
     if plan.delivery != EXACTLY_ONCE:
         return
-    error = delete_groups(destination, [plan.name])[plan.name]
+    try:
+        error: EngineError | None = delete_groups(destination, [plan.name])[plan.name]
+    except EngineError as failure:
+        error = failure
+    if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
+        # Nothing was to be copied.
+        return
     if error is not None:
         say(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
 

@@ -64,13 +64,16 @@ def new_plan(
     view, chosen, errors = select_topics(source, request.topics, request.match)
     if errors:
         raise errors[0]
+    internal = [topic.name for topic in chosen if topic.is_internal]
+    if named := [name for name in internal if name in request.topics]:
+        raise UnreadableArgument("topics to copy", " ".join(named), "others than internal")
     topics = tuple(
         CopiedTopic(topic.name, f"{request.prefix}{topic.name}", len(topic.partitions))
         for topic in chosen
         if not topic.is_internal
     )
     if not topics:
-        raise UnreadableArgument("topics to copy", " ".join(request.topics), "others than internal")
+        raise UnreadableArgument("topics to copy", request.match or "", "others than internal")
     destination_id = destination.view([]).cluster_id
     if view.cluster_id is not None and view.cluster_id == destination_id and not request.prefix:
         raise SameTopics

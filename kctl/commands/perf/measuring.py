@@ -162,7 +162,7 @@ def measure_consuming(
             ends,
             fetch,
             work_ns,
-            records_max=request.records + request.warm_up,
+            records_max=request.records,
             warm_up_records=request.warm_up,
             interval_ns=interval_ns,
         )
@@ -173,8 +173,11 @@ def measure_consuming(
             "isolation.level": "read_committed" if fetch.read_committed else "read_uncommitted",
         }
         _print(request, topic, "consume", finished, run.warm_up_records, settings)
-        if finished.is_complete and not finished.measurement.records:
-            say("all came with the warm-up and the first response: more records are needed")
+        if finished.is_complete and finished.measurement.records < request.records:
+            say(
+                f"{finished.measurement.records} of {request.records} records are measured: the "
+                "others came with the warm-up and the first response, or are not there"
+            )
         return finished.exit_code
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import Fetcher, FetchOptions
-from engine.client.group_admin import set_offsets
+from engine.client.group_admin import delete_groups, set_offsets
 from engine.client.groups import committed_offsets
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
 from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
+from engine.client.topic_admin import delete_topics
 from engine.client.transactions import describe_transaction
 from engine.copying import copying_run
 from engine.copying.copied_content import ContentRules
@@ -24,6 +26,7 @@ from engine.copying.copy_plan import (
     GroupOffset,
     TopicCopy,
 )
+from engine.copying.copy_resumption import ProgressLost
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, NotRead
 from engine.host.memory_held_file import MemoryHeldFiles
@@ -77,7 +80,21 @@ class Stage:
         return TopicCopy("id", "asked", "a", "b", topics, ranges, groups, delivery)
 
     def exactly_once(self, plan: TopicCopy) -> ExactlyOnceWriter:
-        return ExactlyOnceWriter(self.new_client(), plan, ProducerOptions())
+        """Return a writer as another process makes it."""
+        if not self.files.exists("/e"):
+            self.journal = CopyJournal(self.files, self.files.hold("/e", create=True))
+            self.journal.begin(plan, ProcessIdentity(1, "here", "lee"))
+        state = read_copy(self.files, "/e")
+        assert state is not None
+        options = ProducerOptions()
+        return ExactlyOnceWriter(self.new_client(), plan, self.journal, state.stored, options)
+
+    def make_again(self, topic: str) -> None:
+        """Delete a topic of the copy and create it, as somebody may while no copy runs."""
+        assert delete_topics(self.client, [topic])[topic] is None
+        self.cluster.pass_time(1_000)
+        self.cluster.create_topic(topic, ((1, 2), (2, 1)))
+        self.cluster.pass_time(1_000)
 
     def run(
         self, plan: TopicCopy, writer: CopyWriter, rules: ContentRules | None = None
@@ -192,6 +209,22 @@ def test_groups_go_on_at_the_same_record(
     assert read_next(stage, "done", C1) is None
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_group_before_the_first_copied_offset_begins_with_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    """As of records that the source has deleted, or with --from behind where the group is."""
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    ranges = {T0: CopyRange(12, COUNT), T1: CopyRange(COUNT, COUNT)}
+    groups = (GroupOffset("late", T0, 3), GroupOffset("late", T1, 3))
+    plan = stage.plan(*groups)._replace(ranges=ranges)
+    if is_killed:
+        some_fetches(stage.run(plan, stage.exactly_once(plan)), 7)
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert b"12" == read_next(stage, "late", C0)
+    assert read_next(stage, "late", C1) is None
+
+
 def read_next(stage: Stage, group_id: str, key: TopicPartition) -> bytes | None:
     """Return the next record that a group would read, None at the end."""
     offset = committed_offsets(stage.client, group_id, [key])[key]
@@ -245,6 +278,50 @@ def test_at_least_once_loses_nothing_and_may_have_records_twice(
         copied = stage.contents(there)
         assert COUNT <= len(copied)
         assert set(stage.contents(here)) == set(copied)
+
+
+def test_a_copy_whose_positions_are_lost_does_not_begin_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the coordinator has forgotten them after offsets.retention.minutes."""
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    plan = stage.plan()
+    run = stage.run(plan, stage.exactly_once(plan))
+    some_fetches(run, 7)
+    run.commit()
+    assert delete_groups(stage.client, [plan.name])[plan.name] is None
+    before = stage.contents(C0)
+    with pytest.raises(ProgressLost) as caught:
+        stage.exactly_once(plan).positions()
+    assert "offsets.retention.minutes" in str(caught.value.hint)
+    assert before == stage.contents(C0)
+
+
+def test_partitions_that_were_done_when_positions_are_lost_stay_done(stage: Stage) -> None:
+    plan = stage.plan()
+    run = stage.run(plan, stage.exactly_once(plan))
+    run_out(run)
+    assert delete_groups(stage.client, [plan.name])[plan.name] is None
+    assert {T0: COUNT, T1: COUNT} == stage.exactly_once(plan).positions()
+
+
+@pytest.mark.parametrize("delivery", [EXACTLY_ONCE, AT_LEAST_ONCE])
+def test_a_topic_that_was_made_again_gets_all_its_records(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, delivery: str
+) -> None:
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    plan = stage.plan(delivery=delivery)
+    writer = stage.exactly_once if delivery == EXACTLY_ONCE else partial(at_least_once, stage)
+    first = writer(plan)
+    run = stage.run(plan, first)
+    some_fetches(run, 7)
+    run.commit()
+    if isinstance(first, AtLeastOnceWriter):
+        first._journal.close()
+    stage.make_again("c")
+    run_out(stage.run(plan, writer(plan)))
+    for here, there in ((T0, C0), (T1, C1)):
+        assert stage.contents(here) == stage.contents(there)
 
 
 def test_a_record_that_is_too_large_is_named_with_its_offset() -> None:

@@ -108,6 +108,14 @@ def test_the_window_begins_when_the_warm_up_is_stored() -> None:
     assert log.clock.now_ms - began_ms >= run.finish().total.end_s * 1000
 
 
+def test_each_record_has_a_latency_also_where_those_of_chunks_are_alike() -> None:
+    log = ProduceLog()
+    run = ProducingRun(log.client(), load(), ProducerOptions(linger_ms=5), 3000, lambda: 0)
+    run.warm_up(0)
+    run_out(run)
+    assert (3000, 3000) == (run.finish().records, run.measurement.latencies.count)
+
+
 def test_a_rate_is_kept() -> None:
     log = ProduceLog()
     run = producing(log, 100, rate=1000)
@@ -221,8 +229,15 @@ def test_consuming_ends_at_the_ends_and_at_the_count() -> None:
     assert 102 == odd.read_count
     few = consuming(Records(50), 100, records_max=20, warm_up_records=10)
     run_out(few)
-    assert 20 <= few.read_count <= 26
+    assert 20 <= few.finish().records <= 26
     assert 10 <= few.warm_up_records
+
+
+def test_as_many_records_are_measured_as_are_asked_for_however_many_came_first() -> None:
+    run = consuming(Records(50), 100, records_max=1)
+    run_out(run)
+    assert 1 <= run.finish().records
+    assert run.read_count < 20
 
 
 def test_an_empty_topic_measures_nothing() -> None:
@@ -298,6 +313,23 @@ def test_each_record_is_measured_once_until_it_arrives(rate: float | None) -> No
     )
     assert 25 == len(relay.values(P0)) + len(relay.values(P1))
     assert 2_000 <= measurement.latencies.max_us
+
+
+def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:
+    relay = Relay()
+    run = latency_run(relay, 20)
+    arrived = relay.handlers["Fetch"]
+
+    def three_then_ctrl_c(body: Any, version: int, address: tuple[str, int]) -> Any:
+        if len(relay.values(P0)) + len(relay.values(P1)) > 3:
+            raise KeyboardInterrupt
+        return arrived(body, version, address)
+
+    relay.handlers["Fetch"] = three_then_ctrl_c
+    with pytest.raises(KeyboardInterrupt):
+        run.warm_up(10)
+    measurement = run.finish()
+    assert (0, 0) == (measurement.records, measurement.latencies.count)
 
 
 def test_records_of_others_in_the_topic_are_passed_over() -> None:

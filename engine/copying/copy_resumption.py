@@ -1,0 +1,87 @@
+"""Where a copy goes on: what the destination or the journal says, held against each other.
+
+| known position | the journal's | records at the destination | goes on |
+|---|---|---|---|
+| any | any | never had any: the topic was made again | at the start |
+| any | the end | | at the end: it is done |
+| as far as the journal's, or further | | | at the known one |
+| none, or before the journal's | | some | not at all: what is there would come twice |
+
+The last one is a group whose offsets were deleted, or forgotten: a coordinator forgets those of a
+group without members after offsets.retention.minutes.
+
+Source: KIP-211; GroupMetadata.removeExpiredOffsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from engine.client.blocking import KafkaClient
+from engine.client.offsets import LATEST, list_offsets
+from engine.copying.copy_plan import TopicCopy
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+
+
+class ProgressLost(EngineError):
+    """The destination does not know any more how far a partition is copied."""
+
+    hint = (
+        "a coordinator forgets offsets after offsets.retention.minutes: begin another copy, with "
+        "another --journal and --prefix, or behind what is there, with --append and --from"
+    )
+
+    def __init__(self, partition: TopicPartition, group_id: str) -> None:
+        super().__init__(
+            f"the group {group_id} at the destination has lost how far {partition} is copied"
+        )
+        self.partition = partition
+        self.group_id = group_id
+
+
+def resumed_positions(
+    client: KafkaClient,
+    plan: TopicCopy,
+    known: Mapping[TopicPartition, int],
+    noted: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Return the next offset of each partition of the source that is not copied.
+
+    `known` are the positions that count, `noted` those of the journal; both by partitions of the
+    source. Errors: ProgressLost, those of asking.
+    """
+    ranges = plan.ranges
+    begun = [
+        key
+        for key, found in ranges.items()
+        if max(known.get(key, -1), noted.get(key, -1)) > found.start
+    ]
+    empty = _empty(client, plan, begun)
+    positions = {key: found.start for key, found in ranges.items()}
+    for key in begun:
+        if key in empty:
+            continue
+        known_offset, noted_offset = known.get(key, -1), noted.get(key, -1)
+        if noted_offset < ranges[key].end and known_offset < noted_offset:
+            raise ProgressLost(key, plan.name)
+        positions[key] = max(known_offset, noted_offset)
+    return positions
+
+
+def _empty(
+    client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
+) -> set[TopicPartition]:
+    """Return the partitions whose copy has never had a record, or is not there."""
+    to = plan.destinations()
+    there = {to[key]: key for key in keys}
+    empty = set()
+    for partition, found in list_offsets(client, dict.fromkeys(there, LATEST)).items():
+        if isinstance(found, ApiError) and found.code == UNKNOWN_TOPIC_OR_PARTITION:
+            empty.add(there[partition])
+        elif isinstance(found, EngineError):
+            raise found
+        elif found.offset == 0:
+            empty.add(there[partition])
+    return empty
