@@ -20,8 +20,9 @@ check: $(VENV)/.dev-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Half of the time tests wait for brokers: three of them keep two cores busy.
 unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
-	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 2 --dist loadgroup
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
 PORTABLE = tests/unit tests/property tests/test_tidy.py tests/test_docs.py
