@@ -13,7 +13,7 @@ from engine.watching.broker_shares import BrokerShare
 
 #: A measure whose largest share is that much above the mean is a finding.
 SKEW_OF_A_FINDING: Final = 1.25
-#: Smaller shares do not matter, whatever their skew: some leaders, a GiB, a MiB/s.
+#: Smaller shares do not matter, however skewed: some leaders, a GiB, a MiB/s.
 _LEAST_OF_A_FINDING: Final = {"leaders": 8, "bytes": 1 << 30, "rate": 1 << 20}
 
 

@@ -1,4 +1,4 @@
-"""Findings of one cause as one row: a broker that is gone is one thing, whatever it held."""
+"""Findings of one cause as one row: a broker that is gone is one row."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def _topic(
 
 
 def _delete(options: ClusterOptions, name: str) -> None:
-    """Delete a topic by connections of their own: those of the run may be amid a request."""
+    """Delete a topic by connections of their own: those of the run may have a request in flight."""
     try:
         with connect(options) as client:
             error: EngineError | None = delete_topics(client, [name])[name]

@@ -45,7 +45,7 @@ class SamplingThread:
         self._thread.start()
 
     def pause(self, *, is_paused: bool) -> None:
-        """Take no more samples for now, or go on."""
+        """Pause sampling, or resume it."""
         if is_paused:
             self._going.clear()
         else:

@@ -134,7 +134,7 @@ class TopApp(App[int]):
         """Yield the parts of the screen."""
         yield Static(id="head")
         yield Vertical(DataTable(id="rows", cursor_type="row", cell_padding=0), Static(id="help"))
-        yield Input(id="words", placeholder="words, then enter", value=self._words, compact=True)
+        yield Input(id="words", placeholder="a filter, then enter", value=self._words, compact=True)
         yield Static(Text(KEYS), id="keys")
 
     def on_mount(self) -> None:
