@@ -200,7 +200,7 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 def reading_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client that only reads, also in a run that changes another cluster.
+    """Return the checks of a client that only reads, beside one that changes another cluster.
 
     Errors: BadContextFile.
     """
