@@ -52,8 +52,8 @@ def cluster(
 
     Shares of brokers in leaders, bytes and writes; settings that differ between brokers; topics at
     risk; groups and whether they keep up; what retention deletes and when; certificates; changes
-    since a saved report. Nothing is changed, and the exit code is 0, with findings too. Table, wide,
-    markdown, json and yaml have all parts; the other formats have the findings.
+    since a saved report. Nothing is changed, and the exit code is 0, with findings too. Table,
+    wide, markdown, json and yaml have all parts; the other formats have the findings.
 
     The page needs no connection when it is viewed. Its charts are made by an extra: pip install
     'kctl-kafka[report]'.
