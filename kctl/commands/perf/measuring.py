@@ -125,13 +125,7 @@ def measure_producing(
             interval_ns=interval_ns,
             on_retry=_tell_retry,
         )
-        warm_up = 0
-
-        def prepare() -> None:
-            nonlocal warm_up
-            warm_up = run.warm_up(request.warm_up)
-
-        finished = _finished(run, interrupts, request.records, prepare)
+        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
         settings = _settings_told(request, sending)
         _print(request, topic, "produce", finished, warm_up, settings, run.failed_count)
         return finished.exit_code
@@ -210,13 +204,7 @@ def measure_latency(
             interval_ns=interval_ns,
             on_retry=_tell_retry,
         )
-        warm_up = 0
-
-        def prepare() -> None:
-            nonlocal warm_up
-            warm_up = run.warm_up(request.warm_up)
-
-        finished = _finished(run, interrupts, request.records, prepare)
+        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
         settings = _settings_told(request, sending)
         _print(request, topic, "latency", finished, warm_up, settings)
         return finished.exit_code
@@ -347,6 +335,17 @@ def _finished(
         except EngineError as error:
             run.error = run.error or error
     return Finished(run.finish(), run.error, interrupt)
+
+
+def _finished_after_warm_up(
+    run: ProducingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
+) -> tuple[Finished, int]:
+    """Warm a run up and go on with it; also return how many records the warm-up had."""
+    counts: list[int] = []
+    finished = _finished(
+        run, interrupts, request.records, lambda: counts.append(run.warm_up(request.warm_up))
+    )
+    return finished, sum(counts)
 
 
 def _tell_retry(error: EngineError) -> None:
