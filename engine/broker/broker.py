@@ -7,11 +7,11 @@ open   1 session with the metadata store, persistent paths, cluster id
        4 listeners bound   5 registered: it has an epoch   6 controller election, requests served
 stop   7 leaders moved to other brokers, as far as there are any (`controlled_shutdown.py`)
        8 listeners and connections closed   9 the controller module resigns
-      10 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
-         written, logs closed, .kafka_cleanshutdown, locks released
-      11 settings heard no more, timers cancelled, brokers of this process told that what they wait
-         for does not come, levels of loggers given back
-      12 the session ends: others see it go
+      10 tasks ended, parked requests abandoned and their timer stopped, high watermarks and
+         recovery points written, logs closed, .kafka_cleanshutdown written, locks released
+      11 watches of settings ended, timers cancelled, requests of brokers of this process failed,
+         levels of loggers restored
+      12 the session ends: other brokers see it go
 ```
 
 A step that fails while it is opened undoes those before it, in the same order as `stop`
@@ -31,13 +31,10 @@ from collections.abc import Callable, Collection
 
 from engine.admin.policies import load_policies
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.admission import Admission, AllowAll, Session
-from engine.api.dispatch import ApiRow, DispatchTable, serve
-from engine.api.enforced_quotas import EnforcedQuotas, QuotaWindows
-from engine.api.exchange import Exchange
-from engine.api.promised import HandlerFailed
+from engine.api.dispatch import ApiRow, DispatchTable
 from engine.broker.access_rules import AccessRules
 from engine.broker.api_table import ApiDeps, serve_apis
+from engine.broker.broker_admission import broker_admission
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
 from engine.broker.connection_limits import link_settings
@@ -54,8 +51,8 @@ from engine.broker.identity import known_broker_id
 from engine.broker.jwks import JwksCache
 from engine.broker.listeners import BrokerListeners, TokenAuthentication
 from engine.broker.live_tls import LiveTls
-from engine.broker.local_messages import request_for, response_of
 from engine.broker.local_requests import LocalRequests
+from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
 from engine.broker.peer_security import peer_security
 from engine.broker.peers import Peers, Serve
@@ -79,18 +76,16 @@ from engine.config.settings import BrokerSettings
 from engine.controller.cluster_reader import broker_node
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
-from engine.errors import EngineError, api_error
+from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
-from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
-from engine.wire.headers import api
-from engine.wire.structs import Message, Struct
+from engine.wire.structs import Message
 from engine.znode.client import ZnodeClient
-from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path, sanitized
+from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
 from engine.znode.values import BrokerRegistration, encode_log_dir_event
 
 _log = logging.getLogger("kafka.server.KafkaServer")
@@ -138,7 +133,7 @@ class Broker:
     ) -> Broker:
         """Return a broker that serves, steps 1 to 6; if one fails, nothing of it is left.
 
-        `peers` are the brokers of this process, by id. `on_fatal` is told when the broker cannot
+        `peers` are the brokers of this process, by id. `on_fatal` is called when the broker cannot
         go on; its runner stops it. The errors are those of the store, the settings, the logs
         and the network.
         """
@@ -365,20 +360,23 @@ class Broker:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
-        """Take no part any more: nobody is told anything, and nothing is heard."""
+        """Take no part any more: send no orders, and follow no watches."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
         self.controller.stop()
 
     def _listen(self) -> None:
-        self.table = DispatchTable(self._admission())
+        self.table = DispatchTable(
+            broker_admission(self.live.config, self.quotas, self.rules, self.host)
+        )
         self.server = RequestServer(
             self.host.network,
             self.host.clock,
             self.table,
             ServerEvents(self.refusals.note, self._faulty, self._broken),
         )
+        self._local_server = LocalServer(self.server, self.peers.listener, self._local_requests)
         serve_apis(self.table, self._api_deps())
         self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
@@ -397,28 +395,6 @@ class Broker:
         self.metadata_cache.own = broker_node(
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
-
-    def _admission(self) -> Admission:
-        config = self.live.config
-        windows = QuotaWindows(
-            config.quota_window_num,
-            config.quota_window_size_seconds * 1000,
-            config.controller_quota_window_num,
-            config.controller_quota_window_size_seconds * 1000,
-        )
-        quotas = EnforcedQuotas(
-            self.quotas.limits,
-            windows,
-            clock=self.host.clock,
-            timers=self.host.timers,
-            work_ns=self.host.work_ns,
-            sanitize=sanitized,
-        )
-        admission = Admission(AllowAll() if self.rules is None else self.rules.authorizer, quotas)
-        self.quotas.on_change = admission.refresh
-        if self.rules is not None:
-            self.rules.admin.on_change = admission.refresh
-        return admission
 
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_local
@@ -495,38 +471,8 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Carry out a request of a broker of this process, and promise the response.
-
-        What is no message is asked in values, which the row of the API must know. A handler that
-        fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
-        """
-        key = api(name).key
-        row = self.table.row(key) if isinstance(request, Struct) else self.table.local_row(key)
-        assert row is not None, name
-        now_ms = self.host.clock.monotonic_ms()
-        listener = self.peers.listener
-        session = Session(
-            "broker of this process", self.table.admission, listener, is_own_broker=True
-        )
-        exchange = Exchange(session, row.key, version, 0, None, now_ms)
-        try:
-            handled, _ = serve(row, request_for(row, version, request), exchange)
-            if isinstance(handled, Promise):
-                if row.is_inter_broker:
-                    handled.watch(lambda: self._tell_fault(row, handled.error))
-                owed = self._local_requests.owe(handled)
-                return owed.then(lambda response: response_of(row, version, response))
-            return Promise.of(response_of(row, version, handled))
-        except AssertionError as error:
-            self.server.events.on_broken(row, error)
-            raise
-        except Exception as error:
-            self.server.events.on_fault(row, error)
-            return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
-
-    def _tell_fault(self, row: ApiRow, error: EngineError | None) -> None:
-        if isinstance(error, HandlerFailed):
-            self.server.events.on_fault(row, error.fault)
+        """Carry out a request of a broker of this process, and promise the response."""
+        return self._local_server.serve(name, version, request)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)
@@ -544,7 +490,7 @@ class Broker:
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 
     def _broken(self, row: ApiRow, error: AssertionError) -> None:
-        """Tell all that is known; the error goes on, and who turns the loop ends the process."""
+        """Log the broker's state; the error is raised on to the loop, which ends the process."""
         reason = f"{row.name} broke a rule of the broker: {error!r}"
         _log.critical("%s", reason, exc_info=error)
         _log.critical("%s", self.state_text())
@@ -558,19 +504,19 @@ class Broker:
         if not any(directory.is_online for directory in self.storage.logs.directories):
             self._on_fatal(f"every log directory is offline, the last was {path}")
             return
-        telling = drive(
+        note = drive(
             self.znodes.create(
                 LOG_DIR_EVENT_PREFIX, encode_log_dir_event(self.broker_id), sequential=True
             )
         )
-        telling.watch(lambda: self._told_of(path, telling))
+        note.watch(lambda: self._log_dir_event_written(path, note))
 
-    def _told_of(self, path: str, telling: Promise[str]) -> None:
-        """See whether the controller hears of a directory; if not, a new session tells it all."""
+    def _log_dir_event_written(self, path: str, note: Promise[str]) -> None:
+        """Log a failed notification; LeaderAndIsr's response reports the replicas later."""
         try:
-            telling.result()
+            note.result()
         except EngineError as error:
-            _log.error("%s is offline, and the controller could not be told: %s", path, error)
+            _log.error("%s is offline, and the controller was not notified: %s", path, error)
 
     # Stopping
 

@@ -1,0 +1,73 @@
+"""Serves the requests of brokers in the same process, without a connection.
+
+Differs: Kafka has one broker a process. D12.
+"""
+
+from __future__ import annotations
+
+from engine.api.admission import Session
+from engine.api.dispatch import ApiRow, serve
+from engine.api.exchange import Exchange
+from engine.api.promised import HandlerFailed
+from engine.broker.local_messages import request_for, response_of
+from engine.broker.local_requests import LocalRequests
+from engine.errors import EngineError, api_error
+from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.server import RequestServer
+from engine.wire.headers import api
+from engine.wire.structs import Message, Struct
+
+
+class LocalServer:
+    """The side of one broker that other brokers of its process call."""
+
+    def __init__(self, server: RequestServer, listener: str, requests: LocalRequests) -> None:
+        """`listener` is the one between brokers, whose name handlers see."""
+        self._server = server
+        self._listener = listener
+        self._requests = requests
+
+    def serve(self, name: str, version: int, request: object) -> Promise[Message]:
+        """Carry out a request of a broker of this process, and promise the response.
+
+        A request that is no message has an API's own values; the row of that API must accept
+        them. A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
+        """
+        row = self._row(name, request)
+        session = Session(
+            "broker of this process",
+            self._server.table.admission,
+            self._listener,
+            is_own_broker=True,
+        )
+        exchange = Exchange(session, row.key, version, 0, None, self._server.clock.monotonic_ms())
+        try:
+            handled, _ = serve(row, request_for(row, version, request), exchange)
+            if isinstance(handled, Promise):
+                return self._owed(row, version, handled)
+            return Promise.of(response_of(row, version, handled))
+        except AssertionError as error:
+            self._server.events.on_broken(row, error)
+            raise
+        except Exception as error:
+            self._server.events.on_fault(row, error)
+            return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
+
+    def _row(self, name: str, request: object) -> ApiRow:
+        key = api(name).key
+        is_message = isinstance(request, Struct)
+        row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
+        assert row is not None, name
+        return row
+
+    def _owed(self, row: ApiRow, version: int, handled: Promise[Message]) -> Promise[Message]:
+        if row.is_inter_broker:
+            handled.watch(lambda: self._report_fault(row, handled.error))
+        return self._requests.owe(handled).then(
+            lambda response: response_of(row, version, response)
+        )
+
+    def _report_fault(self, row: ApiRow, error: EngineError | None) -> None:
+        if isinstance(error, HandlerFailed):
+            self._server.events.on_fault(row, error.fault)
