@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, VersionRange
 from engine.errors import EngineError, api_error
-from engine.kafka_errors import NONE
+from engine.kafka_errors import BROKER_NOT_AVAILABLE, NONE
 from engine.model import TopicPartition
 from engine.wire import messages
 
@@ -72,7 +72,8 @@ def describe_log_dirs(
 ) -> dict[int, list[LogDirView] | EngineError]:
     """Return the log directories of brokers, with all replicas or those of some topics.
 
-    All brokers are asked at once; one that does not answer gets its error.
+    All brokers are asked at once; one that does not answer gets its error, one that has left the
+    cluster BROKER_NOT_AVAILABLE (8).
     """
     request = messages.DescribeLogDirsRequest
     wanted = None
@@ -86,12 +87,21 @@ def describe_log_dirs(
         ]
     brokers = client.brokers_view().brokers
     call = Call("DescribeLogDirs", request(topics=wanted))
-    calls = {broker_id: (brokers[broker_id].address, call) for broker_id in broker_ids}
+    found: dict[int, list[LogDirView] | EngineError] = {}
+    calls = {}
+    for broker_id in broker_ids:
+        if broker_id in brokers:
+            calls[broker_id] = (brokers[broker_id].address, call)
+        else:
+            message = f"broker {broker_id} is not alive"
+            found[broker_id] = api_error(BROKER_NOT_AVAILABLE, message)
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
-    return {
-        broker_id: result if isinstance(result, EngineError) else log_dirs_of(result.message)
-        for broker_id, result in sorted(results.items())
-    }
+    for broker_id, result in results.items():
+        if isinstance(result, EngineError):
+            found[broker_id] = result
+        else:
+            found[broker_id] = log_dirs_of(result.message)
+    return dict(sorted(found.items()))
 
 
 def log_dirs_call() -> Call:

@@ -61,3 +61,12 @@ def test_a_broker_that_refuses_is_an_error_of_its_own() -> None:
     with Directories(31).client() as client:
         refused = describe_log_dirs(client, [1, 2])
     assert [31, 31] == [error.code for error in refused.values() if isinstance(error, ApiError)]
+
+
+def test_a_broker_that_has_left_meanwhile_is_an_error_of_its_own() -> None:
+    with Directories().client() as client:
+        found = describe_log_dirs(client, [1, 7])
+    assert isinstance(found[1], list)
+    gone = found[7]
+    assert isinstance(gone, ApiError)
+    assert ("BROKER_NOT_AVAILABLE", "broker 7 is not alive") == (gone.name, gone.detail)

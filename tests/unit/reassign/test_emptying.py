@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from engine.client.errors import Unreachable
 from engine.client.reassignments import alter_reassignments
+from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
 from engine.reassign.emptying import replicas_left
+from tests.unit.client.fake_broker import FakeCluster
 from tests.unit.reassign.memory_streams import client_of
 from tests.unit.reassign.moved_cluster import MovedTopic
 
@@ -27,3 +34,36 @@ def test_replicas_that_stay_are_counted_when_the_time_is_over() -> None:
     moved = MovedTopic()
     assert 4 == replicas_left(moved.client, 1)
     assert 0 == replicas_left(moved.client, 9)
+
+
+class DyingBroker(FakeCluster):
+    """Broker 2 refuses connections, and its session ends after 5 s."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers["DescribeLogDirs"] = lambda *_request: None
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        stream = super().connect(host, port, tls)
+        if port == 9002:
+            self.events.pop()
+            self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+    def metadata(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        self.brokers = [1] if self.clock.now_ms >= 5_000 else [1, 2]
+        return super().metadata(body, version, address)
+
+
+def test_a_broker_that_died_holds_nothing_once_its_session_is_over() -> None:
+    with DyingBroker().client(1) as client:
+        assert 0 == replicas_left(client, 2)
+    assert 5_000 <= client.clock.monotonic_ms() <= 6_000
+
+
+def test_a_broker_that_stays_unreachable_is_the_error() -> None:
+    cluster = DyingBroker()
+    with cluster.client(1) as client:
+        client.timeout_ms = 1_000
+        with pytest.raises(Unreachable):
+            replicas_left(client, 2)
