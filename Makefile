@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -176,6 +176,19 @@ stubs: $(VENV)/.dev-ready
 reference: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.reference
 
+# The documentation as a site that opens from its folder: build/site/index.html
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m tools.docs_site build/site-pages
+	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
+
+# Manual pages of all commands: man -M build kctl-topics-list
+man: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.man_pages build/man1
+
+# A release in dist/: source, wheel, manual pages, bill of materials, licences, checksums
+release: $(VENV)/.release-ready
+	$(BIN)/python -m tools.release dist
+
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -187,6 +200,14 @@ $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[dev,fast,schemas,spark]'
+	@touch $@
+
+$(VENV)/.docs-ready: $(VENV)/.dev-ready
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.release-ready: $(VENV)/.dev-ready
+	$(BIN)/pip install --quiet --editable '.[release]'
 	@touch $@
 
 # Kafka's own tools, for the tests that run them against our broker; where Maven is not there, or

@@ -47,6 +47,7 @@ def home(tmp_path: Path) -> Shell:
         "PATH": f"{script.parent}:{os.environ['PATH']}",
         "PYTHONPATH": root,
         "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_DATA_HOME": str(tmp_path / ".local/share"),
     }
     return shell
 
@@ -249,6 +250,51 @@ def test_ending_a_hanging_transaction(home: Shell) -> None:
     assert " 101 " in told["kctl groups lag billing"][0]
     assert "hanging-transaction" in told["kctl check || test $? = 4"][0]
     assert "hangs" in told["kctl explain partition payments:0 | tail -2"][0]
+
+
+def run_guide(home: Shell, guide: str) -> dict[str, str]:
+    """Run all commands of a guide; return what each printed on stdout."""
+    printed = {}
+    try:
+        for line in commands(guide):
+            done = run(home, line)
+            assert 0 == done.returncode, (line, done.stdout, done.stderr)
+            printed[line] = done.stdout
+    finally:
+        home.run("cluster", "destroy", "-y")
+    return printed
+
+
+def test_bringing_a_deleted_topic_back(home: Shell) -> None:
+    printed = run_guide(home, "deleted-topic.md")
+    ends = printed["kctl offsets get payments"].splitlines()[1:]
+    assert 3000 == sum(int(line.split()[3]) for line in ends)
+    lag = [line.split() for line in printed["kctl groups lag ledger"].splitlines()[1:]]
+    assert 2000 == sum(int(row[5]) for row in lag), lag
+
+
+def test_losing_a_broker(home: Shell) -> None:
+    printed = run_guide(home, "lost-broker.md")
+    assert "at-min-isr" in printed["kctl check || test $? = 4"]
+    assert "2100" == printed["kctl consume orders -e | wc -l"].strip()
+    assert "4" in printed["kctl brokers replace 3 4 --dry-run || test $? = 5"]
+
+
+def test_mending_under_replicated_partitions(home: Shell) -> None:
+    printed = run_guide(home, "under-replicated.md")
+    assert "under-replicated" in printed["kctl check || test $? = 4"]
+    assert "500" == printed["kctl consume orders -e | wc -l"].strip()
+    assert "6" in (home.home / "partitions.json").read_text()
+
+
+def test_freeing_a_disk(home: Shell) -> None:
+    printed = run_guide(home, "full-disk.md")
+    assert "clicks" in printed["kctl topics list --size"]
+
+
+def test_the_tour(home: Shell) -> None:
+    printed = run_guide(home, "../tour.md")
+    assert "1000" == printed["kctl consume clicks -e | wc -l"].strip()
 
 
 @pytest.mark.spark
