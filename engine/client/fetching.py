@@ -108,6 +108,8 @@ class Fetcher:
         self._under_way: dict[int, _Fetch] = {}
         self._view: ClusterView | None = None
         self._attempt = 0
+        #: Of the topics, as they were asked for last: another id is another topic of that name.
+        self.topic_ids: dict[str, bytes] = {}
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -175,6 +177,7 @@ class Fetcher:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)
             self._view = self._client.view({p.topic for p in self._positions})
+            self.topic_ids |= {n: topic.topic_id for n, topic in self._view.topics.items()}
         return self._view
 
     def _ask(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:

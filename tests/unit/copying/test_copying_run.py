@@ -17,6 +17,7 @@ from engine.client.topic_admin import delete_topics
 from engine.client.transactions import describe_transaction
 from engine.copying import copying_run
 from engine.copying.copied_content import ContentRules
+from engine.copying.copy_continuation import SourceReplaced
 from engine.copying.copy_journal import CopyJournal, read_copy
 from engine.copying.copy_plan import (
     AT_LEAST_ONCE,
@@ -32,6 +33,7 @@ from engine.copying.copying_run import CopyingRun, NotRead
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.records.record import Record
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -57,13 +59,21 @@ class Stage:
         self.cluster.pass_time(1_000)
         self.files = MemoryHeldFiles()
         self.client = self.new_client()
+        self.fill()
+
+    def fill(self, key_prefix: bytes = b"k") -> None:
         producer = Producer(self.client)
         for number in range(COUNT):
             for key in (T0, T1):
                 value = None if number == 7 else b"%d" % number
                 producer.add(
                     OutgoingRecord(
-                        "t", b"k%d" % number, value, (("h", b"x"),), 1000 + number, key.partition
+                        "t",
+                        b"%s%d" % (key_prefix, number),
+                        value,
+                        (("h", b"x"),),
+                        1000 + number,
+                        key.partition,
                     )
                 )
             # Batches of few records, so that a copy has many steps.
@@ -322,6 +332,24 @@ def test_a_topic_that_was_made_again_gets_all_its_records(
     run_out(stage.run(plan, writer(plan)))
     for here, there in ((T0, C0), (T1, C1)):
         assert stage.contents(here) == stage.contents(there)
+
+
+def test_a_source_that_is_made_again_during_the_copy_is_another_topic(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    topic_id = uuid_text(stage.client.view(["t"]).topics["t"].topic_id)
+    plan = stage.plan()
+    plan = plan._replace(topics=(plan.topics[0]._replace(source_id=topic_id),))
+    run = stage.run(plan, stage.exactly_once(plan))
+    some_fetches(run, 7)
+    run.commit()
+    stage.make_again("t")
+    stage.fill(b"of another topic ")
+    with pytest.raises(SourceReplaced):
+        run_out(run)
+    keys = [record.key for record in stage.records(C0)]
+    assert keys == [b"k%d" % number for number in range(len(keys))]
 
 
 def test_a_record_that_is_too_large_is_named_with_its_offset() -> None:
