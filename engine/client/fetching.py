@@ -121,6 +121,15 @@ class Fetcher:
         """Return what keeps a partition from being fetched now, None while all goes well."""
         return next((trouble.error for trouble in self._troubles.values()), None)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether a response is still to come, also of partitions that were stopped."""
+        return bool(self._under_way)
+
+    def prepare(self) -> None:
+        """Ask for metadata, so that the next `poll` begins with fetches; raises its errors."""
+        self._fresh_view()
+
     def position(self, partition: TopicPartition) -> int:
         """Return the next offset to fetch of a partition; one that is fetched no more is done."""
         return self._positions.get(partition, INT64_MAX)

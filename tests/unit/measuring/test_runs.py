@@ -213,35 +213,67 @@ def consuming(cluster: Records, end: int, **options: Any) -> ConsumingRun:
     )
 
 
-def test_what_comes_with_the_first_response_is_not_counted() -> None:
+@pytest.mark.parametrize(("warm_up", "read"), [(0, 0), (1, 2), (9, 10), (1000, 200)])
+def test_the_warm_up_is_read_evenly_and_all_behind_it_is_measured(warm_up: int, read: int) -> None:
     cluster = Records(50)
     run = consuming(cluster, 100)
+    cluster.clock.now_ms += 60_000
+    assert read == run.warm_up(warm_up)
+    began_ms = cluster.clock.now_ms
+    assert began_ms * MS == run.measurement.began_ns
     run_out(run)
     measurement = run.finish()
-    assert 200 == run.read_count == run.warm_up_records + measurement.records
-    assert 0 < run.warm_up_records <= 8
-    assert 0 < measurement.size_bytes <= 200 * 6
+    assert 200 - read == measurement.records
+    # A batch begins at the offset that is fetched; the first of its two records has a key.
+    of_values, of_keys = 5 * (200 - read), 2 * ((101 - read // 2) // 2)
+    assert of_values + of_keys == measurement.size_bytes
+    fetched_ms = cluster.clock.now_ms - began_ms
+    assert fetched_ms >= measurement.total.end_s * 1000
+    assert measurement.latencies.total_us <= fetched_ms * 1000
+
+
+def test_the_window_has_no_fetch_of_the_warm_up_and_no_metadata() -> None:
+    cluster = Records(50)
+    run = consuming(cluster, 100)
+    run.warm_up(9)
+    asked = list[tuple[str, Any]]()
+    fetch = cluster.handlers["Fetch"]
+
+    def noted(body: Any, version: int, address: tuple[str, int]) -> Any:
+        asked.append(min(one.fetch_offset for topic in body.topics for one in topic.partitions))
+        return fetch(body, version, address)
+
+    cluster.handlers["Fetch"] = noted
+    cluster.handlers.pop("Metadata")
+    run.step()
+    assert 5 == min(asked)
+
+
+def test_an_error_ends_the_warm_up_and_is_the_first() -> None:
+    cluster = Records(50)
+    run = consuming(cluster, 100)
+    cluster.handlers["Fetch"] = lambda body, version, _: message_class("FetchResponse")(
+        error_code=NOT_AUTHORIZED
+    )
+    assert 0 == run.warm_up(10)
+    assert isinstance(run.error, ApiError)
+    assert NOT_AUTHORIZED == run.error.code
+    assert run.is_done
 
 
 def test_consuming_ends_at_the_ends_and_at_the_count() -> None:
     odd = consuming(Records(50), 51)
     run_out(odd)
-    assert 102 == odd.read_count
-    few = consuming(Records(50), 100, records_max=20, warm_up_records=10)
+    assert 102 == odd.finish().records
+    few = consuming(Records(50), 100, records_max=20)
+    assert 10 == few.warm_up(10)
     run_out(few)
     assert 20 <= few.finish().records <= 26
-    assert 10 <= few.warm_up_records
-
-
-def test_as_many_records_are_measured_as_are_asked_for_however_many_came_first() -> None:
-    run = consuming(Records(50), 100, records_max=1)
-    run_out(run)
-    assert 1 <= run.finish().records
-    assert run.read_count < 20
 
 
 def test_an_empty_topic_measures_nothing() -> None:
     run = consuming(Records(0), 0)
+    assert 0 == run.warm_up(10)
     run_out(run)
     assert (0, None) == (run.finish().records, run.measurement.total.records_per_s)
 
