@@ -177,6 +177,12 @@ def test_a_whole_copy_is_continued_with_what_came_since(two: Two) -> None:
     assert two.records("more", two.source) == two.records("more", two.destination)
 
 
+def test_a_topic_that_the_destination_does_not_create_is_told_once(two: Two) -> None:
+    done = two.shell.run("copy", two.source, two.destination, "t", "--prefix", "f-", "-r", "5")
+    assert (1, 1) == (done.returncode, done.stderr.count("error: creating f-t at the destination"))
+    assert 1 == done.stderr.count("error:")
+
+
 def test_a_source_that_is_made_again_is_not_continued(two: Two) -> None:
     two.shell.ok("topics", "create", "again", "-b", two.source)
     two.shell.ok("produce", "again", "-b", two.source, stdin="1\n")

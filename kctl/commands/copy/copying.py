@@ -67,6 +67,16 @@ _WAIT_MS: Final = 1_000
 _RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
+class TopicNotMade(EngineError):
+    """The destination does not create a topic."""
+
+    def __init__(self, topic: str, cause: EngineError) -> None:
+        super().__init__(f"creating {topic} at the destination: {cause}")
+        self.hint = hint_for(cause)
+        self.topic = topic
+        self.exit_code = getattr(cause, "exit_code", exits.FAILED)
+
+
 class _Job(NamedTuple):
     """A copy, where it goes on, and the topics at the destination."""
 
@@ -243,8 +253,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
         return
     for name, created in create_topics(destination, topics.missing).items():
         if isinstance(created, EngineError):
-            report_error(created, f"creating {name} at the destination")
-            raise created
+            raise TopicNotMade(name, created)
     await_created(destination, [topic.name for topic in topics.missing])
 
 
@@ -292,7 +301,7 @@ def _tell_retry(error: EngineError) -> None:
 def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
     # That a transaction ends is the copy's affair; why it does is the operator's.
     told = error.cause if isinstance(error, TransactionFailed) else error
-    report_error(told)
+    report_error(told, "destination" if isinstance(error, TransactionFailed) else None)
     if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
         say(f"hint: {hint_for(error.cause)}")
     if _is_of_rights(told) and plan.delivery == EXACTLY_ONCE:

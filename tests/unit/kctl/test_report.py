@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from engine.client.settings import Address
+from engine.host.ports import FileMissing
 from engine.report.saved_report import BadReport
 from kctl import exits
+from kctl.arguments import UnreadableArgument
 from kctl.commands.report import reporting
 from kctl.commands.report.charts import NoChartLibrary
 from kctl.commands.report.page import cluster_page
@@ -143,6 +147,39 @@ def test_a_bad_file_or_format_is_refused_before_the_cluster_is_asked(tmp_path: P
         report_cluster(OPTIONS, REQUEST._replace(since=str(path)))
     with pytest.raises(UnknownFormat):
         report_cluster(OPTIONS, REQUEST._replace(output="pdf"))
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(FileMissing, match="nosuch: no such file"):
+        report_cluster(OPTIONS, REQUEST._replace(html=str(tmp_path / "nosuch" / "page.html")))
+    with pytest.raises(UnreadableArgument, match="--interval"):
+        report_cluster(OPTIONS, REQUEST._replace(interval="0s"))
+
+
+def test_a_saved_report_may_be_a_pipe(
+    stage: Stage, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    saved, pipe = json.dumps(report(capsys)).encode(), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes(saved))
+    writer.start()
+    assert report(capsys, REQUEST._replace(since=str(pipe)))["since_ms"] is not None
+    writer.join()
+
+
+def test_names_that_no_drawing_can_have_are_drawn_as_text(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = report(capsys)
+    document["groups"][0] |= {"group": "a\x1b[31m\0\uffff\ud800b", "lag": 3}
+    page = cluster_page(document)
+    assert "\\x1b[31m" in page
+    assert not {"\x1b", "\0"} & set(page)
+    drawings = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    assert "\\x1b[31m" in drawings
+    assert not {"\uffff", "\ud800"} & set(drawings)
 
 
 def test_without_the_library_of_charts_the_extra_is_named(

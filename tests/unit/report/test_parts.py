@@ -92,6 +92,9 @@ def test_a_setting_with_several_values_differs() -> None:
         1: [entry("num.io.threads", "8"), entry("broker.id", "1"), entry("a", "x")],
         2: [entry("num.io.threads", "4"), entry("broker.id", "2"), entry("a", "x")],
     }
+    # One ensemble, whichever of its addresses a broker is given.
+    configs[1].append(entry("zookeeper.connect", "zk1:2181"))
+    configs[2].append(entry("zookeeper.connect", "zk2:2181"))
     (found,) = setting_differences(configs)
     assert ("num.io.threads", (BrokerValue(1, "8"), BrokerValue(2, "4"))) == found
 
