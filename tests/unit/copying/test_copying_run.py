@@ -27,11 +27,13 @@ from engine.copying.copy_plan import (
     GroupOffset,
     TopicCopy,
 )
-from engine.copying.copy_resumption import ProgressLost
+from engine.copying.copy_resumption import ProgressLost, never_written
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, NotRead
+from engine.errors import api_error
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
+from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.records.record import Record
@@ -350,6 +352,59 @@ def test_a_source_that_is_made_again_during_the_copy_is_another_topic(
         run_out(run)
     keys = [record.key for record in stage.records(C0)]
     assert keys == [b"k%d" % number for number in range(len(keys))]
+
+
+def test_a_record_of_the_time_zero_keeps_it(stage: Stage) -> None:
+    producer = Producer(stage.client)
+    producer.add(OutgoingRecord("t", b"first", b"", (), 0, 0))
+    producer.flush()
+    plan = stage.plan()._replace(ranges={T0: CopyRange(COUNT, COUNT + 1)})
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert [(b"first", b"", 0, ())] == stage.contents(C0)
+
+
+def test_a_range_without_offsets_is_done_before_it_is_read(stage: Stage) -> None:
+    plan = stage.plan(end=0)
+    run = stage.run(plan, stage.exactly_once(plan))
+    assert run.is_done
+
+
+def test_groups_are_translated_by_batches_that_leave_with_the_commit(stage: Stage) -> None:
+    plan = stage.plan(*GROUPS)
+    writer = stage.exactly_once(plan)
+    linger = ProducerOptions(linger_ms=60_000)
+    lingering = ExactlyOnceWriter(stage.new_client(), plan, writer._journal, {}, linger)
+    run_out(stage.run(plan, lingering))
+    assert b"17" == read_next(stage, "middle", C0)
+    assert read_next(stage, "done", C1) is None
+
+
+def test_a_batch_that_fails_with_the_commit_is_named_by_its_offset() -> None:
+    stage = Stage(max_bytes=200)
+    producer = Producer(stage.client)
+    producer.add(OutgoingRecord("t", None, b"x" * 500, partition=0))
+    producer.flush()
+    plan = stage.plan()._replace(ranges={T0: CopyRange(COUNT, COUNT + 1)})
+    writer = stage.exactly_once(plan)
+    linger = ProducerOptions(linger_ms=60_000)
+    run = stage.run(plan, ExactlyOnceWriter(stage.new_client(), plan, writer._journal, {}, linger))
+    with pytest.raises(NotCopied, match=f"offset {COUNT} of t-0 is not copied"):
+        run_out(run)
+
+
+def test_a_copy_whose_topic_is_gone_was_never_written(stage: Stage) -> None:
+    plan = stage.plan()
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert set() == never_written(stage.client, plan, plan.ranges)
+    assert delete_topics(stage.client, ["c"])["c"] is None
+    stage.cluster.pass_time(1_000)
+    assert {T0, T1} == never_written(stage.new_client(), plan, plan.ranges)
+
+
+def test_what_cannot_be_read_is_named_with_its_offset() -> None:
+    error = NotRead(T0, 7, api_error(TOPIC_AUTHORIZATION_FAILED))
+    assert str(error).startswith("t-0 of the source, from offset 7 on: TOPIC_AUTHORIZATION_FAILED")
+    assert (1, None) == (error.exit_code, error.hint)
 
 
 def test_a_record_that_is_too_large_is_named_with_its_offset() -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,7 +18,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.certificate_expiry import NoCertificate
 from engine.host.ports import FileMissing
+from engine.report import gathering
 from engine.report.saved_report import BadReport
 from kctl import exits
 from kctl.arguments import UnreadableArgument
@@ -138,6 +142,61 @@ def test_a_report_without_one_broker_says_what_is_not_known(
     assert "unreachable" in [row["finding"] for row in document["findings"]]
     assert {"broker 2", "topic t"} <= {row["subject"] for row in document["not_known"]}
     assert None is next(r for r in document["brokers"] if r["broker_id"] == 2)["size_bytes"]
+
+
+def test_samples_are_spread_over_the_interval(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = list[int]()
+    take = gathering.take_sample
+
+    def noted(client: Any, timeout_ms: int) -> Any:
+        times.append(client.clock.monotonic_ms())
+        return take(client, timeout_ms)
+
+    monkeypatch.setattr(gathering, "take_sample", noted)
+    stage.cluster.pass_time(90_000)
+    gathering.gather_report(stage.client, gathering.ReportOptions(40_000, 5))
+    assert [10_000] * 4 == [after - before for before, after in pairwise(times)]
+
+
+def test_certificates_are_findings_when_they_expire_soon(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = {broker.ports["PLAINTEXT"]: id_ for id_, broker in stage.cluster.brokers.items()}
+    days = {1: 400, 2: 20}
+
+    def expiry_of(host: str, port: int, _timeout_s: float) -> int:
+        if ports[port] not in days:
+            raise NoCertificate(host, port, "none")
+        return stage.client.clock.wall_ms() + days[ports[port]] * 86_400_000
+
+    monkeypatch.setattr(reporting, "_expiry_of", lambda _client: expiry_of)
+    document = report(capsys)
+    found = [row for row in document["findings"] if row["finding"] == "certificate"]
+    assert [("critical", "broker 3"), ("notice", "broker 2")] == [
+        (row["severity"], row["subject"]) for row in found
+    ]
+    assert [1, 2, 3] == [row["broker_id"] for row in document["certificates"]]
+
+
+def test_a_topic_whose_settings_are_not_shown_has_no_forecast(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = gathering.describe_configs
+
+    def denied(client: Any, resources: Any) -> Any:
+        return {
+            resource: EngineError("denied") if resource.name == "t" else entries
+            for resource, entries in describe(client, resources).items()
+        }
+
+    monkeypatch.setattr(gathering, "describe_configs", denied)
+    document = report(capsys)
+    assert ("topic t", "settings", "denied") in [
+        (row["subject"], row["part"], row["reason"]) for row in document["not_known"]
+    ]
+    assert "t" not in [row["topic"] for row in document["retention"]]
 
 
 def test_a_bad_file_or_format_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:

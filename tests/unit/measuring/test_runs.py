@@ -116,6 +116,40 @@ def test_each_record_has_a_latency_also_where_those_of_chunks_are_alike() -> Non
     assert (3000, 3000) == (run.finish().records, run.measurement.latencies.count)
 
 
+def test_a_warm_up_that_fails_sends_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ProduceLog()
+    run = producing(log, 10, size=1000)
+    log.codes = [NOT_AUTHORIZED] * 50
+    assert run.warm_up(100_000) < 100_000
+    assert isinstance(run.error, ApiError)
+
+
+def test_waiting_for_a_rate_is_no_longer_than_until_the_next_record_or_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = ProduceLog()
+    slow = producing(log, 3, rate=10)
+    slow.warm_up(0)
+    waits = list[int]()
+    poll = slow._producer.poll
+
+    def noted(wait_ms: int) -> Any:
+        waits.append(wait_ms)
+        return poll(wait_ms)
+
+    monkeypatch.setattr(slow._producer, "poll", noted)
+    slow.step()
+    assert [0] == waits
+    slow.step()
+    assert [0, 20] == waits
+    # One is due in a moment: it is neither sent before, nor is nothing sent.
+    monkeypatch.setattr(slow._producer, "due_in_ms", lambda: None)
+    assert 7 == slow._wait_ms(slow._due_ns(slow._sent) - 7 * MS)
+    assert 20 == slow._wait_ms(slow._due_ns(slow._sent) - 70 * MS)
+    monkeypatch.setattr(slow._producer, "due_in_ms", lambda: 3)
+    assert 3 == slow._wait_ms(slow._due_ns(slow._sent) - 70 * MS)
+
+
 def test_a_rate_is_kept() -> None:
     log = ProduceLog()
     run = producing(log, 100, rate=1000)
@@ -344,7 +378,39 @@ def test_each_record_is_measured_once_until_it_arrives(rate: float | None) -> No
         measurement.latencies.count,
     )
     assert 25 == len(relay.values(P0)) + len(relay.values(P1))
+    if rate is not None:
+        assert measurement.total.end_s >= 0.19
     assert 2_000 <= measurement.latencies.max_us
+
+
+def test_a_record_that_is_not_stored_ends_a_latency_run() -> None:
+    relay = Relay()
+    run = latency_run(relay, 20)
+    relay.log.codes = [NOT_AUTHORIZED] * 50
+    run_out(run)
+    assert isinstance(run.error, ApiError)
+    assert NOT_AUTHORIZED == run.error.code
+
+
+def test_a_latency_run_waits_no_longer_than_until_the_next_record_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    relay = Relay()
+    run = latency_run(relay, 3, rate=500)
+    run.warm_up(0)
+    waits = list[int]()
+    poll = run._fetcher.poll
+
+    def noted(wait_ms: int) -> Any:
+        waits.append(wait_ms)
+        return [] if wait_ms else poll(wait_ms)
+
+    monkeypatch.setattr(run._fetcher, "poll", noted)
+    run.step()
+    # The fifth of all, two of them before the window, is due 4 ms behind its begin.
+    run._sent, relay.clock.now_ms = 4, run.measurement.began_ns // MS
+    run.step()
+    assert [0, 4] == waits
 
 
 def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:

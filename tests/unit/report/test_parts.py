@@ -7,6 +7,7 @@ import pytest
 from engine.client.config_admin import ConfigEntry, ConfigSource
 from engine.client.metadata import NO_BROKER
 from engine.client.rates import PartitionRate
+from engine.client.reassignments import OngoingReassignment
 from engine.errors import EngineError
 from engine.forecast.retention_forecast import LaterDeletion, RetentionForecast
 from engine.log.retention import RetentionReason
@@ -116,6 +117,14 @@ def test_a_broker_that_does_not_show_its_settings_is_left_out() -> None:
 
 
 # -- topics at risk
+
+
+def test_the_replicas_that_a_move_brings_are_no_risk() -> None:
+    lacking = view(row(0, (1, 2, 3), (1, 2)))
+    moves = {T0: OngoingReassignment((1, 2, 3), (3,), ())}
+    assert [] == topic_risks(sample(0, cluster=lacking, moves=moves).sample)
+    unknown = sample(0, cluster=lacking).sample._replace(moves=None)
+    assert ["under-replicated"] == [risk.risk for risk in topic_risks(unknown)]
 
 
 def test_risks_come_with_the_worst_first() -> None:
