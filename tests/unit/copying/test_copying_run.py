@@ -162,6 +162,21 @@ def test_everything_of_a_record_is_copied_to_its_partition(stage: Stage) -> None
     assert {T0: COUNT, T1: COUNT} == run.committed
 
 
+def test_a_throttle_lets_a_second_of_bytes_pass_before_it_waits(stage: Stage) -> None:
+    plan = stage.plan()
+    writer = stage.exactly_once(plan)
+    positions = writer.positions()
+    run = CopyingRun(
+        stage.new_client(), plan, writer, positions, ContentRules(), rate_bytes_per_s=100
+    )
+    assert 0 == run._pause_ms()
+    some_fetches(run, 1)
+    _, size_bytes = run.progress
+    assert 100 < size_bytes
+    # Of a second's hundred bytes, and no more; a tick of the clock may have passed.
+    assert (size_bytes - 100) * 10 - 20 <= run._pause_ms() <= (size_bytes - 100) * 10
+
+
 def test_a_copy_that_dies_anywhere_goes_on_exactly_there(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
