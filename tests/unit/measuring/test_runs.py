@@ -150,6 +150,27 @@ def test_waiting_for_a_rate_is_no_longer_than_until_the_next_record_or_batch(
     assert 3 == slow._wait_ms(slow._due_ns(slow._sent) - 70 * MS)
 
 
+@pytest.mark.parametrize("rate", [None, 100_000.0])
+def test_times_are_kept_of_what_is_on_its_way_alone(rate: float | None) -> None:
+    log = ProduceLog()
+    run = ProducingRun(
+        log.client(),
+        load(rate=rate),
+        ProducerOptions(linger_ms=5, batch_bytes=300),
+        5000,
+        lambda: log.clock.now_ms * MS,
+    )
+    run.warm_up(0)
+    most = 0
+    while not run.is_done:
+        run.step()
+        assert run._pending.keys() == run._chunks.keys()
+        assert sum(run._pending.values()) == run._sent - run._done
+        most = max(most, run._sent - run._done)
+    assert most
+    assert not run._chunks
+
+
 def test_a_rate_is_kept() -> None:
     log = ProduceLog()
     run = producing(log, 100, rate=1000)
@@ -270,7 +291,7 @@ def test_the_window_has_no_fetch_of_the_warm_up_and_no_metadata() -> None:
     cluster = Records(50)
     run = consuming(cluster, 100)
     run.warm_up(9)
-    asked = list[tuple[str, Any]]()
+    asked = list[int]()
     fetch = cluster.handlers["Fetch"]
 
     def noted(body: Any, version: int, address: tuple[str, int]) -> Any:
