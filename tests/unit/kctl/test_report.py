@@ -156,8 +156,12 @@ def test_samples_are_spread_over_the_interval(
 
     monkeypatch.setattr(gathering, "take_sample", noted)
     stage.cluster.pass_time(90_000)
-    gathering.gather_report(stage.client, gathering.ReportOptions(40_000, 5))
-    assert [10_000] * 4 == [after - before for before, after in pairwise(times)]
+    for count in (5, 2):
+        gathering.gather_report(stage.client, gathering.ReportOptions(40_000, count))
+        assert [40_000 // (count - 1)] * (count - 1) == [
+            after - before for before, after in pairwise(times)
+        ]
+        times.clear()
 
 
 def test_certificates_are_findings_when_they_expire_soon(

@@ -72,6 +72,13 @@ def test_one_broker_or_nothing_at_all_is_not_uneven() -> None:
     assert ["leaders"] == [one.measure for one in imbalances(broker_shares(empty.sample, {}))]
 
 
+def test_a_mean_has_one_place() -> None:
+    rows = (row(0, (1, 2)), row(1, (2, 1)), row(2, (1, 2)), row(3, (1, 2)))
+    cluster = view(*rows, racks={1: None, 2: None, 3: None})
+    (leaders,) = imbalances(broker_shares(sample(0, cluster=cluster).sample, {}))
+    assert (1.3, 0, 3, 3, 1) == leaders[2:7]
+
+
 def test_one_leader_more_among_few_is_not_uneven() -> None:
     rows = (row(0, (1, 2)), row(1, (2, 1)), row(2, (1, 2)))
     shares = broker_shares(sample(0, cluster=view(*rows)).sample, {})
