@@ -353,7 +353,7 @@ complete -c kctl -n '__fish_seen_subcommand_from copy' -l anonymise-key -r -d 'H
 complete -c kctl -n '__fish_seen_subcommand_from copy' -l throttle -x -d 'Bytes a second at most, as 20MB'
 complete -c kctl -n '__fish_seen_subcommand_from copy' -s z -x -a 'none gzip snappy lz4 zstd' -d 'none, gzip, snappy, lz4 or zstd'
 complete -c kctl -n '__fish_seen_subcommand_from copy' -l compression -x -a 'none gzip snappy lz4 zstd' -d 'none, gzip, snappy, lz4 or zstd'
-complete -c kctl -n '__fish_seen_subcommand_from copy' -l append -d 'Also behind records that are at the destination'
+complete -c kctl -n '__fish_seen_subcommand_from copy' -l append -d 'Also behind records that are at the destination; after a whole copy: what came since'
 complete -c kctl -n '__fish_seen_subcommand_from copy' -l no-settings -d 'Make topics with the settings of the destination'
 complete -c kctl -n '__fish_seen_subcommand_from copy' -s r -x -d 'Of topics that are made; else the sources, if there are as many brokers'
 complete -c kctl -n '__fish_seen_subcommand_from copy' -l replication-factor -x -d 'Of topics that are made; else the sources, if there are as many brokers'

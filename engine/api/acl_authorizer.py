@@ -30,6 +30,7 @@ _log = logging.getLogger("kafka.authorizer.logger")
 _TRACE: Final = 5
 #: In place of the resource where any of a kind would do.
 _NO_NAME: Final = "NONE"
+_UPDATE_METADATA: Final = api("UpdateMetadata").key
 
 
 class AclAuthorizer:
@@ -41,6 +42,8 @@ class AclAuthorizer:
         self._cache = cache
         self._super_users = super_users
         self._allows_without_rules = allows_without_rules
+        #: The principal of the last controller that may not tell this broker of the cluster.
+        self.refused_controller: str | None = None
 
     def may(
         self,
@@ -60,6 +63,8 @@ class AclAuthorizer:
         if _log.isEnabledFor(logging.DEBUG):
             self._log_reason(requester, operation, AclPattern(kind, name, PatternType.LITERAL))
         _log_result(session, operation, AclPattern(kind, name, PatternType.LITERAL), audit, may=may)
+        if not may and session.api_key == _UPDATE_METADATA:
+            self.refused_controller = session.principal
         return may
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:

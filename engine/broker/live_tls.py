@@ -115,13 +115,13 @@ class LiveTls:
             try:
                 new = _load(settings, listener)
                 self._check_certificate(listener, settings, new)
+                self._take(listener, new)
             except ConfigError as error:
                 cause = _java_text(error, ListenerSettings(settings, listener.name))
                 name = f"ConfigResource(type=BROKER, name='{config.broker_id}')"
                 raise InvalidConfiguration(
                     f"Invalid config value for resource {name}: {_FAILED}{cause}"
                 ) from error
-            self._take(listener, new)
 
     def follow_settings(self) -> None:
         """Go by the settings that hold now."""
@@ -136,10 +136,11 @@ class LiveTls:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
     def _take(self, listener: ListenerAddress, new: _Loaded) -> None:
-        self._loaded[listener.name] = new
+        """Go by what was loaded; raises ConfigError, and stays at the old for both directions."""
         between = self._live.config.between_brokers
         if self._peer is not None and listener.name == between.name:
             self._peer = peer_layer(self._live.settings, between)
+        self._loaded[listener.name] = new
         _log.info("Listener %s goes by the certificate of %s", listener.name, new.certificate.name)
 
     def _check_certificate(

@@ -32,6 +32,7 @@ from engine.client.errors import (
     NotKafka,
     SaslNotExpected,
     TlsExpected,
+    TokenExpired,
 )
 from engine.client.sasl import SaslConversation
 from engine.errors import api_error
@@ -64,6 +65,8 @@ _INT16: Final = struct.Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 #: Brokers with ZooKeeper do not offer it.
 _QUORUM_KEY: Final = api("DescribeQuorum").key
+#: Source: KIP-368.
+_FIRST_VERSION_OF_LIFETIME: Final = 1
 #: How much of a session passes before the client authenticates again.
 _LIFETIME_PERCENT: Final = 85
 #: How a record of TLS begins that answers what is none: an alert, or a handshake.
@@ -314,7 +317,7 @@ class BrokerConnection:
         elif sent.api_name == "SaslHandshake":
             self._take_mechanisms(message)
         else:
-            self._take_challenge(message)
+            self._take_challenge(message, sent.version)
 
     def _ask_versions(self, version: int) -> None:
         request = messages.ApiVersionsRequest(
@@ -358,13 +361,16 @@ class BrokerConnection:
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         self._send_token(self._sasl.first())
 
-    def _take_challenge(self, message: messages.SaslAuthenticateResponse) -> None:
+    def _take_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
         assert self._sasl is not None
         if message.error_code != NONE:
             reason = message.error_message or kafka_error(message.error_code).meaning
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         response = self._sasl.response_to(message.auth_bytes)
         if response is None:
+            is_over = version >= _FIRST_VERSION_OF_LIFETIME and not message.session_lifetime_ms
+            if self._sasl.is_token and is_over:
+                raise TokenExpired(self._sasl.mechanism)
             self.session_lifetime_ms = message.session_lifetime_ms
             self.state = READY
         else:

@@ -84,6 +84,19 @@ class SaslNotExpected(AuthenticationFailed):
         super().__init__(mechanism, "the listener does not use SASL")
 
 
+class TokenExpired(AuthenticationFailed):
+    """A delegation token is known, and has expired: the next request would end the connection.
+
+    Source: SaslServerAuthenticator.ReauthInfo, by which a session with a token always has an end;
+    a broker removes expired tokens each delegation.token.expiry.check.interval.ms.
+    """
+
+    hint = "`kctl tokens create --out FILE` makes another"
+
+    def __init__(self, mechanism: str) -> None:
+        super().__init__(mechanism, "the delegation token has expired")
+
+
 class NoCommonVersion(EngineError):
     """The broker does not offer a version of an API that we need; both ranges inclusive."""
 

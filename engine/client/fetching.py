@@ -108,6 +108,8 @@ class Fetcher:
         self._under_way: dict[int, _Fetch] = {}
         self._view: ClusterView | None = None
         self._attempt = 0
+        #: Of the topics, as they were asked for last: another id is another topic of that name.
+        self.topic_ids: dict[str, bytes] = {}
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -118,6 +120,15 @@ class Fetcher:
     def trouble(self) -> EngineError | None:
         """Return what keeps a partition from being fetched now, None while all goes well."""
         return next((trouble.error for trouble in self._troubles.values()), None)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether a response is still to come, also of partitions that were stopped."""
+        return bool(self._under_way)
+
+    def prepare(self) -> None:
+        """Ask for metadata, so that the next `poll` begins with fetches; raises its errors."""
+        self._fresh_view()
 
     def position(self, partition: TopicPartition) -> int:
         """Return the next offset to fetch of a partition; one that is fetched no more is done."""
@@ -175,6 +186,7 @@ class Fetcher:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)
             self._view = self._client.view({p.topic for p in self._positions})
+            self.topic_ids |= {n: topic.topic_id for n, topic in self._view.topics.items()}
         return self._view
 
     def _ask(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:

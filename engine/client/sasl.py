@@ -48,6 +48,8 @@ class SaslConversation(Protocol):
     """The client's side of one authentication."""
 
     mechanism: str
+    #: Whether a delegation token logs in, which always has an end.
+    is_token: bool
 
     def first(self) -> bytes:
         """Return the first message."""
@@ -62,6 +64,7 @@ class PlainConversation:
     """PLAIN: the password itself, so only fit for encrypted connections."""
 
     mechanism = "PLAIN"
+    is_token = False
 
     def __init__(self, username: str, password: str) -> None:
         self._message = b"\x00" + username.encode() + b"\x00" + password.encode()
@@ -92,6 +95,7 @@ class ScramConversation:
         With `is_token` name and password are the id of a delegation token and its HMAC in base64.
         """
         self.mechanism = mechanism
+        self.is_token = is_token
         self._hash = SCRAM_HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
@@ -162,6 +166,7 @@ class OAuthConversation:
     """OAUTHBEARER: an access token, so only fit for encrypted connections."""
 
     mechanism = OAUTHBEARER
+    is_token = False
 
     def __init__(self, token: str) -> None:
         self._token = token

@@ -42,6 +42,9 @@ from engine.native.compiled_walk import WalkTakeUp, start_compiler
 _EXIT_KILLED = 137
 #: How often it is looked for the process that started this one.
 _STARTER_LOOK_MS = 250
+#: After a start of so long it is looked whether the controller is refused: a broker is informed
+#: within some ms.
+_REFUSAL_LOOK_MS = 2_000
 #: Internal error, as the commands have it.
 _EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
@@ -228,6 +231,41 @@ class Process:
         self._is_stopping = True
         _log.info("stopping with the whole cluster")
         self.loop.stop()
+
+
+def give_up_if_refused(
+    process: Process,
+    brokers: Sequence[Broker],
+    is_wanted: Callable[[], bool],
+    give_up: Callable[[str], None],
+) -> None:
+    """Give up a start whose brokers deny the requests of the controller, and so learn nothing.
+
+    A while later: not for a request that somebody else sends as the broker begins to listen.
+    """
+
+    def look() -> None:
+        if not is_wanted():
+            return
+        for broker in brokers:
+            principal = None if broker.rules is None else broker.rules.authorizer.refused_controller
+            if principal is not None:
+                give_up(refusal_text(principal))
+                return
+        look_later(_STARTER_LOOK_MS)
+
+    def look_later(wait_ms: int) -> None:
+        process.loop.call_at(process.clock.monotonic_ms() + wait_ms, look)
+
+    look_later(_REFUSAL_LOOK_MS)
+
+
+def refusal_text(principal: str) -> str:
+    """Return why a broker cannot join a cluster whose brokers have this principal."""
+    return (
+        f"the authorizer denies requests of other brokers, which are {principal}: name it in "
+        "super.users, or allow it ClusterAction on the cluster"
+    )
 
 
 def when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:

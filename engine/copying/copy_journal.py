@@ -73,7 +73,7 @@ class CopyJournal:
     def take(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[CopyJournal, CopyState | None]:
-        """Hold a journal, which is made where there is none; returns the copy that is not over.
+        """Hold a journal, which is made where there is none; returns its last copy.
 
         Errors: CopyJournalHeld, NoCopyJournal, StorageError.
         """
@@ -89,7 +89,7 @@ class CopyJournal:
         except BaseException:
             held.close()
             raise
-        return journal, None if state is None or state.is_over else state
+        return journal, state
 
     def close(self) -> None:
         """Let the file go."""
@@ -104,11 +104,13 @@ class CopyJournal:
                 ranges={},
                 topics=(),
                 group_offsets=(),
+                continued=frozenset(),
             )._asdict()
             | {
                 "topics": [list(topic) for topic in plan.topics],
                 "ranges": [[*key, *found] for key, found in plan.ranges.items()],
                 "group_offsets": [[g, *key, offset] for g, key, offset in plan.group_offsets],
+                "continued": [list(key) for key in sorted(plan.continued)],
             },
         )
         self._write("writer", **writer._asdict())
@@ -172,4 +174,5 @@ def _plan(path: str, fields: dict[str, Any]) -> TopicCopy:
             for group, topic, number, offset in fields["group_offsets"]
         ),
         fields["delivery"],
+        frozenset(TopicPartition(*key) for key in fields.get("continued", ())),
     )

@@ -14,11 +14,15 @@ NAME_PREFIX: Final = "kctl-copy-"
 
 
 class CopiedTopic(NamedTuple):
-    """A topic, its name at the destination, and how many partitions it had."""
+    """A topic, its name at the destination, how many partitions it had, and its id as text.
+
+    `source_id` is None where the source has no ids of topics (before 2.8).
+    """
 
     source: str
     destination: str
     partition_count: int
+    source_id: str | None = None
 
 
 class CopyRange(NamedTuple):
@@ -37,7 +41,10 @@ class GroupOffset(NamedTuple):
 
 
 class TopicCopy(NamedTuple):
-    """A copy. `request` is what was asked for, by which the same command finds it again."""
+    """A copy. `request` is what was asked for, by which the same command finds it again.
+
+    The ranges of `continued` begin where an earlier copy has ended.
+    """
 
     copy_id: str
     request: str
@@ -47,6 +54,7 @@ class TopicCopy(NamedTuple):
     ranges: Mapping[TopicPartition, CopyRange]
     group_offsets: tuple[GroupOffset, ...]
     delivery: str
+    continued: frozenset[TopicPartition] = frozenset()
 
     @property
     def name(self) -> str:
@@ -62,9 +70,11 @@ class TopicCopy(NamedTuple):
         """Return the offsets of groups, those before a range as its start.
 
         Records before it are not copied, by choice or as the source has deleted them: the next
-        record of such a group is the first one that is copied.
+        record of such a group is the first one that is copied. Left out are those before a range
+        that continues an earlier copy: that one has translated them.
         """
         return [
             one._replace(offset=max(one.offset, self.ranges[one.partition].start))
             for one in self.group_offsets
+            if one.partition not in self.continued or one.offset >= self.ranges[one.partition].start
         ]

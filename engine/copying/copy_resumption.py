@@ -58,7 +58,7 @@ def resumed_positions(
         for key, found in ranges.items()
         if max(known.get(key, -1), noted.get(key, -1)) > found.start
     ]
-    empty = _empty(client, plan, begun)
+    empty = never_written(client, plan, begun)
     positions = {key: found.start for key, found in ranges.items()}
     for key in begun:
         if key in empty:
@@ -70,7 +70,7 @@ def resumed_positions(
     return positions
 
 
-def _empty(
+def never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
     """Return the partitions whose copy has never had a record, or is not there."""

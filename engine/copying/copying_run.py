@@ -15,14 +15,17 @@ from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.producing import OutgoingRecord
 from engine.copying.copied_content import ContentRules
+from engine.copying.copy_continuation import SourceReplaced
 from engine.copying.copy_plan import TopicCopy
 from engine.copying.copy_writers import CopyWriter
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.limits import FETCH_PARTITION_BYTES_MAX
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.records.record_run import RecordRun
 from engine.timing.token_bucket import TokenBucket
+from engine.wire.layout import NO_UUID
 
 COMMIT_RECORDS: Final = 20_000
 COMMIT_BYTES: Final = 16 << 20
@@ -83,6 +86,7 @@ class CopyingRun:
         self._clock = source.clock
         self._ends = {key: found.end for key, found in plan.ranges.items()}
         self._to = plan.destinations()
+        self._topic_ids = {topic.source: topic.source_id for topic in plan.topics}
         self._writer = writer
         self._rules = rules
         self._rate = rate_bytes_per_s
@@ -126,12 +130,24 @@ class CopyingRun:
         return dict(self._committed)
 
     def fetch(self, wait_ms: int) -> list[ConsumedRecords]:
-        """Wait for records, and as long as the throttle says; what has come is to be stored."""
+        """Wait for records, and as long as the throttle says; what has come is to be stored.
+
+        Raises SourceReplaced.
+        """
         pause_ms = self._pause_ms()
         if pause_ms:
             self._source.links.pause(min(pause_ms, _PAUSE_MS_MAX))
             return []
-        return self._fetcher.poll(wait_ms)
+        arrived = self._fetcher.poll(wait_ms)
+        self._require_same_topics()
+        return arrived
+
+    def _require_same_topics(self) -> None:
+        """Raise SourceReplaced before a record of another topic of the same name is copied."""
+        for name, topic_id in self._fetcher.topic_ids.items():
+            known = self._topic_ids.get(name)
+            if known is not None and topic_id != NO_UUID and uuid_text(topic_id) != known:
+                raise SourceReplaced(name)
 
     def _pause_ms(self) -> int:
         if self._rate is None:

@@ -1,12 +1,12 @@
 """Consuming that is measured: partitions from offsets on, outside of a group.
 
-The window begins with the first response that brings records: what that brings does not count, as
-nobody knows how long it was on its way. A latency is how long a response was waited for, after the
-one before had been taken.
+The window begins when the warm-up is read, connections are open and metadata is known: with the
+first fetch. A latency is how long a response was waited for, after the one before had been taken.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -23,9 +23,9 @@ _WAIT_MS: Final = 500
 
 
 class ConsumingRun:
-    """Fetches from starts to ends (exclusive): `step` until `is_done`.
+    """Fetches from starts to ends (exclusive): `warm_up`, then `step` until `is_done`.
 
-    With `records_max` it ends once so many are measured: those before the window are others.
+    With `records_max` it ends once so many are measured.
     """
 
     def __init__(
@@ -37,27 +37,18 @@ class ConsumingRun:
         now_ns: Callable[[], int],
         *,
         records_max: int | None = None,
-        warm_up_records: int = 0,
         interval_ns: int = _NS_PER_S,
     ) -> None:
+        self._client = client
+        self._starts = dict(starts)
         self._ends = ends
-        left = {key: start for key, start in starts.items() if start < ends[key]}
-        self._fetcher = Fetcher(client, left, options)
+        self._options = options
         self._now_ns = now_ns
         self._interval_ns = interval_ns
         self._records_max = records_max
-        self._warm_up_left = max(warm_up_records, 1)
-        #: None before the warm-up is over.
-        self._measurement: Measurement | None = None
-        self._began_ns = now_ns()
-        self.warm_up_records = 0
-        self.read_count = 0
+        self.measurement = Measurement(now_ns(), interval_ns)
         self.error: EngineError | None = None
-
-    @property
-    def measurement(self) -> Measurement:
-        """Return what is counted; nothing before the window has begun."""
-        return self._measurement or Measurement(self._began_ns, self._interval_ns)
+        self._fetcher = self._fetcher_to(ends)
 
     @property
     def is_done(self) -> bool:
@@ -66,6 +57,36 @@ class ConsumingRun:
             return True
         return self._records_max is not None and self.measurement.records >= self._records_max
 
+    def warm_up(self, record_count: int) -> int:
+        """Read records that do not count, evenly from all partitions; returns how many.
+
+        Errors: those of asking for metadata.
+        """
+        share = math.ceil(record_count / max(len(self._starts), 1))
+        ends = {key: min(at + share, self._ends[key]) for key, at in self._starts.items()}
+        read_count = self._read_to(ends) if share else 0
+        self._starts = {key: max(end, self._starts[key]) for key, end in ends.items()}
+        self._fetcher = self._fetcher_to(self._ends)
+        if self._fetcher.partitions:
+            self._fetcher.prepare()
+        self.measurement = Measurement(self._now_ns(), self._interval_ns)
+        return read_count
+
+    def _fetcher_to(self, ends: Mapping[TopicPartition, int]) -> Fetcher:
+        left = {key: start for key, start in self._starts.items() if start < ends[key]}
+        return Fetcher(self._client, left, self._options)
+
+    def _read_to(self, ends: Mapping[TopicPartition, int]) -> int:
+        """Read up to ends; no response is on its way then, which the next fetch would wait for."""
+        read_count = 0
+        fetcher = self._fetcher_to(ends)
+        while fetcher.partitions or fetcher.is_waiting:
+            for consumed in fetcher.poll(_WAIT_MS):
+                read_count += self._take(fetcher, consumed, ends)[0]
+            if self.error is not None:
+                break
+        return read_count
+
     def step(self) -> None:
         """Wait for records and count them."""
         began_ns = self._now_ns()
@@ -73,36 +94,29 @@ class ConsumingRun:
         now_ns = self._now_ns()
         records = size_bytes = 0
         for consumed in arrived:
-            count, size = self._take(consumed)
+            count, size = self._take(self._fetcher, consumed, self._ends)
             records += count
             size_bytes += size
         if records:
-            self._count(records, size_bytes, now_ns, (now_ns - began_ns) // _NS_PER_US)
+            waited_us = (now_ns - began_ns) // _NS_PER_US
+            self.measurement.count(records, size_bytes, now_ns, {waited_us: 1})
 
-    def _take(self, consumed: ConsumedRecords) -> tuple[int, int]:
-        end = self._ends[consumed.partition]
+    def _take(
+        self, fetcher: Fetcher, consumed: ConsumedRecords, ends: Mapping[TopicPartition, int]
+    ) -> tuple[int, int]:
+        """Return how many records came before the end, and their bytes."""
+        end = ends[consumed.partition]
         runs = [run.between(0, end) for run in consumed.runs]
         if consumed.error is not None:
             self.error = self.error or consumed.error
         elif consumed.next_offset >= end:
-            self._fetcher.stop(consumed.partition)
+            fetcher.stop(consumed.partition)
         return sum(run.record_count for run in runs), sum(map(content_bytes, runs))
-
-    def _count(self, records: int, size_bytes: int, now_ns: int, waited_us: int) -> None:
-        self.read_count += records
-        if self._measurement is None:
-            self.warm_up_records += records
-            self._warm_up_left -= records
-            if self._warm_up_left <= 0:
-                self._measurement = Measurement(now_ns, self._interval_ns)
-            return
-        self._measurement.count(records, size_bytes, now_ns, {waited_us: 1})
 
     def finish(self) -> Measurement:
         """End the measurement and return it."""
-        measurement = self.measurement
-        measurement.finish()
-        return measurement
+        self.measurement.finish()
+        return self.measurement
 
 
 def content_bytes(run: RecordRun) -> int:

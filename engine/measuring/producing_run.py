@@ -58,8 +58,11 @@ class ProducingRun:
         self._producer = Producer(client, options, ProducerNotes(on_retry=on_retry))
         self._sent = self._done = 0
         self._chunk_number = 0
-        #: When the records of a chunk were handed over, and its first number.
+        #: When the records of a chunk were handed over, and its first number; of those chunks that
+        #: have records on their way.
         self._chunks: dict[int, tuple[int, int]] = {}
+        #: How many records of a chunk are on their way.
+        self._pending: dict[int, int] = {}
         self.measurement = Measurement(now_ns(), interval_ns)
         #: Why records are not stored; the first one ends the run.
         self.error: EngineError | None = None
@@ -138,6 +141,7 @@ class ProducingRun:
     def _send(self, count: int, now_ns: int) -> None:
         self._chunk_number += 1
         self._chunks[self._chunk_number] = now_ns, self._sent
+        self._pending[self._chunk_number] = count
         base = self._chunk_number * _PLACES
         for values, places in self._load.chunk(self._sent, count):
             shifted = range(base + places.start, base + places.stop, places.step)
@@ -152,13 +156,13 @@ class ProducingRun:
             if result.error is not None:
                 self._note_failures([result])
                 continue
-            latencies = self._latencies_us(result, now_ns)
-            self.measurement.count(count, count * self._load.shape.size_bytes, now_ns, latencies)
-        self._forget_chunks()
-
-    def _latencies_us(self, result: BatchResult, now_ns: int) -> Counter[int]:
-        if self._load.shape.rate_per_s is None:
             chunks = Counter(place >> _PLACE_BITS for place in result.batch.places)
+            latencies = self._latencies_us(result, chunks, now_ns)
+            self.measurement.count(count, count * self._load.shape.size_bytes, now_ns, latencies)
+            self._forget(chunks)
+
+    def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
+        if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():
                 latencies[(now_ns - self._chunks[chunk][0]) // _NS_PER_US] += count
@@ -169,10 +173,12 @@ class ProducingRun:
             for place in result.batch.places
         )
 
-    def _forget_chunks(self) -> None:
-        """Drop the times of chunks of which nothing is on its way."""
-        if self._done == self._sent:
-            self._chunks.clear()
+    def _forget(self, done: Counter[int]) -> None:
+        """Count records of chunks as done, and drop the chunks of which nothing is on its way."""
+        for chunk, count in done.items():
+            self._pending[chunk] -= count
+            if not self._pending[chunk]:
+                del self._pending[chunk], self._chunks[chunk]
 
     def finish(self) -> Measurement:
         """End the measurement and return it."""

@@ -8,7 +8,8 @@
 | setting-differs | notice | a setting has different values on brokers |
 | one-replica | notice | a topic's partitions have one replica, and there are several brokers |
 | racks | warning | replicas of partitions share a rack, and another has none |
-| certificate | warning, notice | one expires within 7 or 30 days, or is expired or not trusted |
+| certificate | critical | one has expired, or is not trusted |
+| certificate | warning, notice | one expires within 7 or 30 days |
 """
 
 from __future__ import annotations
@@ -174,9 +175,12 @@ def certificate_finding(
     days = (expires_at_ms - now_ms) / _DAY_MS
     if days > _LATER_DAYS:
         return None
+    if days < 0:
+        cause = f"expired {int(-days)} days ago"
+        return with_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
     severity = WARNING if days <= _SOON_DAYS else NOTICE
     return with_advice(
-        HealthFinding(severity, "certificate", subject, f"expires in {days:.0f} days")
+        HealthFinding(severity, "certificate", subject, f"expires in {int(days)} days")
     )
 
 

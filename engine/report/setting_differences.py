@@ -18,6 +18,8 @@ _OF_ONE_BROKER: Final = frozenset(
         *("advertised.host.name", "advertised.port", "advertised.listeners", "listeners"),
         *("log.dir", "log.dirs", "metadata.log.dir", "process.roles"),
         *("broker.session.uuid", "reserved.broker.max.id"),
+        # Brokers of one cluster have one ensemble, whichever of its addresses each is given.
+        "zookeeper.connect",
     )
 )
 _FILES: Final = ("keystore.location", "keystore.certificate.chain", "keystore.key")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from engine.config.java_properties import parse_properties
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host.ports import Files
 from engine.log.directory.meta_properties import FILE_NAME
 from kctl.compat.java_failures import ToolFailure
@@ -18,6 +18,10 @@ from kctl.compat.java_uuids import java_uuid
 
 _DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"
 _CONFIG: Final = "org.apache.kafka.common.config.ConfigException"
+_NO_NODE_ID: Final = (
+    "Missing configuration `node.id` which is required when `process.roles` is defined (i.e. when "
+    "running in KRaft mode)."
+)
 _KEYS: Final = ("broker.id", "cluster.id", "directory.id", "node.id")
 
 
@@ -52,20 +56,54 @@ def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettin
     is_kraft = bool(properties.get("process.roles", "").strip())
     if is_four and not is_kraft:
         raise _missing("process.roles")
-    text = properties.get("log.dirs") or properties.get("log.dir") or _DEFAULT_DIRECTORY
-    directories = [path for one in text.split(",") if (path := one.strip())]
+    node_id = _node_id(properties, is_kraft=is_kraft, is_four=is_four)
+    directories = _directories(properties, is_four=is_four)
     of_metadata = properties.get("metadata.log.dir", "").strip() or directories[0]
-    node_id = properties.get("node.id") or properties.get("broker.id")
-    if is_kraft and node_id is None:
-        if is_four:
-            raise _missing("node.id")
-        raise ToolFailure(
-            _CONFIG,
-            "Missing configuration `node.id` which is required when `process.roles` is defined "
-            "(i.e. when running in KRaft mode).",
-        )
     every = tuple(dict.fromkeys((*directories, of_metadata) if is_kraft else directories))
     return NodeSettings(is_kraft, every, of_metadata, node_id)
+
+
+def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
+    """Return the id of a node, None of a broker with ZooKeeper that gets one at its start."""
+    of_broker, of_node = properties.get("broker.id"), properties.get("node.id")
+    given = {"broker.id": of_node if of_broker is None else of_broker, "node.id": of_node}
+    numbers = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        if not is_java_number(text.strip(), 32):
+            cause = f"Invalid value {text} for configuration {name}: Not a number of type INT"
+            raise ToolFailure(_CONFIG, cause)
+        numbers[name] = int(text)
+    if not numbers and is_kraft and is_four:
+        raise _missing("node.id")
+    number = numbers.get("broker.id", -1)
+    if is_kraft and number < 0:
+        low = f"Invalid value {number} for configuration node.id: Value must be at least 0"
+        raise ToolFailure(_CONFIG, low if is_four else _NO_NODE_ID)
+    if numbers.get("node.id", number) != number:
+        raise ToolFailure(_CONFIG, "You must set `node.id` to the same value as `broker.id`.")
+    return str(number) if numbers else None
+
+
+def _directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
+    """Return the log directories, the first one first; raises ToolFailure without any."""
+    name = next((name for name in ("log.dirs", "log.dir") if name in properties), None)
+    text = _DEFAULT_DIRECTORY if name is None else properties[name].strip()
+    paths = [one.strip() for one in text.split(",")] if text else []
+    if is_four and not paths:
+        empty = f"Configuration '{name}' must not be empty. Valid values include: any non-empty"
+        raise ToolFailure(_CONFIG, f"{empty} value")
+    if is_four and not all(paths):
+        raise ToolFailure(_CONFIG, f"Configuration '{name}' values must not be empty.")
+    directories = [path for path in paths if path]
+    if not directories:
+        raise ToolFailure(
+            "java.lang.IllegalArgumentException",
+            "requirement failed: At least one log directory must be defined via log.dirs or "
+            "log.dir.",
+        )
+    return directories
 
 
 def _missing(name: str) -> ToolFailure:
@@ -134,6 +172,8 @@ def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
         found.append(directory)
         try:
             metadata = stored_metadata(files, directory)
+        except StorageError as error:
+            raise ToolFailure("java.io.IOException", str(error)) from error
         except MetadataRefused as error:
             errors.append(f"java.lang.RuntimeException: {error}")
             problems.append(f"Error loading {metadata_path(directory)}: {error}")

@@ -8,11 +8,13 @@ Source: Formatter, MetaPropertiesEnsemble.verify of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.client.feature_levels import METADATA, metadata_name
 from engine.controller.topic_ids import random_topic_id
+from engine.errors import StorageError
 from engine.hash_order import in_java_hash_order
 from engine.host.ports import Clock, Entropy, Files
 from engine.log.directory.bootstrap_snapshot import (
@@ -56,12 +58,12 @@ def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
     empty: list[str] = []
     unreadable: list[str] = []
     for directory in in_java_hash_order(settings.directories):
-        if files.exists(directory) and not files.is_dir(directory):
+        if _is_or_is_below_a_file(files, directory):
             unreadable.append(directory)
             continue
         try:
             metadata = stored_metadata(files, directory)
-        except MetadataRefused:
+        except (MetadataRefused, StorageError):
             unreadable.append(directory)
             continue
         if metadata is None:
@@ -69,6 +71,13 @@ def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
         else:
             formatted[directory] = metadata
     return DirectoryStates(formatted, empty, unreadable)
+
+
+def _is_or_is_below_a_file(files: Files, directory: str) -> bool:
+    path = directory
+    while not files.exists(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return files.exists(path) and not files.is_dir(path)
 
 
 def verify_formatted(states: DirectoryStates, cluster_id: str, node_id: str) -> None:

@@ -162,3 +162,33 @@ def test_a_cluster_that_is_no_context_and_no_address_is_refused(two: Two) -> Non
     assert (2, True) == (done.returncode, "no context 'nosuch'" in done.stderr)
     itself = two.shell.run("copy", two.source, two.source, "t")
     assert (2, True) == (itself.returncode, "--prefix TEXT" in itself.stderr)
+
+
+def test_a_whole_copy_is_continued_with_what_came_since(two: Two) -> None:
+    two.shell.ok("topics", "create", "more", "-p", "2", "-b", two.source)
+    two.shell.ok("produce", "more", "-b", two.source, stdin="1\n2\n3\n")
+    (first,) = two.copy("more")
+    refused = two.shell.run("copy", two.source, two.destination, "more")
+    assert (1, True) == (refused.returncode, "--append copies what has come" in refused.stderr)
+    two.shell.ok("produce", "more", "-b", two.source, stdin="4\n5\n")
+    (second,) = two.copy("more", "--append")
+    (third,) = two.copy("more", "--append")
+    assert [3, 2, 0] == [row["copied_records"] for row in (first, second, third)]
+    assert two.records("more", two.source) == two.records("more", two.destination)
+
+
+def test_a_topic_that_the_destination_does_not_create_is_told_once(two: Two) -> None:
+    done = two.shell.run("copy", two.source, two.destination, "t", "--prefix", "f-", "-r", "5")
+    assert (1, 1) == (done.returncode, done.stderr.count("error: creating f-t at the destination"))
+    assert 1 == done.stderr.count("error:")
+
+
+def test_a_source_that_is_made_again_is_not_continued(two: Two) -> None:
+    two.shell.ok("topics", "create", "again", "-b", two.source)
+    two.shell.ok("produce", "again", "-b", two.source, stdin="1\n")
+    two.copy("again")
+    two.shell.ok("topics", "delete", "again", "-y", "-b", two.source)
+    two.shell.ok("topics", "create", "again", "-b", two.source)
+    two.shell.ok("produce", "again", "-b", two.source, stdin="2\n3\n")
+    refused = two.shell.run("copy", two.source, two.destination, "again", "--append")
+    assert (1, True) == (refused.returncode, "again was deleted and made again" in refused.stderr)

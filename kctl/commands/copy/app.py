@@ -85,7 +85,12 @@ def copy(
         ),
     ] = "none",
     append: Annotated[
-        bool, typer.Option("--append", help="Also behind records that are at the destination.")
+        bool,
+        typer.Option(
+            "--append",
+            help="Also behind records that are at the destination; after a whole copy: what came "
+            "since.",
+        ),
     ] = False,
     no_settings: Annotated[
         bool,
@@ -133,8 +138,9 @@ def copy(
     Topics that the destination lacks are made with the partitions and settings of the source.
 
     The same command goes on where one stopped, also after kill -9: readers of committed records
-    see each record once. Offsets are not the same; --groups translates those of groups, which must
-    have no members at the destination.
+    see each record once. Once it is whole, the same command with --append copies what came since.
+    Offsets are not the same; --groups translates those of groups, which must have no members at the
+    destination.
 
     Ctrl-C ends it behind what is committed; a second one ends it at once.
     """

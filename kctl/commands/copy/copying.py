@@ -34,7 +34,12 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.cluster_words import choice_of
 from kctl.command_results import end_with
-from kctl.commands.copy.planning import AnotherCopy, new_plan, prepared_topics
+from kctl.commands.copy.planning import (
+    AnotherCopy,
+    new_plan,
+    prepared_topics,
+    require_same_source,
+)
 from kctl.commands.copy.request import CopyRequest
 from kctl.commands.topics.settling import await_created
 from kctl.connect import ClusterOptions, client_of
@@ -60,6 +65,16 @@ TOPIC_COLUMNS: Final = (
 )
 _WAIT_MS: Final = 1_000
 _RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+
+
+class TopicNotMade(EngineError):
+    """The destination does not create a topic."""
+
+    def __init__(self, topic: str, cause: EngineError) -> None:
+        super().__init__(f"creating {topic} at the destination: {cause}")
+        self.hint = hint_for(cause)
+        self.topic = topic
+        self.exit_code = getattr(cause, "exit_code", exits.FAILED)
 
 
 class _Job(NamedTuple):
@@ -126,12 +141,24 @@ def _job(
     state: CopyState | None,
     path: str,
 ) -> _Job:
-    """Return the copy that the journal has, if it is not over, or a new one."""
-    if state is not None and state.plan.request != identity:
-        raise AnotherCopy(path)
-    plan = new_plan(source, destination, request, identity) if state is None else state.plan
-    topics = prepared_topics(source, destination, request, plan, is_resumed=state is not None)
-    return _Job(plan, state, topics)
+    """Return the copy that the journal has, if it is not over, or a new one.
+
+    A new one with --append begins where that of the journal has ended.
+    """
+    is_same = state is not None and state.plan.request == identity
+    if state is not None and not state.is_over:
+        if not is_same:
+            raise AnotherCopy(path)
+        require_same_source(source, state.plan)
+        topics = prepared_topics(
+            source, destination, request, state.plan, is_resumed=True, earlier=None
+        )
+        return _Job(state.plan, state, topics)
+    earlier = state.plan if state is not None and is_same else None
+    behind = earlier if request.append else None
+    plan = new_plan(source, destination, request, identity, behind)
+    topics = prepared_topics(source, destination, request, plan, is_resumed=False, earlier=earlier)
+    return _Job(plan, None, topics)
 
 
 # -- trying
@@ -143,10 +170,8 @@ def _try(
     """Print what would be copied: nothing is written, and no journal."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
-    if state is not None and state.is_over:
-        state = None
     job = _job(source, destination, request, identity, state, path)
-    if state is not None:
+    if job.state is not None:
         say(f"goes on with the copy of {path}")
     create = create_topics(destination, job.topics.missing, validate_only=True)
     failures = [error for error in create.values() if isinstance(error, EngineError)]
@@ -154,7 +179,7 @@ def _try(
         report_error(error)
     positions = _known_positions(destination, job)
     rows = _rows(job, _Ended(positions, None, "would be copied", exits.OK))
-    for one in job.plan.group_offsets:
+    for one in job.plan.translated_offsets():
         say(f"group {one.group_id}: offset {one.offset} of {one.partition} would be translated")
     return end_with(TOPIC_COLUMNS, rows, request.output, failures=len(failures))
 
@@ -228,8 +253,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
         return
     for name, created in create_topics(destination, topics.missing).items():
         if isinstance(created, EngineError):
-            report_error(created, f"creating {name} at the destination")
-            raise created
+            raise TopicNotMade(name, created)
     await_created(destination, [topic.name for topic in topics.missing])
 
 
@@ -277,7 +301,7 @@ def _tell_retry(error: EngineError) -> None:
 def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
     # That a transaction ends is the copy's affair; why it does is the operator's.
     told = error.cause if isinstance(error, TransactionFailed) else error
-    report_error(told)
+    report_error(told, "destination" if isinstance(error, TransactionFailed) else None)
     if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
         say(f"hint: {hint_for(error.cause)}")
     if _is_of_rights(told) and plan.delivery == EXACTLY_ONCE:
@@ -299,7 +323,7 @@ def _is_of_rights(error: EngineError) -> bool:
 
 def _tell_groups(plan: TopicCopy) -> None:
     groups: dict[str, int] = {}
-    for one in plan.group_offsets:
+    for one in plan.translated_offsets():
         groups[one.group_id] = groups.get(one.group_id, 0) + 1
     for group_id, count in groups.items():
         say(f"group {group_id}: {counted(count, 'partition')} translated")

@@ -6,10 +6,25 @@ from typing import Final
 
 from engine.client.blocking import KafkaClient
 from engine.client.groups import commits, describe_group
+from engine.client.metadata import TopicView
+from engine.copying.copy_continuation import (
+    PartitionEnds,
+    continued_group_offsets,
+    continued_range,
+    new_range,
+    require_same_topics,
+)
 from engine.copying.copy_plan import CopiedTopic, CopyRange, GroupOffset, TopicCopy
-from engine.copying.topic_preparation import Destination, destination_topics, require_empty
+from engine.copying.copy_resumption import never_written
+from engine.copying.topic_preparation import (
+    Destination,
+    DestinationNotEmpty,
+    destination_topics,
+    require_empty,
+)
 from engine.errors import EngineError
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.copy.request import CopyRequest
@@ -55,11 +70,16 @@ class AnotherCopy(EngineError):
 
 
 def new_plan(
-    source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str
+    source: KafkaClient,
+    destination: KafkaClient,
+    request: CopyRequest,
+    identity: str,
+    earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return what is to be copied, by where the source is now.
+    """Return what is to be copied, by where the source is now, behind an earlier copy's end.
 
-    Errors: those of asking, of topics that are not there, of points that cannot be read.
+    Errors: those of asking, of topics that are not there, of points that cannot be read, and those
+    of `continued_range`, `require_same_topics` and `continued_group_offsets`.
     """
     view, chosen, errors = select_topics(source, request.topics, request.match)
     if errors:
@@ -68,7 +88,9 @@ def new_plan(
     if named := [name for name in internal if name in request.topics]:
         raise UnreadableArgument("topics to copy", " ".join(named), "others than internal")
     topics = tuple(
-        CopiedTopic(topic.name, f"{request.prefix}{topic.name}", len(topic.partitions))
+        CopiedTopic(
+            topic.name, f"{request.prefix}{topic.name}", len(topic.partitions), _id_text(topic)
+        )
         for topic in chosen
         if not topic.is_internal
     )
@@ -77,22 +99,63 @@ def new_plan(
     destination_id = destination.view([]).cluster_id
     if view.cluster_id is not None and view.cluster_id == destination_id and not request.prefix:
         raise SameTopics
-    ranges = _ranges(source, topics, request)
-    return TopicCopy(
+    ends = _ends(source, topics, request)
+    plan = TopicCopy(
         source.entropy.random_bytes(_ID_BYTES).hex(),
         identity,
         view.cluster_id,
         destination_id,
         topics,
-        ranges,
-        _group_offsets(source, destination, request, ranges),
+        {key: new_range(found) for key, found in ends.items()},
+        (),
         request.delivery,
     )
+    if earlier is not None:
+        plan = _behind(destination, plan, earlier, ends)
+    if plan.continued:
+        say("begins where the last copy by the same command has ended")
+    offsets = _group_offsets(source, destination, request, plan)
+    if earlier is not None:
+        offsets = continued_group_offsets(offsets, plan, earlier)
+    return plan._replace(group_offsets=tuple(offsets))
 
 
-def _ranges(
+def _behind(
+    destination: KafkaClient,
+    plan: TopicCopy,
+    earlier: TopicCopy,
+    ends: dict[TopicPartition, PartitionEnds],
+) -> TopicCopy:
+    """Return a plan that continues an earlier one, where the destination still has that."""
+    require_same_topics(plan.topics, earlier.topics)
+    known = earlier.ranges.keys() & plan.ranges.keys()
+    absent = never_written(destination, plan, known)
+    ranges = dict(plan.ranges)
+    for key in known - absent:
+        copied_to = earlier.ranges[key].end
+        ranges[key] = continued_range(key, ends[key], copied_to)
+        if ranges[key].start > copied_to:
+            say(f"{key}: the source has deleted offsets {copied_to} to {ranges[key].start - 1}")
+    for key in absent:
+        start = max(min(ranges[key].start, earlier.ranges[key].end), ends[key].first)
+        ranges[key] = CopyRange(start, max(ranges[key].end, start))
+    return plan._replace(ranges=ranges, continued=frozenset(known - absent))
+
+
+def _id_text(topic: TopicView) -> str | None:
+    return uuid_text(topic.topic_id) if topic.has_id else None
+
+
+def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
+    """Raise SourceReplaced if a topic of the source is not the one that the plan was made of."""
+    view = source.view({topic.source for topic in plan.topics})
+    now = [topic._replace(source_id=_id_text(view.topics[topic.source])) for topic in plan.topics]
+    require_same_topics(now, plan.topics)
+
+
+def _ends(
     source: KafkaClient, topics: tuple[CopiedTopic, ...], request: CopyRequest
-) -> dict[TopicPartition, CopyRange]:
+) -> dict[TopicPartition, PartitionEnds]:
     now_ms = source.clock.wall_ms()
     start, until = parse_point(request.start, now_ms), parse_point(request.until, now_ms)
     keys = [
@@ -103,25 +166,24 @@ def _ranges(
     lookup = OffsetLookup(source, keys, read_committed=True)
     earliest, latest = (lookup.resolve(parse_point(word, now_ms)) for word in ("start", "end"))
     starts, ends = lookup.resolve(start), lookup.resolve(until)
-    ranges = {}
+    found = {}
     for key in keys:
-        found = [offsets[key] for offsets in (earliest, latest, starts, ends)]
-        numbers = [one for one in found if isinstance(one, int)]
-        for one in found:
-            if isinstance(one, EngineError):
-                raise one
-        first, last, begin, end = numbers
-        end = min(end, last)
-        ranges[key] = CopyRange(min(max(begin, first), end), end)
-    return ranges
+        numbers = []
+        for offsets in (earliest, latest, starts, ends):
+            offset = offsets[key]
+            if isinstance(offset, EngineError):
+                raise offset
+            numbers.append(offset)
+        found[key] = PartitionEnds(*numbers)
+    return found
 
 
 def _group_offsets(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
-    ranges: dict[TopicPartition, CopyRange],
-) -> tuple[GroupOffset, ...]:
+    plan: TopicCopy,
+) -> list[GroupOffset]:
     """Return what groups have committed of the partitions that are copied."""
     if request.groups and request.at_least_once:
         raise UnreadableArgument("options that go together", "--groups --at-least-once", "one")
@@ -130,13 +192,21 @@ def _group_offsets(
         there = describe_group(destination, group_id)
         if there.state not in _INACTIVE:
             raise GroupHasMembers(group_id, there.state)
-        found = {key: one.offset for key, one in commits(source, group_id).items() if key in ranges}
+        found = {
+            key: one.offset for key, one in commits(source, group_id).items() if key in plan.ranges
+        }
         if not found:
             say(f"the group {group_id} has committed nothing of these topics")
         if describe_group(source, group_id).members:
             say(f"the group {group_id} has members at the source: it is translated as it is now")
-        offsets += [GroupOffset(group_id, key, offset) for key, offset in sorted(found.items())]
-    return tuple(offsets)
+        for key, offset in sorted(found.items()):
+            offsets.append(GroupOffset(group_id, key, offset))
+            start = plan.ranges[key].start
+            if offset < start:
+                is_known = key in plan.continued
+                goes_on = "stays where that copy has put it" if is_known else f"goes on at {start}"
+                say(f"the group {group_id} is at offset {offset} of {key}: it {goes_on}")
+    return offsets
 
 
 def prepared_topics(
@@ -146,6 +216,7 @@ def prepared_topics(
     plan: TopicCopy,
     *,
     is_resumed: bool,
+    earlier: TopicCopy | None,
 ) -> Destination:
     """Return which topics the destination has and lacks.
 
@@ -159,5 +230,10 @@ def prepared_topics(
         with_settings=request.with_settings,
     )
     if not is_resumed and not request.append:
-        require_empty(destination, found.there)
+        try:
+            require_empty(destination, found.there)
+        except DestinationNotEmpty as error:
+            if earlier is not None:
+                error.hint = "--append copies what has come since this copy has ended"
+            raise
     return found

@@ -77,9 +77,9 @@ def consume(
 ) -> int:
     """Measure how fast records are read, by the client that kctl consume uses.
 
-    Without --topic so many records are produced first, which is not measured. Counted is from the
-    end of the warm-up on, and at the earliest from the first response. A latency is the wait for a
-    response.
+    Without --topic so many records, and those of the warm-up, are produced first, which is not
+    measured. Counted is from the first fetch behind the warm-up on, which has an equal share of
+    each partition. A latency is the wait for a response.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_consuming
 

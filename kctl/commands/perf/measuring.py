@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Protocol
@@ -157,20 +158,19 @@ def measure_consuming(
             fetch,
             work_ns,
             records_max=request.records,
-            warm_up_records=request.warm_up,
             interval_ns=interval_ns,
         )
-        finished = _finished(run, interrupts, request.records)
+        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
         settings = {
             "fetch.max.bytes": str(fetch.max_bytes),
             "max.partition.fetch.bytes": str(fetch.partition_max_bytes),
             "isolation.level": "read_committed" if fetch.read_committed else "read_uncommitted",
         }
-        _print(request, topic, "consume", finished, run.warm_up_records, settings)
+        _print(request, topic, "consume", finished, warm_up, settings)
         if finished.is_complete and finished.measurement.records < request.records:
             say(
                 f"{finished.measurement.records} of {request.records} records are measured: the "
-                "others came with the warm-up and the first response, or are not there"
+                f"others are not there, or among the {warm_up} of the warm-up"
             )
         return finished.exit_code
 
@@ -287,7 +287,9 @@ def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
 def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
     """Produce the records that are consumed then; raises the error of the first that is not."""
     load = RecordLoad(_shape(request, topic), client.entropy)
-    count = request.records + request.warm_up
+    # A warm-up reads as much from each partition.
+    share = math.ceil(request.warm_up / topic.partition_count)
+    count = request.records + share * topic.partition_count
     run = ProducingRun(client, load, ProducerOptions(linger_ms=5), count, work_ns)
     with ProgressBar("producing") as bar:
         while not run.is_done:
@@ -338,7 +340,7 @@ def _finished(
 
 
 def _finished_after_warm_up(
-    run: ProducingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
+    run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
 ) -> tuple[Finished, int]:
     """Warm a run up and go on with it; also return how many records the warm-up had."""
     counts: list[int] = []

@@ -6,10 +6,12 @@ narrow as a phone. The library is imported where the first chart is drawn: it is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.errors import EngineError
+from kctl.render.visible import visible_cell
 
 _WIDTH: Final = 230
 _BAR_STEP: Final = 20
@@ -19,6 +21,8 @@ _BLUE: Final = "#4c90f0"
 _ORANGE: Final = "#d9822b"
 #: Told apart in light and in dark, and by people who do not see all colours.
 _PALETTE: Final = ("#4c90f0", "#d9822b", "#29a371", "#a67bd6", "#c7a008", "#db5f7e", "#8a97a3")
+#: Source: XML 1.0 §2.2; controls are escaped before.
+_NOT_IN_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _CONFIG: Final[Mapping[str, Any]] = {
     "background": None,
     "view": {"stroke": None},
@@ -93,7 +97,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
         {
             "width": _WIDTH,
             "height": {"step": _BAR_STEP},
-            "data": {"values": [bar._asdict() for bar in bars]},
+            "data": {"values": [{**bar._asdict(), "name": _drawn(bar.name)} for bar in bars]},
             "encoding": {"x": x, "y": y},
             "layer": layers,
         }
@@ -102,7 +106,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
 
 def stacked_columns(parts: Sequence[StackPart], unit: str) -> str:
     """Return columns in their order, each made of its parts by series."""
-    series = list(dict.fromkeys(part.series for part in parts))
+    series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}
     y_axis = {"tickCount": 4, "titleColor": "currentColor"}
     y = {"field": "value", "type": "quantitative", "title": unit, "axis": y_axis}
@@ -116,11 +120,18 @@ def stacked_columns(parts: Sequence[StackPart], unit: str) -> str:
         {
             "width": _WIDTH + 60,
             "height": 160,
-            "data": {"values": [part._asdict() for part in parts]},
+            "data": {
+                "values": [{**part._asdict(), "series": _drawn(part.series)} for part in parts]
+            },
             "mark": "bar",
             "encoding": {"x": x, "y": y, "color": colour},
         }
     )
+
+
+def _drawn(name: str) -> str:
+    """Return a name without the characters that XML has not, at which the library aborts."""
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 
 def _svg(spec: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ from kctl.render.columns import Column
 from kctl.render.html_page import page_head
 from kctl.render.rows import OutputRow
 from kctl.render.table import cell_text, size_text
+from kctl.render.visible import visible_cell
 from kctl.time_text import time_text
 
 #: Of one kind so many findings are shown, and the others on demand.
@@ -138,12 +139,13 @@ def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
     commands = {finding["command"] for finding in findings}
     yield "<ul>\n"
     for finding in findings:
-        command = f"<br><code>{escape(finding['command'])}</code>" if len(commands) > 1 else ""
-        subject, cause = escape(finding["subject"]), escape(finding["cause"])
+        shown = escape(visible_cell(finding["command"]))
+        command = f"<br><code>{shown}</code>" if len(commands) > 1 else ""
+        subject, cause = (escape(visible_cell(finding[key])) for key in ("subject", "cause"))
         yield f"<li><b>{subject}</b>: {cause}{command}</li>\n"
     yield "</ul>\n"
     if len(commands) == 1:
-        yield f"<p><code>{escape(commands.pop())}</code></p>\n"
+        yield f"<p><code>{escape(visible_cell(commands.pop()))}</code></p>\n"
 
 
 def _rows(part: Part, document: OutputRow) -> list[OutputRow]:

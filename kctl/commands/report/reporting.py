@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.host.input_file import read_input
+from engine.host.ports import FileMissing
 from engine.host.real import RealFiles
 from engine.report.cluster_report import ClusterReport
 from engine.report.gathering import ExpiryOf, ReportOptions, gather_report
@@ -25,6 +27,8 @@ from kctl.render.rows import OutputRow
 _OF_ALL_PARTS = ("table", "wide", "markdown")
 #: One question to brokers has so much time, however long --timeout is.
 _STEP_MS_MAX = 10_000
+# A report of 100,000 partitions has a tenth of it.
+_SAVED_BYTES_MAX = 256 << 20
 
 
 class ReportRequest(NamedTuple):
@@ -38,7 +42,8 @@ class ReportRequest(NamedTuple):
     def options(self, timeout_s: float) -> ReportOptions:
         """Return how the cluster is asked; raises UnreadableArgument."""
         timeout_ms = max(min(round(timeout_s * 1000), _STEP_MS_MAX), 1)
-        return ReportOptions(duration_ms(self.interval, "--interval"), timeout_ms=timeout_ms)
+        interval_ms = duration_ms(self.interval, "--interval", lowest_ms=1_000)
+        return ReportOptions(interval_ms, timeout_ms=timeout_ms)
 
 
 def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
@@ -51,6 +56,7 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
         from kctl.commands.report.charts import check_charts
 
         check_charts()
+        _check_folder(request.html)
     with connect(options) as client:
         gathered = gather_report(
             client,
@@ -86,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(path: str) -> SavedReport:
-    return read_report(RealFiles().read_bytes(os.path.abspath(path)), path)
+    return read_report(read_input(path, _SAVED_BYTES_MAX), path)
 
 
 def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
@@ -104,6 +110,13 @@ def _local_files(client: KafkaClient) -> RealFiles | None:
     from kctl.run_where import embedded_cluster
 
     return None if embedded_cluster(client) is None else RealFiles()
+
+
+def _check_folder(path: str) -> None:
+    """Raise FileMissing before the cluster is asked for what could not be written."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not RealFiles().is_dir(folder):
+        raise FileMissing(folder)
 
 
 def _write_page(path: str, document: OutputRow) -> None:

@@ -89,6 +89,17 @@ def test_what_is_only_looked_for_is_at_trace(caplog: pytest.LogCaptureFixture) -
     assert [TRACE, TRACE, INFO] == [level for level, _ in found]
 
 
+def test_a_controller_that_is_denied_is_known_by_its_principal() -> None:
+    client = session()
+    authorizer = client.admission.authorizer
+    assert isinstance(authorizer, AclAuthorizer)
+    client.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "kafka-cluster")
+    assert authorizer.refused_controller is None
+    client.api_key = api("UpdateMetadata").key
+    client.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "kafka-cluster")
+    assert "User:bob" == authorizer.refused_controller
+
+
 def test_any_resource_of_a_kind_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(INFO, LOGGER)
     client = session()

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from engine.broker import live_tls
+from engine.errors import ConfigError
 from engine.host.certificates import Validity, issue_certificate, new_authority
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
@@ -125,6 +127,29 @@ def test_a_certificate_for_fewer_hosts_is_refused_unless_it_is_allowed(
     assert 42 == code
     assert "SubjectAltNames do not match" in message
     assert hosts(stage) == B
+
+
+def test_a_file_that_fails_for_connections_to_others_leaves_the_listener_as_it_is(
+    stage: MemoryBroker, stores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when it is replaced a second time, by half of it, while it is read."""
+    tls = stage.broker.tls
+    between = next(one for one in tls._live.config.bound_listeners if one.name == "SSL")
+    tls.layer_to_peers(between)
+    monkeypatch.setattr(type(tls._live.config), "between_brokers", between)
+    before = tls._peer
+
+    def fail(*_: object) -> None:
+        raise ConfigError("listener.name.ssl.ssl.*", "live.pem", "is half of a file")
+
+    shutil.copy(stores / "b.pem", stores / "live.pem")
+    with monkeypatch.context() as failing:
+        failing.setattr(live_tls, "peer_layer", fail)
+        code, message = alter(stage, "log.cleaner.threads", "2")
+        assert (40, True) == (code, "is half of a file" in message)
+        assert (A, before) == (hosts(stage), tls._peer)
+    assert (0, None) == alter(stage, "log.cleaner.threads", "2")
+    assert (B, True) == (hosts(stage), before is not tls._peer)
 
 
 def test_a_replaced_file_that_cannot_be_gone_by_refuses_every_change(

@@ -19,12 +19,22 @@ from engine.client.errors import (
     NotKafka,
     SaslNotExpected,
     TlsExpected,
+    TokenExpired,
 )
 from engine.client.sasl import PlainConversation
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import api, read_request_header, response_header_bytes
 from engine.wire.structs import message_class
+
+
+class KnownToken(PlainConversation):
+    """A login by a delegation token that the broker knows, in one message."""
+
+    is_token = True
+
+    def __init__(self) -> None:
+        super().__init__("id", "hmac")
 
 
 class Peer:
@@ -264,6 +274,26 @@ class TestSasl:
         ((_, _, correlation_id, _),) = peer.requested()
         with pytest.raises(SaslNotExpected, match="the listener does not use SASL"):
             peer.say("SaslHandshake", 1, correlation_id, error_code=34)
+
+    @pytest.mark.parametrize(
+        ("version", "lifetime_ms", "is_expired"), [(2, 0, True), (2, 1, False), (0, 0, False)]
+    )
+    def test_a_delegation_token_whose_session_is_over_at_once_has_expired(
+        self, version: int, lifetime_ms: int, *, is_expired: bool
+    ) -> None:
+        connection = BrokerConnection("me", KnownToken)
+        connection.opened()
+        peer = Peer(connection)
+        peer.say_versions(SaslHandshake=(0, 1), SaslAuthenticate=(0, version))
+        for name, asked in (("SaslHandshake", 1), ("SaslAuthenticate", version)):
+            ((_, _, correlation_id, _),) = peer.requested()
+            fields = {"session_lifetime_ms": lifetime_ms} if name == "SaslAuthenticate" else {}
+            if is_expired and fields:
+                with pytest.raises(TokenExpired, match="the delegation token has expired"):
+                    peer.say(name, asked, correlation_id, **fields)
+            else:
+                peer.say(name, asked, correlation_id, **fields)
+        assert is_expired == (READY != connection.state)
 
     def test_a_wrong_password_is_told_in_the_brokers_words(self) -> None:
         _, peer = self.start()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from engine.broker.broker import Broker
-from engine.cluster.process import BrokerGaveUp, Process
+from engine.cluster import process as processes
+from engine.cluster.process import BrokerGaveUp, Process, give_up_if_refused, refusal_text
 from engine.host.promise import Promise
 
 
@@ -74,3 +77,27 @@ def test_a_process_that_serves_keeps_full_collections_short() -> None:
     process.run(opening, lambda _served: process.loop.call_soon(look))
     assert [1] == seen
     assert before == gc.callbacks
+
+
+class DeniedBroker:
+    """A broker whose authorizer has denied a request of the controller, or none yet."""
+
+    def __init__(self, principal: str | None) -> None:
+        self.rules = SimpleNamespace(authorizer=SimpleNamespace(refused_controller=principal))
+
+
+@pytest.mark.parametrize(
+    ("principal", "is_wanted"), [("User:b", True), (None, True), ("User:b", False)]
+)
+def test_a_start_whose_controller_is_denied_is_given_up_with_the_cause(
+    monkeypatch: pytest.MonkeyPatch, principal: str | None, *, is_wanted: bool
+) -> None:
+    monkeypatch.setattr(processes, "_REFUSAL_LOOK_MS", 0)
+    process, reasons = Process(), list[str]()
+    brokers = cast("list[Broker]", [DeniedBroker(None), DeniedBroker(principal)])
+    give_up_if_refused(process, brokers, lambda: is_wanted, reasons.append)
+    process.loop.call_at(process.clock.monotonic_ms() + 5, process.loop.stop)
+    process.loop.run()
+    process.network.close()
+    process.loop.close()
+    assert [refusal_text("User:b")] * (is_wanted and principal is not None) == reasons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from zlib import crc32
 
 import pytest
 
@@ -59,3 +60,9 @@ def test_a_hash_with_a_key_is_another_one() -> None:
 def test_other_rules_are_refused(texts: list[str]) -> None:
     with pytest.raises(WrongCopyRule):
         anonymised_parts(tuple(texts))
+
+
+def test_a_share_has_its_end_outside() -> None:
+    share = crc32(b"k") / 2**32
+    assert not ContentRules(share).picks(b"k", 0, 0)
+    assert ContentRules(share + 2**-32).picks(b"k", 0, 0)

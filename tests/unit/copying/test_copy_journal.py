@@ -29,10 +29,11 @@ PLAN = TopicCopy(
     "asked",
     "a",
     None,
-    (CopiedTopic("t", "new-t", 2),),
+    (CopiedTopic("t", "new-t", 2, "id-of-t"),),
     {T0: CopyRange(3, 9), T1: CopyRange(0, 0)},
     (GroupOffset("g", T0, 5),),
     AT_LEAST_ONCE,
+    frozenset((T0,)),
 )
 
 
@@ -66,7 +67,8 @@ def test_a_copy_that_is_over_makes_room_for_another(files: MemoryHeldFiles) -> N
     journal.over("complete")
     journal.close()
     again, state = CopyJournal.take(files, PATH, ME)
-    assert state is None
+    assert state is not None
+    assert (PLAN, True) == (state.plan, state.is_over)
     again.begin(PLAN._replace(copy_id="second"), ME)
     again.close()
     found = read_copy(files, PATH)

@@ -17,6 +17,7 @@ from engine.client.topic_admin import delete_topics
 from engine.client.transactions import describe_transaction
 from engine.copying import copying_run
 from engine.copying.copied_content import ContentRules
+from engine.copying.copy_continuation import SourceReplaced
 from engine.copying.copy_journal import CopyJournal, read_copy
 from engine.copying.copy_plan import (
     AT_LEAST_ONCE,
@@ -26,12 +27,15 @@ from engine.copying.copy_plan import (
     GroupOffset,
     TopicCopy,
 )
-from engine.copying.copy_resumption import ProgressLost
+from engine.copying.copy_resumption import ProgressLost, never_written
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, NotRead
+from engine.errors import api_error
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
+from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.records.record import Record
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -57,13 +61,21 @@ class Stage:
         self.cluster.pass_time(1_000)
         self.files = MemoryHeldFiles()
         self.client = self.new_client()
+        self.fill()
+
+    def fill(self, key_prefix: bytes = b"k") -> None:
         producer = Producer(self.client)
         for number in range(COUNT):
             for key in (T0, T1):
                 value = None if number == 7 else b"%d" % number
                 producer.add(
                     OutgoingRecord(
-                        "t", b"k%d" % number, value, (("h", b"x"),), 1000 + number, key.partition
+                        "t",
+                        b"%s%d" % (key_prefix, number),
+                        value,
+                        (("h", b"x"),),
+                        1000 + number,
+                        key.partition,
                     )
                 )
             # Batches of few records, so that a copy has many steps.
@@ -148,6 +160,21 @@ def test_everything_of_a_record_is_copied_to_its_partition(stage: Stage) -> None
         assert stage.contents(here) == stage.contents(there)
     assert 2 * COUNT == run.counts.records.total()
     assert {T0: COUNT, T1: COUNT} == run.committed
+
+
+def test_a_throttle_lets_a_second_of_bytes_pass_before_it_waits(stage: Stage) -> None:
+    plan = stage.plan()
+    writer = stage.exactly_once(plan)
+    positions = writer.positions()
+    run = CopyingRun(
+        stage.new_client(), plan, writer, positions, ContentRules(), rate_bytes_per_s=100
+    )
+    assert 0 == run._pause_ms()
+    some_fetches(run, 1)
+    _, size_bytes = run.progress
+    assert 100 < size_bytes
+    # Of a second's hundred bytes, and no more; a tick of the clock may have passed.
+    assert (size_bytes - 100) * 10 - 20 <= run._pause_ms() <= (size_bytes - 100) * 10
 
 
 def test_a_copy_that_dies_anywhere_goes_on_exactly_there(
@@ -322,6 +349,77 @@ def test_a_topic_that_was_made_again_gets_all_its_records(
     run_out(stage.run(plan, writer(plan)))
     for here, there in ((T0, C0), (T1, C1)):
         assert stage.contents(here) == stage.contents(there)
+
+
+def test_a_source_that_is_made_again_during_the_copy_is_another_topic(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying_run, "_fetch_options", _few_bytes)
+    topic_id = uuid_text(stage.client.view(["t"]).topics["t"].topic_id)
+    plan = stage.plan()
+    plan = plan._replace(topics=(plan.topics[0]._replace(source_id=topic_id),))
+    run = stage.run(plan, stage.exactly_once(plan))
+    some_fetches(run, 7)
+    run.commit()
+    stage.make_again("t")
+    stage.fill(b"of another topic ")
+    with pytest.raises(SourceReplaced):
+        run_out(run)
+    keys = [record.key for record in stage.records(C0)]
+    assert keys == [b"k%d" % number for number in range(len(keys))]
+
+
+def test_a_record_of_the_time_zero_keeps_it(stage: Stage) -> None:
+    producer = Producer(stage.client)
+    producer.add(OutgoingRecord("t", b"first", b"", (), 0, 0))
+    producer.flush()
+    plan = stage.plan()._replace(ranges={T0: CopyRange(COUNT, COUNT + 1)})
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert [(b"first", b"", 0, ())] == stage.contents(C0)
+
+
+def test_a_range_without_offsets_is_done_before_it_is_read(stage: Stage) -> None:
+    plan = stage.plan(end=0)
+    run = stage.run(plan, stage.exactly_once(plan))
+    assert run.is_done
+
+
+def test_groups_are_translated_by_batches_that_leave_with_the_commit(stage: Stage) -> None:
+    plan = stage.plan(*GROUPS)
+    writer = stage.exactly_once(plan)
+    linger = ProducerOptions(linger_ms=60_000)
+    lingering = ExactlyOnceWriter(stage.new_client(), plan, writer._journal, {}, linger)
+    run_out(stage.run(plan, lingering))
+    assert b"17" == read_next(stage, "middle", C0)
+    assert read_next(stage, "done", C1) is None
+
+
+def test_a_batch_that_fails_with_the_commit_is_named_by_its_offset() -> None:
+    stage = Stage(max_bytes=200)
+    producer = Producer(stage.client)
+    producer.add(OutgoingRecord("t", None, b"x" * 500, partition=0))
+    producer.flush()
+    plan = stage.plan()._replace(ranges={T0: CopyRange(COUNT, COUNT + 1)})
+    writer = stage.exactly_once(plan)
+    linger = ProducerOptions(linger_ms=60_000)
+    run = stage.run(plan, ExactlyOnceWriter(stage.new_client(), plan, writer._journal, {}, linger))
+    with pytest.raises(NotCopied, match=f"offset {COUNT} of t-0 is not copied"):
+        run_out(run)
+
+
+def test_a_copy_whose_topic_is_gone_was_never_written(stage: Stage) -> None:
+    plan = stage.plan()
+    run_out(stage.run(plan, stage.exactly_once(plan)))
+    assert set() == never_written(stage.client, plan, plan.ranges)
+    assert delete_topics(stage.client, ["c"])["c"] is None
+    stage.cluster.pass_time(1_000)
+    assert {T0, T1} == never_written(stage.new_client(), plan, plan.ranges)
+
+
+def test_what_cannot_be_read_is_named_with_its_offset() -> None:
+    error = NotRead(T0, 7, api_error(TOPIC_AUTHORIZATION_FAILED))
+    assert str(error).startswith("t-0 of the source, from offset 7 on: TOPIC_AUTHORIZATION_FAILED")
+    assert (1, None) == (error.exit_code, error.hint)
 
 
 def test_a_record_that_is_too_large_is_named_with_its_offset() -> None:

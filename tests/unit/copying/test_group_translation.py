@@ -51,6 +51,9 @@ def test_an_offset_in_a_gap_at_the_end_of_a_transaction_is_not_forgotten() -> No
     # Records 8 to 12 were left out: the position goes past the group's without a record for it.
     groups.settle({T0: 13}, {})
     assert {"g10": 71} == found(groups)
+    # What is found once is not put elsewhere at the end.
+    groups.settle(None, {T0: 99})
+    assert {} == found(groups)
     assert not translation(10, position=13).is_needed
 
 

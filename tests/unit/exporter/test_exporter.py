@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine.client.connection import Call
 from engine.client.group_admin import set_offsets
+from engine.client.groups import MemberView
 from engine.client.metadata import ClusterView
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.exporter.exporter import ExpiryOf, Exporter, ExporterOptions
+from engine.exporter.group_metrics import group_metrics
+from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import MetricFamily
 from engine.exporter.snapshots import take_snapshot
 from engine.host.certificate_expiry import NoCertificate
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import client_of
+from tests.unit.watching.samples import group, sample
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -190,6 +196,48 @@ def test_a_cluster_that_cannot_be_reached_is_a_metric(
 def test_groups_may_be_left_out(stage: Stage) -> None:
     values = stage.values(stage.exporter(has_groups=False))
     assert not [name for name in values if "consumer_group" in name]
+
+
+def test_members_are_counted_with_the_partitions_that_they_have() -> None:
+    owned: list[tuple[TopicPartition, ...] | None] = [(T0, T1), (T0,), (), None]
+    found = sample(groups=(group("g", {}, ()),)).sample
+    (only,) = found.groups
+    assert only.description is not None
+    members = only.description._replace(
+        members=tuple(MemberView("m", None, "c", "/h", keys) for keys in owned)
+    )
+    found = found._replace(groups=(only._replace(description=members),))
+    values = values_of(list(group_metrics(found, EndHistory(), 0)))
+    prefix = "kminion_kafka_consumer_group"
+    expected = {
+        f"{prefix}_members g": 4,
+        f"{prefix}_empty_members g": 2,
+        f"{prefix}_topic_members g t": 2,
+        f"{prefix}_topic_assigned_partitions g t": 3,
+    }
+    assert expected == {name: values[name] for name in expected}
+
+
+def test_each_step_has_half_of_the_time_that_is_left(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter, client = stage.exporter(timeout_ms=8_000), stage.client
+    exchange = client.exchange
+    lefts, waits = list[int](), list[int]()
+
+    def noted(calls: Any, deadline_ms: int) -> Any:
+        lefts.append(deadline_ms - client.clock.monotonic_ms())
+        for _, call in calls.values():
+            if call.api_name == "ListPartitionReassignments":
+                waits.append(call.message.timeout_ms)
+        return exchange(calls, deadline_ms)
+
+    monkeypatch.setattr(client, "exchange", noted)
+    stage.cluster.pass_time(60_000)
+    exporter.families()
+    assert 3_000 < lefts[0] <= 4_000
+    assert lefts == sorted(lefts, reverse=True)
+    assert 0 < waits[0] <= 8_000
 
 
 def test_certificates_are_looked_at_once_in_an_hour(stage: Stage) -> None:

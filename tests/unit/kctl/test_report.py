@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.certificate_expiry import NoCertificate
+from engine.host.ports import FileMissing
+from engine.report import gathering
 from engine.report.saved_report import BadReport
 from kctl import exits
+from kctl.arguments import UnreadableArgument
 from kctl.commands.report import reporting
 from kctl.commands.report.charts import NoChartLibrary
 from kctl.commands.report.page import cluster_page
@@ -136,6 +144,65 @@ def test_a_report_without_one_broker_says_what_is_not_known(
     assert None is next(r for r in document["brokers"] if r["broker_id"] == 2)["size_bytes"]
 
 
+def test_samples_are_spread_over_the_interval(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = list[int]()
+    take = gathering.take_sample
+
+    def noted(client: Any, timeout_ms: int) -> Any:
+        times.append(client.clock.monotonic_ms())
+        return take(client, timeout_ms)
+
+    monkeypatch.setattr(gathering, "take_sample", noted)
+    stage.cluster.pass_time(90_000)
+    for count in (5, 2):
+        gathering.gather_report(stage.client, gathering.ReportOptions(40_000, count))
+        assert [40_000 // (count - 1)] * (count - 1) == [
+            after - before for before, after in pairwise(times)
+        ]
+        times.clear()
+
+
+def test_certificates_are_findings_when_they_expire_soon(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = {broker.ports["PLAINTEXT"]: id_ for id_, broker in stage.cluster.brokers.items()}
+    days = {1: 400, 2: 20}
+
+    def expiry_of(host: str, port: int, _timeout_s: float) -> int:
+        if ports[port] not in days:
+            raise NoCertificate(host, port, "none")
+        return stage.client.clock.wall_ms() + days[ports[port]] * 86_400_000
+
+    monkeypatch.setattr(reporting, "_expiry_of", lambda _client: expiry_of)
+    document = report(capsys)
+    found = [row for row in document["findings"] if row["finding"] == "certificate"]
+    assert [("critical", "broker 3"), ("notice", "broker 2")] == [
+        (row["severity"], row["subject"]) for row in found
+    ]
+    assert [1, 2, 3] == [row["broker_id"] for row in document["certificates"]]
+
+
+def test_a_topic_whose_settings_are_not_shown_has_no_forecast(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = gathering.describe_configs
+
+    def denied(client: Any, resources: Any) -> Any:
+        return {
+            resource: EngineError("denied") if resource.name == "t" else entries
+            for resource, entries in describe(client, resources).items()
+        }
+
+    monkeypatch.setattr(gathering, "describe_configs", denied)
+    document = report(capsys)
+    assert ("topic t", "settings", "denied") in [
+        (row["subject"], row["part"], row["reason"]) for row in document["not_known"]
+    ]
+    assert "t" not in [row["topic"] for row in document["retention"]]
+
+
 def test_a_bad_file_or_format_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text("{}")
@@ -143,6 +210,39 @@ def test_a_bad_file_or_format_is_refused_before_the_cluster_is_asked(tmp_path: P
         report_cluster(OPTIONS, REQUEST._replace(since=str(path)))
     with pytest.raises(UnknownFormat):
         report_cluster(OPTIONS, REQUEST._replace(output="pdf"))
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(FileMissing, match="nosuch: no such file"):
+        report_cluster(OPTIONS, REQUEST._replace(html=str(tmp_path / "nosuch" / "page.html")))
+    with pytest.raises(UnreadableArgument, match="--interval"):
+        report_cluster(OPTIONS, REQUEST._replace(interval="0s"))
+
+
+def test_a_saved_report_may_be_a_pipe(
+    stage: Stage, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    saved, pipe = json.dumps(report(capsys)).encode(), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes(saved))
+    writer.start()
+    assert report(capsys, REQUEST._replace(since=str(pipe)))["since_ms"] is not None
+    writer.join()
+
+
+def test_names_that_no_drawing_can_have_are_drawn_as_text(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = report(capsys)
+    document["groups"][0] |= {"group": "a\x1b[31m\0\uffff\ud800b", "lag": 3}
+    page = cluster_page(document)
+    assert "\\x1b[31m" in page
+    assert not {"\x1b", "\0"} & set(page)
+    drawings = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    assert "\\x1b[31m" in drawings
+    assert not {"\uffff", "\ud800"} & set(drawings)
 
 
 def test_without_the_library_of_charts_the_extra_is_named(

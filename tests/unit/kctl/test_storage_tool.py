@@ -267,3 +267,82 @@ def test_features_of_releases_are_shown(tool: Tool) -> None:
     ids = {tool.run("random-uuid").out for _ in range(3)}
     assert 3 == len(ids)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}\n", one) for one in ids)
+
+
+MISSING = (
+    "Missing configuration `node.id` which is required when `process.roles` is defined (i.e. when "
+    "running in KRaft mode)."
+)
+NO_DIRECTORY = (
+    "requirement failed: At least one log directory must be defined via log.dirs or log.dir."
+)
+NEGATIVE = "Invalid value -1 for configuration node.id: Value must be at least 0"
+EMPTY = "must not be empty. Valid values include: any non-empty value"
+
+
+def no_number(text: str, key: str) -> str:
+    return f"Invalid value {text} for configuration {key}: Not a number of type INT"
+
+
+@pytest.mark.parametrize(
+    ("settings", "of_three", "of_four"),
+    [
+        ("node.id=abc", no_number("abc", "broker.id"), None),
+        ("node.id=99999999999", no_number("99999999999", "broker.id"), None),
+        ("node.id=", no_number("", "broker.id"), None),
+        ("node.id=abc\nbroker.id=1", no_number("abc", "node.id"), None),
+        (
+            "node.id=2\nbroker.id=1",
+            "You must set `node.id` to the same value as `broker.id`.",
+            None,
+        ),
+        ("node.id=-1", MISSING, NEGATIVE),
+        ("node.id=1\nlog.dirs=", NO_DIRECTORY, f"Configuration 'log.dirs' {EMPTY}"),
+        (
+            "node.id=1\nlog.dirs=,",
+            NO_DIRECTORY,
+            "Configuration 'log.dirs' values must not be empty.",
+        ),
+        ("node.id=1\nlog.dir=", NO_DIRECTORY, f"Configuration 'log.dir' {EMPTY}"),
+    ],
+)
+def test_settings_that_no_node_starts_with_format_nothing(
+    tool: Tool, settings: str, of_three: str, of_four: str | None
+) -> None:
+    directory = "" if "log.dir" in settings else "\nlog.dirs=/w/kraft-1"
+    node = f"process.roles=broker\n{settings}{directory}\n"
+    tool.files.replace_file("/w/odd", node.encode())
+    for is_four, expected in ((False, of_three), (True, of_four or of_three)):
+        found = tool.format(node="/w/odd", four=is_four)
+        assert (1, "") == (found.code, found.out)
+        assert expected in found.err
+    assert not tool.files.exists("/w/kraft-1")
+
+
+def test_an_empty_entry_of_log_dirs_is_passed_over_until_4_0(tool: Tool) -> None:
+    tool.files.replace_file("/w/odd", NODE.replace("1,/w", "1,,/w").encode())
+    assert 0 == tool.format(node="/w/odd", four=False).code
+    found = tool.run("info", "-c", "/w/odd")
+    assert (1, True) == (found.code, "'log.dirs' values must not be empty" in found.err)
+
+
+@pytest.mark.parametrize("kind", ["damaged", "folder", "below a file"])
+def test_a_directory_that_cannot_be_read_is_passed_over(tool: Tool, kind: str) -> None:
+    first = "/w/kraft-1"
+    if kind == "damaged":
+        tool.has(first, "junk=\\u00\n")
+    elif kind == "folder":
+        tool.files.make_dir(f"{first}/meta.properties")
+    else:
+        tool.files.replace_file(first, b"")
+        first = "/w/kraft-1/x"
+        tool.files.replace_file("/w/node", NODE.replace("/w/kraft-1", first).encode())
+    found = tool.format(four=False)
+    assert (
+        0,
+        f"I/O error trying to read log directory {first}. Ignoring...\n"
+        "Formatting data directory /w/kraft-2 with metadata.version 3.9-IV0.\n",
+    ) == (found.code, found.out)
+    if kind != "below a file":
+        shown = tool.run("info", "-c", "/w/node", four=False)
+        assert (1, True) == (shown.code, shown.err.startswith("Exception in thread"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.measuring.measurement import Latencies, Measurement
+from engine.measuring.measurement import Interval, Latencies, Measurement
 
 S = 1_000_000_000
 
@@ -66,3 +66,17 @@ def test_a_window_of_no_time_has_no_rate(records: int) -> None:
     measurement.finish()
     assert measurement.total.records_per_s is None
     assert measurement.total.bytes_per_s is None
+
+
+def test_an_interval_has_the_latencies_of_its_own_time_and_figures_of_three_places() -> None:
+    measurement = Measurement(0, S)
+    measurement.count(1, 10, S // 3, {5: 1})
+    measurement.count(2, 10, S + 1_234_567, {7: 2})
+    measurement.finish()
+    first, last = measurement.intervals
+    assert [(1, 5), (2, 7)] == [
+        (one.latencies.count, one.latencies.max_us) for one in (first, last)
+    ]
+    assert (0.0, 1.0, 1.0, 1.001) == (first.start_s, first.end_s, last.start_s, last.end_s)
+    assert 3.0 == measurement.total.records_per_s
+    assert 0.3 == Interval(0.0, 3.0, 1, 0, first.latencies).records_per_s

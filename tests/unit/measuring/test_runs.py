@@ -116,6 +116,61 @@ def test_each_record_has_a_latency_also_where_those_of_chunks_are_alike() -> Non
     assert (3000, 3000) == (run.finish().records, run.measurement.latencies.count)
 
 
+def test_a_warm_up_that_fails_sends_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ProduceLog()
+    run = producing(log, 10, size=1000)
+    log.codes = [NOT_AUTHORIZED] * 50
+    assert run.warm_up(100_000) < 100_000
+    assert isinstance(run.error, ApiError)
+
+
+def test_waiting_for_a_rate_is_no_longer_than_until_the_next_record_or_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = ProduceLog()
+    slow = producing(log, 3, rate=10)
+    slow.warm_up(0)
+    waits = list[int]()
+    poll = slow._producer.poll
+
+    def noted(wait_ms: int) -> Any:
+        waits.append(wait_ms)
+        return poll(wait_ms)
+
+    monkeypatch.setattr(slow._producer, "poll", noted)
+    slow.step()
+    assert [0] == waits
+    slow.step()
+    assert [0, 20] == waits
+    # One is due in a moment: it is neither sent before, nor is nothing sent.
+    monkeypatch.setattr(slow._producer, "due_in_ms", lambda: None)
+    assert 7 == slow._wait_ms(slow._due_ns(slow._sent) - 7 * MS)
+    assert 20 == slow._wait_ms(slow._due_ns(slow._sent) - 70 * MS)
+    monkeypatch.setattr(slow._producer, "due_in_ms", lambda: 3)
+    assert 3 == slow._wait_ms(slow._due_ns(slow._sent) - 70 * MS)
+
+
+@pytest.mark.parametrize("rate", [None, 100_000.0])
+def test_times_are_kept_of_what_is_on_its_way_alone(rate: float | None) -> None:
+    log = ProduceLog()
+    run = ProducingRun(
+        log.client(),
+        load(rate=rate),
+        ProducerOptions(linger_ms=5, batch_bytes=300),
+        5000,
+        lambda: log.clock.now_ms * MS,
+    )
+    run.warm_up(0)
+    most = 0
+    while not run.is_done:
+        run.step()
+        assert run._pending.keys() == run._chunks.keys()
+        assert sum(run._pending.values()) == run._sent - run._done
+        most = max(most, run._sent - run._done)
+    assert most
+    assert not run._chunks
+
+
 def test_a_rate_is_kept() -> None:
     log = ProduceLog()
     run = producing(log, 100, rate=1000)
@@ -213,35 +268,67 @@ def consuming(cluster: Records, end: int, **options: Any) -> ConsumingRun:
     )
 
 
-def test_what_comes_with_the_first_response_is_not_counted() -> None:
+@pytest.mark.parametrize(("warm_up", "read"), [(0, 0), (1, 2), (9, 10), (1000, 200)])
+def test_the_warm_up_is_read_evenly_and_all_behind_it_is_measured(warm_up: int, read: int) -> None:
     cluster = Records(50)
     run = consuming(cluster, 100)
+    cluster.clock.now_ms += 60_000
+    assert read == run.warm_up(warm_up)
+    began_ms = cluster.clock.now_ms
+    assert began_ms * MS == run.measurement.began_ns
     run_out(run)
     measurement = run.finish()
-    assert 200 == run.read_count == run.warm_up_records + measurement.records
-    assert 0 < run.warm_up_records <= 8
-    assert 0 < measurement.size_bytes <= 200 * 6
+    assert 200 - read == measurement.records
+    # A batch begins at the offset that is fetched; the first of its two records has a key.
+    of_values, of_keys = 5 * (200 - read), 2 * ((101 - read // 2) // 2)
+    assert of_values + of_keys == measurement.size_bytes
+    fetched_ms = cluster.clock.now_ms - began_ms
+    assert fetched_ms >= measurement.total.end_s * 1000
+    assert measurement.latencies.total_us <= fetched_ms * 1000
+
+
+def test_the_window_has_no_fetch_of_the_warm_up_and_no_metadata() -> None:
+    cluster = Records(50)
+    run = consuming(cluster, 100)
+    run.warm_up(9)
+    asked = list[int]()
+    fetch = cluster.handlers["Fetch"]
+
+    def noted(body: Any, version: int, address: tuple[str, int]) -> Any:
+        asked.append(min(one.fetch_offset for topic in body.topics for one in topic.partitions))
+        return fetch(body, version, address)
+
+    cluster.handlers["Fetch"] = noted
+    cluster.handlers.pop("Metadata")
+    run.step()
+    assert 5 == min(asked)
+
+
+def test_an_error_ends_the_warm_up_and_is_the_first() -> None:
+    cluster = Records(50)
+    run = consuming(cluster, 100)
+    cluster.handlers["Fetch"] = lambda body, version, _: message_class("FetchResponse")(
+        error_code=NOT_AUTHORIZED
+    )
+    assert 0 == run.warm_up(10)
+    assert isinstance(run.error, ApiError)
+    assert NOT_AUTHORIZED == run.error.code
+    assert run.is_done
 
 
 def test_consuming_ends_at_the_ends_and_at_the_count() -> None:
     odd = consuming(Records(50), 51)
     run_out(odd)
-    assert 102 == odd.read_count
-    few = consuming(Records(50), 100, records_max=20, warm_up_records=10)
+    assert 102 == odd.finish().records
+    few = consuming(Records(50), 100, records_max=20)
+    assert 10 == few.warm_up(10)
     run_out(few)
     assert 20 <= few.finish().records <= 26
-    assert 10 <= few.warm_up_records
-
-
-def test_as_many_records_are_measured_as_are_asked_for_however_many_came_first() -> None:
-    run = consuming(Records(50), 100, records_max=1)
-    run_out(run)
-    assert 1 <= run.finish().records
-    assert run.read_count < 20
 
 
 def test_an_empty_topic_measures_nothing() -> None:
     run = consuming(Records(0), 0)
+    assert 0 == run.warm_up(10)
     run_out(run)
     assert (0, None) == (run.finish().records, run.measurement.total.records_per_s)
 
@@ -312,7 +399,39 @@ def test_each_record_is_measured_once_until_it_arrives(rate: float | None) -> No
         measurement.latencies.count,
     )
     assert 25 == len(relay.values(P0)) + len(relay.values(P1))
+    if rate is not None:
+        assert measurement.total.end_s >= 0.19
     assert 2_000 <= measurement.latencies.max_us
+
+
+def test_a_record_that_is_not_stored_ends_a_latency_run() -> None:
+    relay = Relay()
+    run = latency_run(relay, 20)
+    relay.log.codes = [NOT_AUTHORIZED] * 50
+    run_out(run)
+    assert isinstance(run.error, ApiError)
+    assert NOT_AUTHORIZED == run.error.code
+
+
+def test_a_latency_run_waits_no_longer_than_until_the_next_record_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    relay = Relay()
+    run = latency_run(relay, 3, rate=500)
+    run.warm_up(0)
+    waits = list[int]()
+    poll = run._fetcher.poll
+
+    def noted(wait_ms: int) -> Any:
+        waits.append(wait_ms)
+        return [] if wait_ms else poll(wait_ms)
+
+    monkeypatch.setattr(run._fetcher, "poll", noted)
+    run.step()
+    # The fifth of all, two of them before the window, is due 4 ms behind its begin.
+    run._sent, relay.clock.now_ms = 4, run.measurement.began_ns // MS
+    run.step()
+    assert [0, 4] == waits
 
 
 def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from engine.client.findings import KINDS, NOTICE, WARNING, HealthFinding
+from engine.client.findings import CRITICAL, KINDS, NOTICE, WARNING, HealthFinding
 from engine.model import TopicPartition
 from engine.report.findings_in_report import (
     ADVICE,
@@ -114,3 +114,23 @@ def test_a_certificate_is_a_finding_before_it_expires(
     expires_at_ms = None if days is None else days * DAY_MS
     found = certificate_finding(1, expires_at_ms, "expired", 0)
     assert severity == (found and found.severity)
+
+
+@pytest.mark.parametrize(
+    ("days", "severity", "cause"),
+    [
+        (-2.5, CRITICAL, "expired 2 days ago"),
+        (0.5, WARNING, "expires in 0 days"),
+        (7, WARNING, "expires in 7 days"),
+        (7.9, NOTICE, "expires in 7 days"),
+        (30, NOTICE, "expires in 30 days"),
+        (30.1, None, ""),
+    ],
+)
+def test_a_certificate_is_a_finding_by_the_days_that_are_left(
+    days: float, severity: str | None, cause: str
+) -> None:
+    found = certificate_finding(1, round((days + 1000) * DAY_MS), None, 1000 * DAY_MS)
+    assert (None if severity is None else (severity, "broker 1", cause)) == (
+        None if found is None else (found.severity, found.subject, found.cause)
+    )

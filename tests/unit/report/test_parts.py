@@ -7,6 +7,7 @@ import pytest
 from engine.client.config_admin import ConfigEntry, ConfigSource
 from engine.client.metadata import NO_BROKER
 from engine.client.rates import PartitionRate
+from engine.client.reassignments import OngoingReassignment
 from engine.errors import EngineError
 from engine.forecast.retention_forecast import LaterDeletion, RetentionForecast
 from engine.log.retention import RetentionReason
@@ -71,6 +72,13 @@ def test_one_broker_or_nothing_at_all_is_not_uneven() -> None:
     assert ["leaders"] == [one.measure for one in imbalances(broker_shares(empty.sample, {}))]
 
 
+def test_a_mean_has_one_place() -> None:
+    rows = (row(0, (1, 2)), row(1, (2, 1)), row(2, (1, 2)), row(3, (1, 2)))
+    cluster = view(*rows, racks={1: None, 2: None, 3: None})
+    (leaders,) = imbalances(broker_shares(sample(0, cluster=cluster).sample, {}))
+    assert (1.3, 0, 3, 3, 1) == leaders[2:7]
+
+
 def test_one_leader_more_among_few_is_not_uneven() -> None:
     rows = (row(0, (1, 2)), row(1, (2, 1)), row(2, (1, 2)))
     shares = broker_shares(sample(0, cluster=view(*rows)).sample, {})
@@ -92,6 +100,9 @@ def test_a_setting_with_several_values_differs() -> None:
         1: [entry("num.io.threads", "8"), entry("broker.id", "1"), entry("a", "x")],
         2: [entry("num.io.threads", "4"), entry("broker.id", "2"), entry("a", "x")],
     }
+    # One ensemble, whichever of its addresses a broker is given.
+    configs[1].append(entry("zookeeper.connect", "zk1:2181"))
+    configs[2].append(entry("zookeeper.connect", "zk2:2181"))
     (found,) = setting_differences(configs)
     assert ("num.io.threads", (BrokerValue(1, "8"), BrokerValue(2, "4"))) == found
 
@@ -113,6 +124,14 @@ def test_a_broker_that_does_not_show_its_settings_is_left_out() -> None:
 
 
 # -- topics at risk
+
+
+def test_the_replicas_that_a_move_brings_are_no_risk() -> None:
+    lacking = view(row(0, (1, 2, 3), (1, 2)))
+    moves = {T0: OngoingReassignment((1, 2, 3), (3,), ())}
+    assert [] == topic_risks(sample(0, cluster=lacking, moves=moves).sample)
+    unknown = sample(0, cluster=lacking).sample._replace(moves=None)
+    assert ["under-replicated"] == [risk.risk for risk in topic_risks(unknown)]
 
 
 def test_risks_come_with_the_worst_first() -> None:

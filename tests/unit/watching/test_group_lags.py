@@ -93,3 +93,14 @@ def test_a_member_is_not_judged_within_the_time_between_two_commits(
 ) -> None:
     samples = [timed._replace(at_ms=timed.at_ms // 2) for timed in history(*points, owned=owned)]
     assert verdict == only(samples).verdict
+
+
+@pytest.mark.parametrize(("lasting_ms", "verdict"), [(9_499, "OK"), (9_500, "STALL")])
+def test_a_stall_takes_as_long_as_two_commits_however_long_the_machine_runs(
+    lasting_ms: int, verdict: str
+) -> None:
+    samples = [
+        sample(at_ms, ends={T0: end}, groups=(group("g", {T0: 5}, (T0,)),))
+        for at_ms, end in ((70_000, 10), (70_000 + lasting_ms, 12))
+    ]
+    assert verdict == only(samples).verdict

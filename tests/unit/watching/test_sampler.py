@@ -55,6 +55,17 @@ def test_no_broker_gets_more_than_two_requests_in_a_second(
     assert 1 == requests.count("DescribeConfigs")
 
 
+def test_a_sample_is_due_an_interval_after_the_one_before_began() -> None:
+    stage = Stage()
+    sampler, clock = Sampler(stage.client, 60_000), stage.client.clock
+    begins = list[int]()
+    for _ in range(3):
+        sampler.next()
+        begins.append(sampler._began_ms or 0)
+    assert [60_000, 60_000] == [after - before for before, after in pairwise(begins)]
+    assert clock.monotonic_ms() - begins[-1] < 30_000
+
+
 def test_groups_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     requests = Requests(stage, monkeypatch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.client.reassignments import OngoingReassignment
+from engine.watching.broker_shares import broker_shares
 from engine.watching.timed_sample import (
     RateSum,
     leader_sizes,
@@ -48,3 +49,17 @@ def test_a_move_is_as_fast_as_its_new_replicas_grow() -> None:
     assert {T0: 200.0} == move_rates(first, second)
     assert {} == move_rates(sample(0, sizes={2: {T0: 100}}), second)
     assert {} == move_rates(sample(0, moves=moves), second)
+
+
+def test_a_move_has_a_rate_also_between_samples_of_one_moment_after_a_long_time() -> None:
+    moves = {T0: OngoingReassignment((1, 2), (2,), ())}
+    first = sample(90_000, moves=moves, sizes={2: {T0: 100}})
+    second = sample(94_000, moves=moves, sizes={2: {T0: 900}})
+    assert {T0: 200.0} == move_rates(first, second)
+    assert {T0: 800_000.0} == move_rates(first, sample(90_000, moves=moves, sizes={2: {T0: 900}}))
+
+
+def test_a_brokers_share_of_writes_is_that_of_the_partitions_that_it_leads() -> None:
+    first, second = broker_shares(AFTER.sample, sample_rates(BEFORE, AFTER))
+    assert (1000, 10.0) == (first.bytes_per_s, first.records_per_s)
+    assert (0, 0.0) == (second.bytes_per_s, second.records_per_s)

@@ -1,0 +1,118 @@
+"""A copy that goes on where an earlier one of the same topics has ended, with what came since.
+
+| partition of the destination | the range begins |
+|---|---|
+| has records, or had some | where the earlier copy has ended |
+| never had any, as of a topic that was made again | as a new copy does, or before |
+
+A group whose offset at the source lies before the range is where the earlier copy has put it:
+further back than at the source if it has read on since, so it reads some records again and misses
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.copying.copy_plan import CopiedTopic, CopyRange, GroupOffset, TopicCopy
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+
+class SourceReplaced(EngineError):
+    """A topic of the source is another one of the same name since the copy has begun."""
+
+    hint = (
+        "its records are those of another copy: with another --journal, and --prefix for another "
+        "name or --append behind the copied records"
+    )
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"{topic} was deleted and made again at the source since the copy began")
+        self.topic = topic
+
+
+class SourceShorter(EngineError):
+    """A partition of the source ends before the place where it is copied to."""
+
+    hint = (
+        "its last records are lost there, as by an unclean election: a copy with another --journal "
+        "and --append begins where --from says"
+    )
+
+    def __init__(self, partition: TopicPartition, end: int, copied_to: int) -> None:
+        super().__init__(
+            f"{partition} ends at {end} at the source, and is copied up to {copied_to}"
+        )
+        self.partition = partition
+
+
+class GroupNotTranslated(EngineError):
+    """The place of a group lies in records that an earlier copy has copied without it."""
+
+    hint = (
+        "leave it out of --groups, and commit its place at the destination by "
+        "`kctl groups reset-offsets`"
+    )
+
+    def __init__(self, one: GroupOffset, start: int) -> None:
+        super().__init__(
+            f"the group {one.group_id} is at offset {one.offset} of {one.partition}, which an "
+            f"earlier copy has copied up to {start} without translating it"
+        )
+        self.group_id = one.group_id
+
+
+class PartitionEnds(NamedTuple):
+    """Offsets of a partition of the source: the first, the end, and those that were asked for."""
+
+    first: int
+    end: int
+    start: int
+    until: int
+
+
+def new_range(ends: PartitionEnds) -> CopyRange:
+    """Return what is copied of a partition that was not copied before."""
+    end = min(ends.until, ends.end)
+    return CopyRange(min(max(ends.start, ends.first), end), end)
+
+
+def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
+    """Return what is copied from the (exclusive) end of an earlier range; raises SourceShorter."""
+    if ends.end < copied_to:
+        raise SourceShorter(partition, ends.end, copied_to)
+    start = max(copied_to, ends.first)
+    return CopyRange(start, max(min(ends.until, ends.end), start))
+
+
+def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
+    """Raise SourceReplaced for a topic with another id than it had."""
+    ids = {topic.source: topic.source_id for topic in earlier}
+    for topic in topics:
+        known = ids.get(topic.source)
+        if None not in (known, topic.source_id) and known != topic.source_id:
+            raise SourceReplaced(topic.source)
+
+
+def continued_group_offsets(
+    offsets: Iterable[GroupOffset], plan: TopicCopy, earlier: TopicCopy
+) -> list[GroupOffset]:
+    """Return the offsets of groups as a plan that continues an earlier one has them.
+
+    One before its range is the earlier plan's, by which it is translated. Errors:
+    GroupNotTranslated, also for a group that has gone back since.
+    """
+    known = {(one.group_id, one.partition): one.offset for one in earlier.group_offsets}
+    found = []
+    for one in offsets:
+        start = plan.ranges[one.partition].start
+        if one.partition in plan.continued and one.offset < start:
+            translated = known.get((one.group_id, one.partition))
+            if translated is None or translated > one.offset:
+                raise GroupNotTranslated(one, start)
+            found.append(one._replace(offset=translated))
+            continue
+        found.append(one)
+    return found
