@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -120,6 +120,12 @@ RECOVERY ?= --count 400 --lost 20
 
 compare-recovery: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.kafka_recovery.compare --libs "$(KAFKA_LIBS)" $(RECOVERY)
+
+# Decisions of its AclAuthorizer beside ours, for drawn rules and requests: make compare-authorizer FIRST=1000 SETS=500
+SETS ?= 500
+
+compare-authorizer: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.authorizer "$(KAFKA_LIBS)" --first $(FIRST) --sets $(SETS)
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh

@@ -31,7 +31,12 @@ def test_what_would_have_to_be_ignored_stops_the_start(name: str, text: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("super_users", "User:a;b"), ("authorizer_zookeeper_url", "elsewhere:2181")],
+    [
+        ("super_users", "User:a;b"),
+        ("allow_everyone_if_no_acl_found", "yes"),
+        ("allow_everyone_if_no_acl_found", ""),
+        ("authorizer_zookeeper_url", "elsewhere:2181"),
+    ],
 )
 def test_settings_of_an_authorizer_are_checked(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as refused:
