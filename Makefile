@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -126,6 +126,13 @@ SETS ?= 500
 
 compare-authorizer: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.compat.authorizer "$(KAFKA_LIBS)" --first $(FIRST) --sets $(SETS)
+
+# A broker of it and one of ours behind SASL, TLS and access rules; both are started and stopped:
+# make compare-secured KAFKA_LIBS=DIR PART=denied
+PART ?=
+
+compare-secured: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.secured "$(KAFKA_LIBS)" $(if $(PART),--only $(PART))
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh
