@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -91,6 +91,10 @@ soak-idle: $(VENV)/.dev-ready
 	for kind in "" --processes; do \
 		$(BIN)/python -m tests.soak.idle_cluster --minutes $(MINUTES) $$kind || exit 1; \
 	done
+
+# A thousand connections that stay in their handshakes: make soak-handshakes MINUTES=10 SEED=7
+soak-handshakes: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.hostile_handshakes --minutes $(MINUTES) --seed $(SEED)
 
 # Every bit of every byte of a small log directory flipped, every file of it cut at every length, one
 # damage at a time, through verify and export. Takes about 5 minutes on one core.

@@ -71,6 +71,15 @@ class SecuredBroker:
         """Return where a listener is."""
         return f"localhost:{self.ports[listener]}"
 
+    @property
+    def pid(self) -> int:
+        """Return the broker's process."""
+        return self._processes[-1].pid
+
+    def log_text(self) -> str:
+        """Return what the broker has logged."""
+        return (self._folder / "broker.log").read_text(errors="replace")
+
     def start(self, more: Mapping[str, str]) -> None:
         """Return once it serves; raises RuntimeError with the end of its log if it does not."""
         settings = self._settings() | more

@@ -12,13 +12,11 @@ import socket
 import struct
 from typing import Final
 
-from engine.wire.codec import message_codec
 from engine.wire.errors import UnencodableValue
-from engine.wire.headers import api, request_header_bytes
-from engine.wire.structs import message_class
-from tests.compat.secured.brokers import SecuredBroker, password_of
+from tests.compat.secured.brokers import SecuredBroker
 from tests.compat.secured.denied_requests import GROUPS, THERE, TRANSACTIONS, requests
-from tests.compat.wire.pair import Body, BodyOf, Difference, Pair, Side, encode, framed, versions
+from tests.compat.secured.log_in import log_in
+from tests.compat.wire.pair import Body, BodyOf, Difference, Pair, Side, encode, versions
 from tests.compat.wire_compare import print_differences
 from tests.unit.api.test_admission import codes_in
 
@@ -54,7 +52,7 @@ class LoggedInSide(Side):
         self.masks.port = self.port
         found = super().connection(key)
         if key != "main":
-            _log_in(found, key)
+            log_in(found, key)
         return found
 
     def frame(self, key: str, timeout_s: float | None = None) -> bytes | str:
@@ -104,20 +102,6 @@ class DeniedPair(Pair):
         if frames[0] != frames[1] and name != "ApiVersions":
             shown = [one if isinstance(one, str) else one.hex() for one in frames]
             self.note(f"{name} v{version} {user} {label}", "value", "<bytes>", *shown)
-
-
-def _log_in(connection: socket.socket, user: str) -> None:
-    for name, version, fields in (
-        ("SaslHandshake", 1, {"mechanism": "PLAIN"}),
-        ("SaslAuthenticate", 0, {"auth_bytes": f"\0{user}\0{password_of(user)}".encode()}),
-    ):
-        body = message_codec(f"{name}Request", version).encode(
-            message_class(f"{name}Request")(**fields)
-        )
-        connection.sendall(framed(request_header_bytes(api(name).key, version, 0, "log-in") + body))
-        size = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))[0]
-        frame = connection.recv(size, socket.MSG_WAITALL)
-        assert frame[4:6] == b"\0\0", (user, frame)
 
 
 def compare_denied(real: SecuredBroker, ours: SecuredBroker) -> int:
