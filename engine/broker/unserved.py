@@ -43,6 +43,8 @@ _UNSERVED = (
     ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),
+    ("zookeeper.set.acl", "brokers do not log in to ZooKeeper, so that all znodes are open"),
+    ("zookeeper.ssl.client.enable", "ZooKeeper is spoken to in plain text"),
 )
 
 

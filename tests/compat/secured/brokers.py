@@ -61,7 +61,7 @@ class SecuredBroker:
         """`libs` are the jars of Kafka, None for a broker of ours."""
         folder.mkdir(parents=True)
         self._folder = folder
-        self._certificates = certificates
+        self.certificates = certificates
         self._libs = libs
         self._processes: list[subprocess.Popen[bytes]] = []
         *ports, self._zookeeper_port = free_ports(len(LISTENERS) + 1)
@@ -129,13 +129,13 @@ class SecuredBroker:
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(self._certificates / BROKER),
+            "ssl.keystore.location": str(self.certificates / BROKER),
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self._certificates / AUTHORITY),
+            "ssl.truststore.location": str(self.certificates / AUTHORITY),
             "listener.name.wanted.ssl.client.auth": "requested",
             "listener.name.certified.ssl.client.auth": "required",
             "listener.name.expired.ssl.keystore.type": "PEM",
-            "listener.name.expired.ssl.keystore.location": str(self._certificates / EXPIRED_BROKER),
+            "listener.name.expired.ssl.keystore.location": str(self.certificates / EXPIRED_BROKER),
             "sasl.enabled.mechanisms": ",".join(_MECHANISMS),
             "listener.name.reauth.connections.max.reauth.ms": str(REAUTH_MS),
         }

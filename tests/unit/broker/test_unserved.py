@@ -19,6 +19,8 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
         ("alter_config_policy_class_name", "my.Policy"),
         ("client_quota_callback_class", "my.Callback"),
         ("remote_log_storage_system_enable", "true"),
+        ("zookeeper_set_acl", "true"),
+        ("zookeeper_ssl_client_enable", "true"),
         ("authorizer_class_name", "my.Authorizer"),
         ("replica_selector_class", "my.Selector"),
     ],
