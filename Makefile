@@ -132,11 +132,12 @@ compare-authorizer: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.compat.authorizer "$(KAFKA_LIBS)" --first $(FIRST) --sets $(SETS)
 
 # A broker of it and one of ours behind SASL, TLS and access rules; both are started and stopped:
-# make compare-secured KAFKA_LIBS=DIR PART=denied
+# make compare-secured KAFKA_LIBS=DIR PART=denied, or PART=clients with NEWER=DIR for one more of Java's
 PART ?=
+NEWER ?=
 
 compare-secured: $(VENV)/.dev-ready
-	$(BIN)/python -m tests.compat.secured "$(KAFKA_LIBS)" $(if $(PART),--only $(PART))
+	$(BIN)/python -m tests.compat.secured "$(KAFKA_LIBS)" $(if $(PART),--only $(PART)) $(if $(NEWER),--newer "$(NEWER)")
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh

@@ -25,8 +25,9 @@ public class Connect {
         Properties settings = new Properties();
         given.get("settings").fields().forEachRemaining(
             entry -> settings.put(entry.getKey(), entry.getValue().asText()));
-        long until = System.currentTimeMillis() + given.get("duration_ms").asLong();
         try (Admin admin = Admin.create(settings)) {
+            admin.describeCluster().nodes().get();
+            long until = System.currentTimeMillis() + given.get("duration_ms").asLong();
             do {
                 admin.describeCluster().nodes().get();
                 Thread.sleep(200);

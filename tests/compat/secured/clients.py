@@ -20,6 +20,8 @@ from tests.compat.secured.cells import OAUTHBEARER, SCRAM, Cell
 _PROGRAM: Final = Path(__file__).with_name("Connect.java")
 _TIMEOUT_S: Final = 6.0
 _MODULES: Final = "org.apache.kafka.common.security"
+#: How often a client of librdkafka is looked at for errors.
+_LOOK_S: Final = 0.5
 _THREADS: Final = 4
 #: Takes cells, the broker and the folder of certificates; returns an outcome for each cell.
 Outcomes = Callable[[Sequence[Cell], SecuredBroker, Path], list[str]]
@@ -55,8 +57,8 @@ def _java_settings(cell: Cell, broker: SecuredBroker, certificates: Path) -> dic
     settings = {
         "bootstrap.servers": broker.address(cell.listener),
         "security.protocol": cell.protocol,
-        "default.api.timeout.ms": "6000",
-        "request.timeout.ms": "5000",
+        "default.api.timeout.ms": "10000",
+        "request.timeout.ms": "9000",
         "retries": "0",
     }
     if cell.mechanism is not None:
@@ -111,14 +113,17 @@ def _librdkafka(cell: Cell, broker: SecuredBroker, certificates: Path) -> str:
             path = str(certificates / cell.certificate)
             settings |= {"ssl.certificate.location": path, "ssl.key.location": path}
     client = AdminClient(settings)
-    until_s = time.monotonic() + cell.duration_ms / 1000
+    began_s, until_s = time.monotonic(), None
     while True:
         try:
-            client.list_topics(timeout=_TIMEOUT_S if not errors else 0.1)
+            client.list_topics(timeout=_LOOK_S)
         except Exception as failure:
-            client.poll(1.0)
-            first = errors[0] if errors else failure.args[0]
-            return plain(f"{first.name()}: {first.str()}")
+            client.poll(0)
+            if errors or time.monotonic() > began_s + _TIMEOUT_S:
+                first = errors[0] if errors else failure.args[0]
+                return plain(f"{first.name()}: {first.str()}")
+            continue
+        until_s = until_s or time.monotonic() + cell.duration_ms / 1000
         if time.monotonic() >= until_s:
             return "ok"
         time.sleep(0.2)
@@ -146,9 +151,9 @@ def _kafka_python(cell: Cell, broker: SecuredBroker, certificates: Path) -> str:
         settings["sasl_oauth_token_provider"] = Provider()
     if cell.protocol.endswith("SSL"):
         settings["ssl_context"] = _context(cell, certificates)
-    until_s = time.monotonic() + cell.duration_ms / 1000
     try:
         client = KafkaAdminClient(**settings)
+        until_s = time.monotonic() + cell.duration_ms / 1000
         try:
             while True:
                 client.describe_cluster()
@@ -189,9 +194,9 @@ async def _aiokafka(cell: Cell, broker: SecuredBroker, certificates: Path) -> st
     if cell.protocol.endswith("SSL"):
         settings["ssl_context"] = _context(cell, certificates)
     client = AIOKafkaAdminClient(**settings)
-    until_s = time.monotonic() + cell.duration_ms / 1000
     try:
         await asyncio.wait_for(client.start(), 2 * _TIMEOUT_S)
+        until_s = time.monotonic() + cell.duration_ms / 1000
         while True:
             await client.describe_cluster()
             if time.monotonic() >= until_s:
