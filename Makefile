@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-tools perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -92,6 +92,10 @@ soak-idle: $(VENV)/.dev-ready
 		$(BIN)/python -m tests.soak.idle_cluster --minutes $(MINUTES) $$kind || exit 1; \
 	done
 
+# A thousand connections that stay in their handshakes: make soak-handshakes MINUTES=10 SEED=7
+soak-handshakes: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.hostile_handshakes --minutes $(MINUTES) --seed $(SEED)
+
 # Every bit of every byte of a small log directory flipped, every file of it cut at every length, one
 # damage at a time, through verify and export. Takes about 5 minutes on one core.
 sweep-damage: $(VENV)/.dev-ready
@@ -120,6 +124,20 @@ RECOVERY ?= --count 400 --lost 20
 
 compare-recovery: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.kafka_recovery.compare --libs "$(KAFKA_LIBS)" $(RECOVERY)
+
+# Decisions of its AclAuthorizer beside ours, for drawn rules and requests: make compare-authorizer FIRST=1000 SETS=500
+SETS ?= 500
+
+compare-authorizer: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.authorizer "$(KAFKA_LIBS)" --first $(FIRST) --sets $(SETS)
+
+# A broker of it and one of ours behind SASL, TLS and access rules; both are started and stopped:
+# make compare-secured KAFKA_LIBS=DIR PART=denied, or PART=clients with NEWER=DIR for one more of Java's
+PART ?=
+NEWER ?=
+
+compare-secured: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.secured "$(KAFKA_LIBS)" $(if $(PART),--only $(PART)) $(if $(NEWER),--newer "$(NEWER)")
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh

@@ -85,9 +85,7 @@ def alter_each(
                 raise InvalidRequest("Each resource must appear at most once.")
             await alter(resource)
         except NotAuthorized as error:
-            # Kafka has words for it for loggers alone.
-            is_logger = kind == ResourceType.BROKER_LOGGER
-            return ResourceResult(error.code, error.detail if is_logger else None)
+            return ResourceResult(error.code)
         except EngineError as error:
             return result_of(error, kind, name)
         return ResourceResult()

@@ -4,20 +4,22 @@
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
 | CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each thing that was asked for |
+| DescribeUserScramCredentials | the error, and once more for each user that was named, without the name |
+| ListPartitionReassignments | the error, and the partitions that were named, without replicas |
 | WriteTxnMarkers | the error for each partition of each marker |
 | DescribeLogDirs below version 3 | no directories: there is no place for the error |
 | others | the error |
 
 Source: getErrorResponse of the requests; KafkaApis.handleElectLeaders,
 handleDescribeLogDirsRequest.
-Differs: the message names the API, where Kafka prints the whole request.
+Differs: the message names the API, where Kafka prints the whole request; who may not describe all
+credentials gets a response, where Kafka fails and sends none.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.kafka_errors import kafka_error
 from engine.wire import messages
 from engine.wire.structs import Message, Struct, message_class
 
@@ -27,7 +29,9 @@ _FIRST_GROUPED_STOP_REPLICA = 1
 _FIRST_STOP_REPLICA_BY_PARTITION = 3
 _FIRST_ELECT_LEADERS_WITH_ERROR = 1
 #: Responses that say in words what is wrong, too.
-_WITH_MESSAGE = frozenset(("DescribeAcls", "ListPartitionReassignments"))
+_WITH_MESSAGE = frozenset(("DescribeAcls",))
+#: How Kafka's exception for the cluster says it.
+_CLUSTER_DENIED = "Cluster authorization failed."
 
 
 def denied(name: str, request: object, version: int, code: int) -> Struct:
@@ -149,12 +153,12 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
 
 
 def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, code: int) -> Struct:
-    response, message = messages.AlterClientQuotasResponse, kafka_error(code).meaning
+    response = messages.AlterClientQuotasResponse
     return response(
         entries=[
             response.EntryData(
                 error_code=code,
-                error_message=message,
+                error_message=_CLUSTER_DENIED,
                 entity=[
                     response.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
                     for part in entry.entity
@@ -168,20 +172,52 @@ def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, cod
 def _describe_quotas(
     _request: messages.DescribeClientQuotasRequest, _version: int, code: int
 ) -> Struct:
-    return messages.DescribeClientQuotasResponse(
-        error_code=code, error_message=kafka_error(code).meaning, entries=None
-    )
+    return messages.DescribeClientQuotasResponse(error_code=code, error_message=None, entries=None)
 
 
 def _alter_credentials(
     request: messages.AlterUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
-    response, message = messages.AlterUserScramCredentialsResponse, kafka_error(code).meaning
+    response = messages.AlterUserScramCredentialsResponse
     result = response.AlterUserScramCredentialsResult
     users = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
     return response(
-        results=[result(user=user, error_code=code, error_message=message) for user in users]
+        results=[result(user=user, error_code=code, error_message=None) for user in users]
     )
+
+
+def _describe_credentials(
+    request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
+) -> Struct:
+    response = messages.DescribeUserScramCredentialsResponse
+    result = response.DescribeUserScramCredentialsResult
+    return response(
+        error_code=code,
+        error_message=None,
+        results=[result(error_code=code, error_message=None) for _ in request.users or ()],
+    )
+
+
+def _list_reassignments(
+    request: messages.ListPartitionReassignmentsRequest, _version: int, code: int
+) -> Struct:
+    response = messages.ListPartitionReassignmentsResponse
+    partition = response.OngoingPartitionReassignment
+    return response(
+        error_code=code,
+        error_message=_message("ListPartitionReassignments"),
+        topics=[
+            response.OngoingTopicReassignment(
+                name=topic.name,
+                partitions=[partition(partition_index=index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics or ()
+        ],
+    )
+
+
+def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, code: int) -> Struct:
+    return messages.UpdateFeaturesResponse(error_code=code, error_message=_CLUSTER_DENIED)
 
 
 def _alter_log_dirs(
@@ -239,4 +275,7 @@ _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "AlterClientQuotas": _alter_quotas,
     "DescribeClientQuotas": _describe_quotas,
     "AlterUserScramCredentials": _alter_credentials,
+    "DescribeUserScramCredentials": _describe_credentials,
+    "ListPartitionReassignments": _list_reassignments,
+    "UpdateFeatures": _update_features,
 }

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_errors import InvalidRequest, UnknownTopic
-from engine.api.admission import AclOperation, Session
+from engine.api.admission import AclOperation, NotAuthorized, Session
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
     RESOURCE_TYPES,
@@ -88,10 +88,15 @@ class DescribeConfigs:
     async def _work(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
-        results = []
+        results, denied = [], []
         for resource in request.resources:
             try:
                 require_allowed(session, resource, AclOperation.DESCRIBE_CONFIGS)
+            except NotAuthorized as error:
+                refused = result_of(error, resource.resource_type, resource.resource_name)
+                denied.append(self._refusal(resource, refused))
+                continue
+            try:
                 rows = await self._rows(request, resource)
                 results.append(self._result(resource, rows))
             except ConfigError:
@@ -102,7 +107,7 @@ class DescribeConfigs:
                 if isinstance(error, UnknownTopic):
                     result = result._replace(message="")
                 results.append(self._refusal(resource, result))
-        return messages.DescribeConfigsResponse(results=results)
+        return messages.DescribeConfigsResponse(results=[*results, *denied])
 
     def _refusal(
         self,

@@ -196,6 +196,8 @@ class Fetch:
                 assert topic_partition is not None
                 interesting.append(partition)
                 specs.append((topic_partition, partition.spec))
+        # Kafka finds unknown ids before it asks what may be read.
+        refused.sort(key=lambda each: each[1].error_code != UNKNOWN_TOPIC_ID)
 
     # Very many partitions
 

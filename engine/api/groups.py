@@ -59,16 +59,16 @@ class Groups:
     def describe(
         self, request: messages.DescribeGroupsRequest, exchange: Exchange
     ) -> messages.DescribeGroupsResponse:
-        """Return groups with their members."""
+        """Return groups with their members, behind those that are denied."""
         session = exchange.session
-        groups = []
+        allowed, groups = [], []
         for group_id in request.groups:
-            may = _may_describe(session, group_id)
-            described = (
-                self._admin.describe(group_id)
-                if may
-                else DescribedGroup(GROUP_AUTHORIZATION_FAILED)
-            )
+            if _may_describe(session, group_id):
+                allowed.append(group_id)
+            else:
+                groups.append(_described(group_id, DescribedGroup(GROUP_AUTHORIZATION_FAILED)))
+        for group_id in allowed:
+            described = self._admin.describe(group_id)
             group = _described(group_id, described)
             if request.include_authorized_operations and not described.error_code:
                 group.authorized_operations = session.operations_on(
@@ -80,7 +80,7 @@ class Groups:
     def delete(
         self, request: messages.DeleteGroupsRequest, exchange: Exchange
     ) -> messages.DeleteGroupsResponse:
-        """Delete groups without members; returns an error code for each."""
+        """Delete groups without members; returns an error code for each, denied ones last."""
         session = exchange.session
         names = list(dict.fromkeys(request.groups_names))
         may = {name: session.may(AclOperation.DELETE, AclResource.GROUP, name) for name in names}
@@ -89,7 +89,7 @@ class Groups:
         return messages.DeleteGroupsResponse(
             results=[
                 row(group_id=name, error_code=codes.get(name, GROUP_AUTHORIZATION_FAILED))
-                for name in names
+                for name in sorted(names, key=lambda name: not may[name])
             ]
         )
 

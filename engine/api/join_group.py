@@ -43,7 +43,7 @@ class JoinGroup:
         """Promise the response of the generation that the client joins."""
         version = exchange.api_version
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
-            refused = JoinResult(request.member_id, GROUP_AUTHORIZATION_FAILED)
+            refused = JoinResult("", GROUP_AUTHORIZATION_FAILED)
             return _response(refused, version)
         joined = self._memberships.join(_values(request, exchange))
         return in_order(joined.then(lambda result: _response(result, version)))

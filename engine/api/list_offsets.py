@@ -77,9 +77,10 @@ class ListOffsets:
     def handle(
         self, request: messages.ListOffsetsRequest, exchange: Exchange
     ) -> messages.ListOffsetsResponse:
-        """Return an offset, or an error, for each partition."""
+        """Return an offset, or an error, for each partition; topics that are denied come last."""
         repeated = _repeated(request)
-        topics = []
+        topics: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
+        denied: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
         for topic in request.topics:
             rows = []
             may_describe = exchange.session.may(
@@ -98,12 +99,12 @@ class ListOffsets:
                     rows.append(self._refused(requested, UNSUPPORTED_VERSION))
                 else:
                     rows.append(self._look_up(topic_partition, requested, request, version))
-            topics.append(
+            (topics if may_describe else denied).append(
                 messages.ListOffsetsResponse.ListOffsetsTopicResponse(
                     name=topic.name, partitions=rows
                 )
             )
-        return messages.ListOffsetsResponse(topics=topics)
+        return messages.ListOffsetsResponse(topics=[*topics, *denied])
 
     def _refused(self, requested: _Requested, code: int) -> _Row:
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(

@@ -14,6 +14,7 @@ Source: KafkaApis.handleOffsetCommitRequest; GRP-13, GRP-16; KIP-211, KIP-320.
 from __future__ import annotations
 
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_order import refused_first
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import Codes, OffsetCommits
@@ -68,7 +69,7 @@ class OffsetCommit:
                 else:
                     offsets[partition] = _committed(row, now_ms, expire_ms)
         if not offsets:
-            return _response(request, codes)
+            return _response(request, codes, codes)
         member = MemberRequest(
             request.group_id,
             request.generation_id_or_member_epoch,
@@ -76,7 +77,7 @@ class OffsetCommit:
             request.group_instance_id,
         )
         committed = self._commits.commit(member, offsets)
-        return committed.then(lambda written: _response(request, codes | written))
+        return committed.then(lambda written: _response(request, codes | written, codes))
 
 
 def _committed(
@@ -100,24 +101,27 @@ def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.Offse
         for topic in request.topics
         for row in topic.partitions
     )
-    return _response(request, dict.fromkeys(keys, code))
+    codes = dict.fromkeys(keys, code)
+    return _response(request, codes, codes)
 
 
-def _response(request: messages.OffsetCommitRequest, codes: Codes) -> messages.OffsetCommitResponse:
-    """Return the codes in the order of the request."""
+def _response(
+    request: messages.OffsetCommitRequest, codes: Codes, refused: Codes
+) -> messages.OffsetCommitResponse:
+    """Return the codes; `refused` are those that the group was not asked about."""
     response = messages.OffsetCommitResponse
     return response(
         topics=[
             response.OffsetCommitResponseTopic(
-                name=topic.name,
+                name=name,
                 partitions=[
                     response.OffsetCommitResponsePartition(
                         partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(topic.name, row.partition_index)],
+                        error_code=codes[TopicPartition(name, row.partition_index)],
                     )
-                    for row in topic.partitions
+                    for row in rows
                 ],
             )
-            for topic in request.topics
+            for name, rows in refused_first(request.topics, refused)
         ]
     )

@@ -3,7 +3,7 @@
 | versions | request | an error of the group is |
 |---|---|---|
 | 0 | not served: Kafka keeps these in znodes | |
-| 1 | partitions | that of each partition |
+| 1 | partitions | that of each partition; of a group that is denied there are none |
 | 2 … 7 | partitions, or null for all | one for the response |
 | 7 | + only what no open transaction may change: UNSTABLE_OFFSET_COMMIT | |
 | 8 on | several groups | one for each group |
@@ -78,7 +78,8 @@ class OffsetFetch:
         if version < _WITH_LOG and fetched.error_code != GROUP_AUTHORIZATION_FAILED:
             fetched = _refused(request.topics, UNSUPPORTED_VERSION)
         if version < _WITH_ERROR:
-            if fetched.error_code:
+            is_denied = fetched.error_code == GROUP_AUTHORIZATION_FAILED
+            if fetched.error_code and not (is_denied and version == _WITH_LOG):
                 fetched = _refused(request.topics, fetched.error_code)
             return response(topics=_topics(fetched))
         return response(error_code=fetched.error_code, topics=_topics(fetched))
@@ -118,7 +119,8 @@ class OffsetFetch:
                 },
             )
         denied = (TOPIC_AUTHORIZATION_FAILED, nothing)
-        return _Fetched(0, {key: rows[key] if may[key.topic] else denied for key in requested})
+        ordered = sorted(requested, key=lambda key: not may[key.topic])
+        return _Fetched(0, {key: rows[key] if may[key.topic] else denied for key in ordered})
 
 
 def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:

@@ -34,31 +34,19 @@ class OffsetForLeaderEpoch:
     def handle(
         self, request: messages.OffsetForLeaderEpochRequest, exchange: Exchange
     ) -> messages.OffsetForLeaderEpochResponse:
-        """Return the end of an epoch, or an error, for each partition."""
-        return messages.OffsetForLeaderEpochResponse(
-            topics=[
-                messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                    topic=topic.topic,
-                    partitions=self._partitions(topic, exchange.session),
-                )
-                for topic in request.topics
-            ]
-        )
-
-    def _partitions(
-        self, topic: messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic, session: Session
-    ) -> list[messages.OffsetForLeaderEpochResponse.EpochEndOffset]:
-        # Followers ask too, and consumers since KIP-320.
-        if session.may_on_cluster(AclOperation.CLUSTER_ACTION, ONE_WAY) or session.may(
-            AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic
-        ):
-            return [self._look_up(topic.topic, requested) for requested in topic.partitions]
-        return [
-            messages.OffsetForLeaderEpochResponse.EpochEndOffset(
-                partition=requested.partition, error_code=TOPIC_AUTHORIZATION_FAILED
+        """Return the end of an epoch, or an error, for each partition; denied ones come last."""
+        allowed, denied = [], []
+        for topic in request.topics:
+            result = messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                topic=topic.topic
             )
-            for requested in topic.partitions
-        ]
+            if _may_describe(exchange.session, topic.topic):
+                result.partitions = [self._look_up(topic.topic, each) for each in topic.partitions]
+                allowed.append(result)
+            else:
+                result.partitions = [_denied(requested.partition) for requested in topic.partitions]
+                denied.append(result)
+        return messages.OffsetForLeaderEpochResponse(topics=[*allowed, *denied])
 
     def _look_up(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
@@ -77,3 +65,16 @@ class OffsetForLeaderEpoch:
             row.leader_epoch = end.leader_epoch
             row.end_offset = end.end_offset
         return row
+
+
+def _may_describe(session: Session, topic: str) -> bool:
+    """Return whether a client may ask: followers do too, and consumers since KIP-320."""
+    return session.may_on_cluster(AclOperation.CLUSTER_ACTION, ONE_WAY) or session.may(
+        AclOperation.DESCRIBE, AclResource.TOPIC, topic
+    )
+
+
+def _denied(partition: int) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+    return messages.OffsetForLeaderEpochResponse.EpochEndOffset(
+        partition=partition, error_code=TOPIC_AUTHORIZATION_FAILED
+    )

@@ -94,8 +94,8 @@ class Transactions:
     ) -> Promise[_Codes]:
         """Promise the codes of one transaction.
 
-        Partitions stay in the order of the request, but for what is refused or only verified: Kafka
-        puts the topics of those into a hash map.
+        Partitions stay in the order of the request, but for what is refused for some of them or
+        only verified: Kafka puts the topics of those into a hash map.
         """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [
@@ -103,7 +103,10 @@ class Transactions:
             for topic in asked.topics
             for index in topic.partitions
         ]
-        codes = self._refused(transactional_id, partitions, exchange)
+        is_client = version < _FIRST_OF_BROKERS
+        if is_client and not _may_write_as(exchange.session, transactional_id):
+            return Promise.of(dict.fromkeys(partitions, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        codes = self._refused(partitions, exchange)
         if codes:
             return Promise.of(
                 _in_kafkas_order({key: codes[key] for key in scala_order([list(codes)])})
@@ -116,13 +119,9 @@ class Transactions:
         added = self._coordinator.partitions.add(*owner, partitions)
         return added.then(lambda code: dict.fromkeys(partitions, _code_by_version(code, version)))
 
-    def _refused(
-        self, transactional_id: str, partitions: list[TopicPartition], exchange: Exchange
-    ) -> _Codes:
+    def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
         session, is_client = exchange.session, exchange.api_version < _FIRST_OF_BROKERS
-        if is_client and not _may_write_as(session, transactional_id):
-            return dict.fromkeys(partitions, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         failed: _Codes = {}
         counts = Counter(partition.topic for partition in partitions) if is_client else {}
         denied = {topic for topic in counts if not _may_write(session, topic, counts[topic])}

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_order import refused_first
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
@@ -97,7 +98,7 @@ class TxnOffsetCommit:
                         now_ms,
                     )
         if not offsets:
-            return _response(request, codes)
+            return _response(request, codes, codes)
         return in_order(promised(self._commit(request, exchange.api_version, offsets, codes)))
 
     async def _commit(
@@ -123,7 +124,7 @@ class TxnOffsetCommit:
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
             written = {key: _before_loading(code) for key, code in written.items()}
-        return _response(request, codes | written)
+        return _response(request, codes | written, codes)
 
     async def _verified(self, request: _Request, version: int) -> int:
         """Return why the group's partition may not be written, 0 if it may."""
@@ -148,23 +149,24 @@ def _refused(request: _Request, code: int) -> _Response:
         for topic in request.topics
         for row in topic.partitions
     )
-    return _response(request, dict.fromkeys(keys, code))
+    codes = dict.fromkeys(keys, code)
+    return _response(request, codes, codes)
 
 
-def _response(request: _Request, codes: Codes) -> _Response:
-    """Return the codes in the order of the request."""
+def _response(request: _Request, codes: Codes, refused: Codes) -> _Response:
+    """Return the codes; `refused` are those that the group was not asked about."""
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(
-                name=topic.name,
+                name=name,
                 partitions=[
                     _Response.TxnOffsetCommitResponsePartition(
                         partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(topic.name, row.partition_index)],
+                        error_code=codes[TopicPartition(name, row.partition_index)],
                     )
-                    for row in topic.partitions
+                    for row in rows
                 ],
             )
-            for topic in request.topics
+            for name, rows in refused_first(request.topics, refused)
         ]
     )

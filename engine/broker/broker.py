@@ -255,7 +255,7 @@ class Broker:
             self.host.clock,
             local=self._peers,
             broker_id=self.broker_id,
-            security=peer_security(self.live, self.host.entropy, self.tls),
+            security=peer_security(self.live, self.host.entropy, self.tls, self.host.clock),
             settings=link_settings(self.live)._replace(
                 encodes_local_messages=self.host.encodes_local_messages
             ),

@@ -20,6 +20,8 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.broker.listener_oauth import HANDLER, check_oauth
+from engine.broker.own_oauth import LOGIN_HANDLER, LOGIN_HANDLERS, own_oauth_login
+from engine.client.oauth_login import OAuthLogin
 from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
@@ -128,6 +130,8 @@ class OwnLogin(NamedTuple):
 
     username: str
     password: str
+    #: Where the access token comes from, with OAUTHBEARER.
+    oauth: OAuthLogin | None = None
 
     def __repr__(self) -> str:
         return f"OwnLogin({self.username})"
@@ -155,9 +159,7 @@ def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
             "communication",
         )
     if mechanism == OAUTHBEARER:
-        raise ConfigError(
-            "sasl.mechanism.inter.broker.protocol", mechanism, "must be PLAIN or one of SCRAM here"
-        )
+        return OwnLogin("", "", own_oauth_login(of_listener, login_entry(of_listener, mechanism)))
     options = login_entry(of_listener, mechanism).options
     username, password = options.get("username"), options.get("password")
     if username is None or password is None:
@@ -203,6 +205,8 @@ def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
             if mechanism == OAUTHBEARER and name == HANDLER:
                 continue
             text = of_listener.own_text(name, mechanism) or of_listener.text(name)
+            if mechanism == OAUTHBEARER and name == LOGIN_HANDLER and text in LOGIN_HANDLERS:
+                continue
             if text:
                 raise ConfigError(name, text, "classes of Java cannot be run here")
     return list(dict.fromkeys(enabled))

@@ -5,6 +5,7 @@
 | `sasl.mechanism.inter.broker.protocol` | one of that listener's mechanisms |
 | that listener's key and trust store | with TLS: what is shown, and whom to trust |
 | `listener.name.<l>.<mechanism>.sasl.jaas.config` | `username` and `password`: the broker's own |
+| the same of OAUTHBEARER | where the broker's token comes from: `own_oauth.py` |
 
 Source: ChannelBuilders.create, JaasContext.loadServerContext, KafkaConfig.validateValues.
 """
@@ -18,18 +19,21 @@ from engine.broker.listener_sasl import own_login
 from engine.broker.live_tls import LiveTls
 from engine.broker.peers import PeerSecurity
 from engine.client.sasl import SaslConversation, SaslSettings, conversation_of
-from engine.host.ports import Entropy
+from engine.host.ports import Clock, Entropy
 
 
-def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls) -> PeerSecurity:
+def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
     """Return how other brokers are reached; raises ConfigError."""
     listener = live.config.between_brokers
-    new_conversation = _conversations(live, entropy) if listener.has_sasl else None
+    new_conversation = _conversations(live, entropy, clock) if listener.has_sasl else None
     layer_to = tls.layer_to_peers(listener) if listener.has_tls else None
     return PeerSecurity(listener.name, listener.security_protocol, new_conversation, layer_to)
 
 
-def _conversations(live: LiveConfig, entropy: Entropy) -> Callable[[], SaslConversation]:
+def _conversations(
+    live: LiveConfig, entropy: Entropy, clock: Clock
+) -> Callable[[], SaslConversation]:
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
-    login = SaslSettings(mechanism, *own_login(live.settings, live.config))
-    return lambda: conversation_of(login, entropy)
+    own = own_login(live.settings, live.config)
+    login = SaslSettings(mechanism, own.username, own.password, oauth=own.oauth)
+    return lambda: conversation_of(login, entropy, clock.wall_ms())

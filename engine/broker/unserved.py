@@ -36,12 +36,15 @@ _PRINCIPAL_BUILDER: Final = (
 _OFF = ("", "false")
 #: How keys of TLS and SASL begin, behind the name of a listener and of a mechanism.
 _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
-_AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
+_IF_NO_RULE = "allow.everyone.if.no.acl.found"
+_AUTHORIZER_KEYS = (_IF_NO_RULE, "super.users")
 _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
     ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),
+    ("zookeeper.set.acl", "brokers do not log in to ZooKeeper, so that all znodes are open"),
+    ("zookeeper.ssl.client.enable", "ZooKeeper is spoken to in plain text"),
 )
 
 
@@ -126,6 +129,9 @@ def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
     _, wrong = super_users_of(text)
     if wrong:
         raise ConfigError("super.users", text, f"{wrong[0]!r} is no principal such as User:alice")
+    is_open = settings.set_text(_IF_NO_RULE)
+    if is_open is not None and is_open.lower() not in ("true", "false"):
+        raise ConfigError(_IF_NO_RULE, is_open, "must be true or false")
     url = settings.set_text("authorizer.zookeeper.url")
     if url is not None:
         raise ConfigError(

@@ -40,11 +40,11 @@ class OAuthLogin(NamedTuple):
         return f"OAuthLogin({self.url})"
 
 
-def access_token(login: OAuthLogin) -> str:
-    """Return a token; raises AuthenticationFailed."""
+def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
+    """Return a token, an unsecured one from `now_ms` on; raises AuthenticationFailed."""
     url = login.url
     if url is None:
-        return unsecured_access_token(login.unsecured_principal or "")
+        return unsecured_access_token(login.unsecured_principal or "", now_ms)
     try:
         return _of_file(url) if url.startswith("file:") else _of_endpoint(url, login)
     except AuthenticationFailed:
@@ -53,11 +53,11 @@ def access_token(login: OAuthLogin) -> str:
         raise AuthenticationFailed(OAUTHBEARER, f"no access token: {error}") from error
 
 
-def unsecured_access_token(principal: str) -> str:
-    """Return a token without a signature, for brokers that take such."""
+def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
+    """Return a token without a signature, from a time or now on, for brokers that take such."""
     from engine.host.real import RealClock
 
-    now_s = RealClock().wall_ms() // 1000
+    now_s = (RealClock().wall_ms() if now_ms is None else now_ms) // 1000
     claims = {"sub": principal, "iat": now_s, "exp": now_s + _LIFETIME_S}
     return f"{_part({'alg': 'none'})}.{_part(claims)}."
 

@@ -182,11 +182,16 @@ class OAuthConversation:
         return None
 
 
-def conversation_of(sasl: SaslSettings, entropy: Entropy) -> SaslConversation:
-    """Return a new conversation of a mechanism; raises AuthenticationFailed without a token."""
+def conversation_of(
+    sasl: SaslSettings, entropy: Entropy, now_ms: int | None = None
+) -> SaslConversation:
+    """Return a new conversation of a mechanism; raises AuthenticationFailed without a token.
+
+    `now_ms` is the time from which on a token that is made here counts, None for now.
+    """
     mechanism, username, password, is_token, oauth = sasl
     if oauth is not None:
-        return OAuthConversation(access_token(oauth))
+        return OAuthConversation(access_token(oauth, now_ms))
     if mechanism == PlainConversation.mechanism:
         return PlainConversation(username, password)
     nonce = entropy.random_bytes(_NONCE_BYTES).hex().encode()

@@ -341,7 +341,8 @@ class RealConnection:
         if have == len(self._own) and not buffers.has_room_for(self, have):
             self.pause(PauseReason.MEMORY)
             return
-        own = self._room_for(have + 1)
+        # A client that is not known yet holds no more than its frame.
+        own = self._room_for(have + 1, None if self._bound is None else wanted)
         end = min(wanted, len(own))
         shared = buffers.shared
         is_last_part = end == wanted and end - have < SCATTERED_BYTES_MAX and not buffers.is_full
@@ -366,11 +367,14 @@ class RealConnection:
         own[have : have + size] = shared[:size]
         self._have = have + size
 
-    def _room_for(self, size: int) -> memoryview:
-        """Return the own buffer, or a larger copy of it with room for `size` bytes."""
+    def _room_for(self, size: int, enough: int | None = None) -> memoryview:
+        """Return the own buffer, or a larger copy of it with room for `size` bytes.
+
+        `enough` is as in `ReceiveBuffers.take`.
+        """
         own = self._own
         if len(own) < size:
-            self._own = self._origin.buffers.take(size)
+            self._own = self._origin.buffers.take(size, enough)
             self._own[: self._have] = own[: self._have]
             self._origin.buffers.give_back(own)
         return self._own

@@ -49,8 +49,11 @@ class ReceiveBuffers:
         """Return whether unfinished frames use up the bound."""
         return self.in_flight_bytes >= self.in_flight_bytes_max
 
-    def take(self, size: int) -> memoryview:
-        """Return a buffer of at least `size` bytes; a new one has at most twice as many."""
+    def take(self, size: int, enough: int | None = None) -> memoryview:
+        """Return a buffer of at least `size` bytes; a new one has at most twice as many.
+
+        Where `enough` bytes are all that will ever be needed, a new one has a page more at most.
+        """
         # Beyond the bound, a small remainder does not get a large spare buffer.
         spare = [] if self.is_full else self._spare
         while spare:
@@ -59,7 +62,10 @@ class ReceiveBuffers:
                 break
             # Frames have grown: the smaller spare buffers are useless.
         else:
-            buffer = memoryview(bytearray(max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)))
+            new_bytes = max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)
+            if enough is not None:
+                new_bytes = min(new_bytes, -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
+            buffer = memoryview(bytearray(new_bytes))
         self.in_flight_bytes += len(buffer)
         return buffer
 

@@ -13,6 +13,7 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Iterable
 
 from tests.compat.wire import CASES
 from tests.compat.wire.accepted import accepted, unseen
@@ -61,14 +62,7 @@ def _report(pair: Pair, given: argparse.Namespace) -> int:
     left = [one for one in pair.differences if not accepted(one)]
     for one in known if given.accepted else ():
         print(f"accepted: {_text(one)}")
-    groups: dict[str, list[Difference]] = {}
-    for one in left:
-        groups.setdefault(_kin(one), []).append(one)
-    for found in groups.values():
-        for one in found[: given.each]:
-            print(_text(one))
-        if len(found) > given.each:
-            print(f"    … and {len(found) - given.each} like it")
+    print_differences(left, given.each)
     for pattern in () if given.only else unseen(known):
         print(f"accepted and not seen: {pattern}")
     print("asked:", ", ".join(f"{name} {count}" for name, count in sorted(pair.requested.items())))
@@ -76,6 +70,18 @@ def _report(pair: Pair, given: argparse.Namespace) -> int:
     print(f"asked {sum(pair.requested.values())}, accepted {len(known)}, differences {kinds}")
     is_wrong = kinds["value"] or given.messages * kinds["message"] or given.orders * kinds["order"]
     return int(bool(is_wrong))
+
+
+def print_differences(differences: Iterable[Difference], each: int) -> None:
+    """Print differences, of those with one cause no more than `each`."""
+    groups: dict[str, list[Difference]] = {}
+    for one in differences:
+        groups.setdefault(_kin(one), []).append(one)
+    for found in groups.values():
+        for one in found[:each]:
+            print(_text(one))
+        if len(found) > each:
+            print(f"    … and {len(found) - each} like it")
 
 
 def _kin(one: Difference) -> str:

@@ -20,7 +20,7 @@ The broker of kctl has PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; others 
     sasl.enabled.mechanisms sasl.mechanism.inter.broker.protocol
 The broker of kctl does not start with another.
     principal.builder.class
-The broker of kctl does not start with it where a listener has SASL.
+Where a listener has SASL the broker of kctl starts with Kafka's own of OAUTHBEARER alone.
     sasl.server.callback.handler.class sasl.login.callback.handler.class sasl.login.class
     sasl.client.callback.handler.class
 The broker of kctl does its requests in one thread: there the number changes nothing.

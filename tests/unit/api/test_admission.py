@@ -59,7 +59,9 @@ CODES: dict[str, set[int]] = {
     "SaslHandshake": {ILLEGAL_SASL_STATE}, "SaslAuthenticate": {ILLEGAL_SASL_STATE},
 }  # fmt: skip
 #: Versions whose answers have no place for the error.
-WITHOUT_ERRORS = {("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
+WITHOUT_ERRORS = {
+    ("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2), ("OffsetFetch", 1)
+}  # fmt: skip
 #: Versions that only brokers ask.
 OF_BROKERS = {("AddPartitionsToTxn", 4), ("AddPartitionsToTxn", 5)}
 

@@ -87,6 +87,11 @@ class MemoryWire:
         self._connection.send([content])
         return not self._connection.is_closed
 
+    @property
+    def is_closed(self) -> bool:
+        """Return whether the broker has ended it."""
+        return bool(self._connection.is_closed)
+
     def receive(self) -> bytes | None:
         """Return the next frame, None at the end; raises TimeoutError if neither comes."""
         for delay_ms in (0, _SHORTEST_DELAY_MS, _QUIET_MS):

@@ -19,6 +19,8 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
         ("alter_config_policy_class_name", "my.Policy"),
         ("client_quota_callback_class", "my.Callback"),
         ("remote_log_storage_system_enable", "true"),
+        ("zookeeper_set_acl", "true"),
+        ("zookeeper_ssl_client_enable", "true"),
         ("authorizer_class_name", "my.Authorizer"),
         ("replica_selector_class", "my.Selector"),
     ],
@@ -31,7 +33,12 @@ def test_what_would_have_to_be_ignored_stops_the_start(name: str, text: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("super_users", "User:a;b"), ("authorizer_zookeeper_url", "elsewhere:2181")],
+    [
+        ("super_users", "User:a;b"),
+        ("allow_everyone_if_no_acl_found", "yes"),
+        ("allow_everyone_if_no_acl_found", ""),
+        ("authorizer_zookeeper_url", "elsewhere:2181"),
+    ],
 )
 def test_settings_of_an_authorizer_are_checked(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as refused:

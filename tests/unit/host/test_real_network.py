@@ -206,8 +206,8 @@ def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
         taken: list[int] = []
         take = echo.buffers.take
 
-        def noted(size: int) -> memoryview:
-            found = take(size)
+        def noted(size: int, enough: int | None = None) -> memoryview:
+            found = take(size, enough)
             taken.append(len(found))
             return found
 
