@@ -89,6 +89,8 @@ _GROUPED = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "200",
 }
+#: How many seeds have copiers, of the same; how many there are.
+_COPIERS_SHARE, _COPIER_COUNTS = 0.2, (1, 2, 2, 3)
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -135,6 +137,8 @@ class Plan(NamedTuple):
     transactional_ids: tuple[str, ...] = ()
     #: How many members the group of consumers has, 0 without one.
     member_count: int = 0
+    #: How many clients consume, transform and produce in transactions.
+    copier_count: int = 0
 
     @property
     def is_compacted(self) -> bool:
@@ -231,8 +235,15 @@ def _with_coordinators(plan: Plan) -> Plan:
     if draw.random() < _GROUP_SHARE:
         settings |= _GROUPED
         member_count = draw.choice(_MEMBER_COUNTS)
+    draw, copier_count = Random(f"{plan.seed}/copiers"), 0
+    if draw.random() < _COPIERS_SHARE:
+        settings |= _TRANSACTIONAL | _GROUPED
+        copier_count = draw.choice(_COPIER_COUNTS)
     return plan._replace(
-        settings=tuple(settings.items()), transactional_ids=tuple(ids), member_count=member_count
+        settings=tuple(settings.items()),
+        transactional_ids=tuple(ids),
+        member_count=member_count,
+        copier_count=copier_count,
     )
 
 
