@@ -6,7 +6,9 @@ look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up t
 ```
 
 It is a coordinator's log that counts here, whatever others have: one that was deposed and does not
-know of it is looked at as well.
+know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, and so
+what has failed of their commits: they are held against the log as they were loaded. Transactional
+ids are loaded again in each epoch.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.broker.broker import Broker
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.coordinator_folds import GroupFold, TransactionFold
@@ -25,22 +28,38 @@ from engine.sim.transaction_rules import TRANSACTION_TOPIC
 
 
 class _Led(NamedTuple):
-    """A broker that leads a partition, in one life and one leader epoch."""
+    """A broker that leads a partition in one life."""
 
     broker_id: int
     life: int
     partition: TopicPartition
-    leader_epoch: int
 
 
 class _Reading:
-    """The log of a leader, and how far it was read."""
+    """The log of a leader from the epoch on in which it has loaded it, and how far it was read."""
 
-    __slots__ = ("end", "fold")
+    __slots__ = ("end", "fold", "loaded")
 
-    def __init__(self, fold: GroupFold | TransactionFold) -> None:
-        self.fold = fold
-        self.end = 0
+    def __init__(self, partition: Partition, loaded: EpochStart) -> None:
+        #: The epoch in which the leader has begun.
+        self.loaded = loaded
+        self.fold = _FOLDS[partition.topic_partition.topic]()
+        self.fold.take(content_batches(partition, 0, loaded.start_offset))
+        self.fold.leader_began()
+        self.end = loaded.start_offset
+
+    def is_of(self, partition: Partition) -> bool:
+        """Return whether a leader still has what it has loaded, in this epoch or a later one."""
+        if self.loaded.epoch != partition.leader_epoch and isinstance(self.fold, TransactionFold):
+            return False
+        return self.loaded in partition.log.epochs.entries
+
+    def go_on(self, partition: Partition) -> None:
+        """Read up to the log's end."""
+        end = partition.log.log_end_offset
+        if self.end < end:
+            self.fold.take(content_batches(partition, self.end, end))
+            self.end = end
 
 
 class CoordinatorRules:
@@ -65,12 +84,15 @@ class CoordinatorRules:
                 continue
             for key, partition in node.broker.storage.replica_manager.partitions.items():
                 start = partition.epoch_start_offset
-                if key.topic in _FOLDS and partition.is_leader and start is not None:
-                    led = _Led(broker_id, node.machine.life, key, partition.leader_epoch)
-                    reading = self._readings.get(led) or _Reading(_FOLDS[key.topic]())
-                    readings[led] = reading
-                    _read_on(reading, partition, start)
-                    self._compare(node.broker, key, reading.fold)
+                if key.topic not in _FOLDS or not partition.is_leader or start is None:
+                    continue
+                led = _Led(broker_id, node.machine.life, key)
+                reading = self._readings.get(led)
+                if reading is None or not reading.is_of(partition):
+                    reading = _Reading(partition, EpochStart(partition.leader_epoch, start))
+                readings[led] = reading
+                reading.go_on(partition)
+                self._compare(node.broker, key, reading.fold)
         self._readings = readings
 
     def _compare(
@@ -92,18 +114,6 @@ _FOLDS: dict[str, type[GroupFold | TransactionFold]] = {
     OFFSETS_TOPIC: GroupFold,
     TRANSACTION_TOPIC: TransactionFold,
 }
-
-
-def _read_on(reading: _Reading, partition: Partition, start: int) -> None:
-    """Read what a leader's log has up to the start of its epoch, and then up to its end."""
-    end = partition.log.log_end_offset
-    if reading.end < start or (start == 0 and reading.end == 0):
-        reading.fold.take(content_batches(partition, 0, start))
-        reading.fold.leader_began()
-        reading.end = start
-    if reading.end < end:
-        reading.fold.take(content_batches(partition, reading.end, end))
-        reading.end = end
 
 
 def _group_faults(
