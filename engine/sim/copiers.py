@@ -11,7 +11,9 @@ InitProducerId ──> JoinGroup, SyncGroup ──> OffsetFetch (stable) ──>
 2. Each transaction copies records of one partition that plain producers wrote, one for one, to
    another partition or two, and commits the offset behind them, as its member and generation.
 3. One that is out of its generation aborts, and joins again: another may copy the same by now.
-4. An instance that crashes may be silent, or be a member of its group still as its next one begins.
+4. One that stands still in a transaction may be out as it goes on, and its place taken: either its
+   offsets are refused, or whoever comes after it waits for the end of its transaction.
+5. An instance that crashes may be silent, or be a member of its group still as its next one begins.
 
 Source: KIP-447; `Producer.sendOffsetsToTransaction` of 3.9.1.
 """
@@ -32,7 +34,6 @@ from engine.sim.clients import BACKOFF_MS, ClusterLinks
 from engine.sim.memberships import (
     HEARTBEAT_MS,
     REJOINS,
-    SESSION_TIMEOUT_MS,
     GroupLinks,
     Membership,
     MembershipEvents,
@@ -52,6 +53,9 @@ from engine.wire import messages
 _CRASH_SHARE, _ABORT_SHARE = 0.12, 0.15
 #: How often one that has crashed is no member any more as it goes on, and one in a generation goes.
 _VANISH_SHARE, _LEAVE_SHARE = 0.5, 0.03
+#: Silence that ends a session: often shorter than a transaction that stands still (4).
+_SESSION_TIMEOUT_MS = 1_500
+_STILL_SHARE, _STILL_MS = 0.15, (1_000, 3_500)
 _FETCH_BYTES_MAX = 1_000
 _FETCH_WAIT_MS = 100
 #: The last version that names topics.
@@ -117,7 +121,9 @@ class Copier:
         self.is_done = False
         self._links = links
         self._group = group
-        self._membership = Membership(group, partitions, events)
+        self._membership = Membership(
+            group, partitions, events, session_timeout_ms=_SESSION_TIMEOUT_MS
+        )
         topics = sorted({partition.topic for partition in partitions})
         self._transactions = TransactionLinks(links, transactional_id, topics, random, events)
         self._topics = topics
@@ -142,7 +148,7 @@ class Copier:
                 self._events.told(self.name, f"an instance ends: {end.why}")
                 if self._draws(_VANISH_SHARE):
                     self._membership.forget()
-                await self._group.pause(self._random.randrange(1, SESSION_TIMEOUT_MS))
+                await self._group.pause(self._random.randrange(1, 2 * _SESSION_TIMEOUT_MS))
         if self._membership.member_id and self._draws(0.5):
             await self._membership.leave()
         if self._draws(0.5):
@@ -267,6 +273,7 @@ class Copier:
             if self._draws(0.5):
                 break
         assert transaction.copied is not None
+        await self._stand_still()
         await self._transactions.add_offsets(ids, transaction.copied.group_id)
         code = await self._commit_offset(ids, transaction.copied)
         if code != NONE:
@@ -275,9 +282,15 @@ class Copier:
             return None
         if crashes:
             raise InstanceEnds("it crashes before the end of a transaction")
+        await self._stand_still()
         is_commit = not self._draws(_ABORT_SHARE)
         await self._transactions.end(ids, transaction, is_commit=is_commit)
         return is_commit
+
+    async def _stand_still(self) -> None:
+        """Do nothing for a while, as a process that is not given the processor (4)."""
+        if self._draws(_STILL_SHARE):
+            await self._group.pause(self._random.randrange(*_STILL_MS))
 
     async def _commit_offset(self, ids: Ids, copied: Copied) -> int:
         """Commit an offset in the transaction until that is answered; raises InstanceEnds."""

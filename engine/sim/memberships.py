@@ -37,7 +37,6 @@ from engine.wire import messages
 from engine.wire.structs import Message
 
 SESSION_TIMEOUT_MS: Final = 3_000
-REBALANCE_TIMEOUT_MS: Final = 3_000
 HEARTBEAT_MS: Final = 400
 _GROUP_KEY_TYPE = 0
 _ASSIGNOR = "simulated"
@@ -124,7 +123,11 @@ class Membership:
         links: GroupLinks,
         partitions: Sequence[TopicPartition],
         events: MembershipEvents,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
+        """A member that is silent for its session timeout is out, and holds no rebalance longer."""
+        self._session_timeout_ms = session_timeout_ms
         self.name = links.name
         self.group_id = links.group_id
         #: Empty while it is no member.
@@ -143,8 +146,8 @@ class Membership:
         protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
         request = messages.JoinGroupRequest(
             group_id=self.group_id,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+            session_timeout_ms=self._session_timeout_ms,
+            rebalance_timeout_ms=self._session_timeout_ms,
             member_id=self.member_id,
             group_instance_id=None,
             protocol_type=_PROTOCOL_TYPE,
