@@ -17,6 +17,7 @@ from typing import Final
 from engine.client.connection import Call, RequestMessage
 from engine.client.settings import Address
 from engine.errors import EngineError
+from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     CONCURRENT_TRANSACTIONS,
@@ -88,6 +89,8 @@ class TransactionLinks:
         self.name = links.name
         self.transactional_id = transactional_id
         self.committed_count = 0
+        #: How many batches are on their way that nobody waits for.
+        self.late_count = 0
         self._links = links
         self._topics = list(topics)
         self._random = random
@@ -146,17 +149,7 @@ class TransactionLinks:
         self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
     ) -> bool:
         """Send one batch (2); returns whether it was accepted. Raises InstanceEnds."""
-        sequence = self._sequences.get(partition, 0)
-        records = self._build(ids, numbers, sequence)
-        transaction.sent.setdefault(partition, set()).update(numbers)
-        request = messages.ProduceRequest
-        data = request.PartitionProduceData(index=partition.partition, records=records)
-        message = request(
-            transactional_id=self.transactional_id,
-            acks=ACKS_ALL,
-            timeout_ms=_PRODUCE_TIMEOUT_MS,
-            topic_data=[request.TopicProduceData(name=partition.topic, partition_data=[data])],
-        )
+        message = self._batch(ids, transaction, partition, numbers)
         while True:
             code = await self._produce_once(ids, partition, message)
             if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
@@ -166,9 +159,45 @@ class TransactionLinks:
             if self._random.random() < _GIVE_UP_SHARE:
                 return False
             await self.pause(BACKOFF_MS)
-        self._sequences[partition] = sequence + len(numbers)
+        self._sequences[partition] = self._sequences.get(partition, 0) + len(numbers)
         transaction.accepted.setdefault(partition, set()).update(numbers)
         return True
+
+    def produce_late(
+        self,
+        ids: Ids,
+        transaction: SentTransaction,
+        partition: TopicPartition,
+        numbers: range,
+        delay_ms: int,
+    ) -> None:
+        """Let a batch reach its leader after a while, whatever becomes of the transaction."""
+        message = self._batch(ids, transaction, partition, numbers)
+
+        async def arrive() -> None:
+            await self.pause(delay_ms)
+            code = await self._produce_once(ids, partition, message)
+            text = "nothing" if code is None else kafka_error(code).name
+            self._events.told(self.name, f"late batch {partition} {numbers.start}: {text}")
+            self.late_count -= 1
+
+        self.late_count += 1
+        drive(arrive())
+
+    def _batch(
+        self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
+    ) -> messages.ProduceRequest:
+        """Return the request of a batch that is sent next."""
+        records = self._build(ids, numbers, self._sequences.get(partition, 0))
+        transaction.sent.setdefault(partition, set()).update(numbers)
+        request = messages.ProduceRequest
+        data = request.PartitionProduceData(index=partition.partition, records=records)
+        return request(
+            transactional_id=self.transactional_id,
+            acks=ACKS_ALL,
+            timeout_ms=_PRODUCE_TIMEOUT_MS,
+            topic_data=[request.TopicProduceData(name=partition.topic, partition_data=[data])],
+        )
 
     def _build(self, ids: Ids, numbers: range, sequence: int) -> bytes:
         builder = BatchBuilder(

@@ -8,14 +8,16 @@ InitProducerId ──> AddPartitionsToTxn, Produce … ──> EndTxn ──┐
 ```
 
 1. InitProducerId ends the transaction that the instance before this one has left open.
-2. A transaction adds some partitions; each gets batches, and each batch is sent until accepted.
+2. A transaction adds partitions, each once; each gets batches, and each is sent until accepted.
 3. EndTxn commits or aborts, and is sent until it is answered. If an attempt had no answer the next
    transaction begins with another epoch (1): at this level of Kafka a late EndTxn ends any
    transaction of that epoch that is open then.
 4. A producer that waits for a leader may give up: it aborts (3), with a request on its way that
-   may come after the marker. Then it begins again (1).
+   may come after the marker. Then it begins again (1). Some abort at once, and the batch is late.
 5. An instance that crashes leaves its transaction as it is. The next one begins (1) after a while,
    before or after the transaction has timed out; at the end there may be none.
+6. An instance that stands still may go on in a transaction that has timed out meanwhile, or with
+   ids that another has fenced.
 
 Instances of one transactional id that do not know of each other fence each other.
 
@@ -39,6 +41,9 @@ from engine.sim.transaction_links import TRANSACTION_TIMEOUT_MS, InstanceEnds, T
 
 #: How often an instance crashes in a transaction, and how often it aborts one.
 _CRASH_SHARE, _ABORT_SHARE = 0.15, 0.25
+#: How often a batch is late, and how late (4); how often an instance stands still between two (6).
+_LATE_SHARE, _LATE_MS_MAX = 0.08, 1_500
+_STILL_SHARE = 0.06
 
 
 class Transactor:
@@ -53,15 +58,18 @@ class Transactor:
         events: TransactorEvents,
     ) -> None:
         self.name = links.name
-        #: Whether it is at its end, with nothing open.
-        self.is_done = False
         topics = sorted({partition.topic for partition in partitions})
         self._links = TransactionLinks(links, transactional_id, topics, random, events)
         self._partitions = list(partitions)
         self._random = random
         self._events = events
         self._next_number = 0
-        self._is_finishing = False
+        self._is_finishing = self._has_ended = False
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether it is at its end, with nothing open and nothing on its way."""
+        return self._has_ended and not self._links.late_count
 
     @property
     def committed_count(self) -> int:
@@ -86,21 +94,20 @@ class Transactor:
         if self._draws(0.5):
             # What a crashed instance has left is ended by the next one, or by its time-out (5).
             await self._links.init_ids()
-        self.is_done = True
+        self._has_ended = True
 
     async def _transact(self, ids: Ids) -> None:
         transaction = SentTransaction(f"{self.name}@{self._next_number}", *ids)
         self._events.began(transaction)
         try:
             crashes_at = self._random.randrange(8) if self._draws(_CRASH_SHARE) else None
+            added: set[TopicPartition] = set()
             for step in range(self._random.choice((1, 1, 2, 4))):
                 if step == crashes_at:
                     raise InstanceEnds("it crashes in a transaction")
-                partition = self._random.choice(self._partitions)
-                await self._links.add_partition(ids, partition)
-                if not await self._produce(ids, transaction, partition):
-                    await self._links.end(ids, transaction, is_commit=False)
-                    raise InstanceEnds("it gave a batch up")
+                if self._draws(_STILL_SHARE):
+                    await self._links.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
+                await self._write(ids, transaction, added)
             if crashes_at is not None and self._draws(0.5):
                 raise InstanceEnds("it crashes before the end of a transaction")
             await self._links.end(ids, transaction, is_commit=not self._draws(_ABORT_SHARE))
@@ -112,11 +119,22 @@ class Transactor:
     def _draws(self, share: float) -> bool:
         return self._random.random() < share
 
-    async def _produce(
-        self, ids: Ids, transaction: SentTransaction, partition: TopicPartition
-    ) -> bool:
-        """Send one batch until it is accepted (2), or given up (4); returns whether it was."""
+    async def _write(
+        self, ids: Ids, transaction: SentTransaction, added: set[TopicPartition]
+    ) -> None:
+        """Send one batch (2); raises InstanceEnds, behind an abort, if it is given up or late."""
+        partition = self._random.choice(self._partitions)
+        if partition not in added:
+            await self._links.add_partition(ids, partition)
+            added.add(partition)
         count = self._random.choice((1, 1, 2, 5))
         numbers = range(self._next_number, self._next_number + count)
         self._next_number += count
-        return await self._links.produce(ids, transaction, partition, numbers)
+        why = "it gave a batch up"
+        if self._draws(_LATE_SHARE):
+            delay_ms, why = self._random.randrange(_LATE_MS_MAX), "a batch of it is late"
+            self._links.produce_late(ids, transaction, partition, numbers, delay_ms)
+        elif await self._links.produce(ids, transaction, partition, numbers):
+            return
+        await self._links.end(ids, transaction, is_commit=False)
+        raise InstanceEnds(why)
