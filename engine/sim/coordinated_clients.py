@@ -70,7 +70,14 @@ class CoordinatedClients:
         for number, transactional_id in enumerate(self._plan.transactional_ids):
             links = self._world.client(f"tx{number}")
             random = self._world.random(links.name)
-            transactor = Transactor(links, transactional_id, partitions, random, self._ledger)
+            transactor = Transactor(
+                links,
+                transactional_id,
+                partitions,
+                random,
+                self._ledger,
+                gives_up=self._plan.is_verified,
+            )
             self.transactors.append(transactor)
             _begin(links, transactor)
         if self.transactors or self._plan.copier_count:

@@ -85,7 +85,11 @@ class TransactionLinks:
         topics: Sequence[str],
         random: Random,
         events: TransactorEvents,
+        *,
+        gives_up: bool = True,
     ) -> None:
+        """One that gives up has batches that come late: without verification they hang."""
+        self._give_up_share = _GIVE_UP_SHARE * gives_up
         self.name = links.name
         self.transactional_id = transactional_id
         self.committed_count = 0
@@ -156,7 +160,7 @@ class TransactionLinks:
                 break
             if code is not None:
                 self.check(f"Produce {partition} {numbers.start}", code)
-            if self._random.random() < _GIVE_UP_SHARE:
+            if self._random.random() < self._give_up_share:
                 return False
             await self.pause(BACKOFF_MS)
         self._sequences[partition] = self._sequences.get(partition, 0) + len(numbers)

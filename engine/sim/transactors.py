@@ -42,7 +42,7 @@ from engine.sim.transaction_links import TRANSACTION_TIMEOUT_MS, InstanceEnds, T
 #: How often an instance crashes in a transaction, and how often it aborts one.
 _CRASH_SHARE, _ABORT_SHARE = 0.15, 0.25
 #: How often a batch is late, and how late (4); how often an instance stands still between two (6).
-_LATE_SHARE, _LATE_MS_MAX = 0.08, 1_500
+_LATE_SHARE, _LATE_MS_MAX = 0.08, (40, 1_500)
 _STILL_SHARE = 0.06
 
 
@@ -56,10 +56,16 @@ class Transactor:
         partitions: Sequence[TopicPartition],
         random: Random,
         events: TransactorEvents,
+        *,
+        gives_up: bool,
     ) -> None:
+        """One that gives up has batches that come late: without verification they hang."""
+        self._late_share = _LATE_SHARE * gives_up
         self.name = links.name
         topics = sorted({partition.topic for partition in partitions})
-        self._links = TransactionLinks(links, transactional_id, topics, random, events)
+        self._links = TransactionLinks(
+            links, transactional_id, topics, random, events, gives_up=gives_up
+        )
         self._partitions = list(partitions)
         self._random = random
         self._events = events
@@ -131,8 +137,9 @@ class Transactor:
         numbers = range(self._next_number, self._next_number + count)
         self._next_number += count
         why = "it gave a batch up"
-        if self._draws(_LATE_SHARE):
-            delay_ms, why = self._random.randrange(_LATE_MS_MAX), "a batch of it is late"
+        if self._draws(self._late_share):
+            why = "a batch of it is late"
+            delay_ms = self._random.randrange(self._random.choice(_LATE_MS_MAX))
             self._links.produce_late(ids, transaction, partition, numbers, delay_ms)
         elif await self._links.produce(ids, transaction, partition, numbers):
             return

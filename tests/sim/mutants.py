@@ -332,6 +332,12 @@ MUTANTS = (
     ),
     Mutant(transactions.nothing_is_verified, "a hanging transaction", "T3", _has_transactions),
     Mutant(
+        transactions.verifications_outlive_their_transactions,
+        "a hanging transaction",
+        "T3",
+        _has_transactions,
+    ),
+    Mutant(
         transactions.fenced_instances_add_partitions,
         "an instance that is fenced",
         "T8",

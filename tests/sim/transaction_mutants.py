@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from engine.api.transaction_verifier import TransactionVerifier, Verified
+from engine.host.promise import Promise
 from engine.kafka_errors import PRODUCER_FENCED
 from engine.log import log_reader
 from engine.log.local_log import LocalLog
@@ -85,6 +87,12 @@ def earlier_epochs_are_written(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
     """Take batches of transactions that their coordinator does not know."""
+    nothing = Verified({}, {})
+    patch.setattr(TransactionVerifier, "verify", lambda *_, **_more: Promise.of(nothing))
+
+
+def verifications_outlive_their_transactions(patch: pytest.MonkeyPatch) -> None:
+    """Take a batch that its coordinator knew as it was asked, though a marker has come since."""
     patch.setattr(ProducerState, "check_verified", lambda *_: None)
 
 
