@@ -1,7 +1,8 @@
 """Members of a group in the simulated cluster that commit offsets.
 
 A member consumes nothing: what it commits is a number that rises over all commits of the run, so
-that each committed offset names the commit that it comes from.
+that each committed offset names the commit that it comes from. One that stands still may be out of
+its group as it goes on, and commit for a generation that is over.
 
 Source: ConsumerCoordinator of 3.9.1; `memberships.py` has how they join and leave.
 """
@@ -30,6 +31,8 @@ _EMPTY_STATES = frozenset(("Empty", "Dead"))
 #: How often a member leaves or vanishes between two heartbeats.
 _LEAVE_SHARE, _VANISH_SHARE = 0.02, 0.02
 _COMMIT_SHARE = 0.4
+#: How often one stands still for longer than its session, and goes on as if nothing had been.
+_STILL_SHARE = 0.02
 
 
 class Commit:
@@ -104,6 +107,9 @@ class SimulatedMember:
         """Stay in a generation; returns whether to join again at once."""
         while not self._is_finishing:
             await self._links.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
+            if self._draws(_STILL_SHARE):
+                still_ms = self._random.randrange(SESSION_TIMEOUT_MS, 3 * SESSION_TIMEOUT_MS)
+                await self._links.pause(still_ms)
             if self._draws(_VANISH_SHARE):
                 self._events.told(self.name, "vanishes")
                 return False
