@@ -243,6 +243,19 @@ def noting() -> Noting:
     return made
 
 
+def test_a_replica_that_has_left_and_come_back_may_not_be_gone(noting: Noting) -> None:
+    for comes, goes in ((3, 1), (1, 3)):
+        noting.write(comes, 2, goes, adding=(comes,), removing=(goes,))
+        noting.sync(comes, 2, goes)
+        noting.sync(comes, 2)
+        noting.topics.check_removal(T0, goes)
+        noting.write(comes, 2)
+    assert [] == noting.broken
+    noting.sync(2)
+    noting.topics.check_removal(T0, 1)
+    assert 1 == len(noting.broken)
+
+
 def test_a_move_whose_target_was_in_sync_breaks_nothing(noting: Noting) -> None:
     noting.write(3, 2, 1, adding=(3,), removing=(1,))
     noting.sync(1, 2, 3)
