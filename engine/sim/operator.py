@@ -78,6 +78,8 @@ class Operator:
         self._min_isr = min_isr
         #: Whether replication was ever throttled.
         self._has_throttled = False
+        #: Whether no client is to have a quota any more.
+        self._is_unlimited = False
         #: The clients that ever had a quota.
         self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
@@ -354,10 +356,17 @@ class Operator:
         client = draw.choice(_LIMITED_CLIENTS)
         self._limited.add(client)
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
-        self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)))
+
+        def done(_message: Message) -> None:
+            # What was asked for before all were removed may come behind that.
+            if self._is_unlimited:
+                self.unlimit_clients(is_repeated=True)
+
+        self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)), done)
 
     def unlimit_clients(self, *, is_repeated: bool) -> None:
         """Remove all quotas of clients, with `is_repeated` until that is done."""
+        self._is_unlimited = self._is_unlimited or is_repeated
 
         def done(message: Message, client: str | None) -> None:
             if is_repeated and (message is None or any(_codes(message))):
