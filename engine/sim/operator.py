@@ -78,8 +78,8 @@ class Operator:
         self._min_isr = min_isr
         #: Whether replication was ever throttled.
         self._has_throttled = False
-        #: Whether no client is to have a quota any more.
-        self._is_unlimited = False
+        #: Whether no rate is to be left, and whether no client is to have a quota any more.
+        self._is_unthrottled = self._is_unlimited = False
         #: The clients that ever had a quota.
         self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
@@ -337,10 +337,17 @@ class Operator:
         rate = draw.choice(("1", "200", "2000", "20000"))
         replicas = [(key, _SET, "*") for key in _THROTTLED_REPLICAS]
         topics = [(_TOPIC, name, replicas) for name in sorted(self._topics.by_name)]
-        self._alter_configs([*topics, (_BROKER, "", [(key, _SET, rate) for key in _RATES])])
+        rates = [(key, _SET, rate) for key in _RATES]
+        self._alter_configs([*topics, (_BROKER, "", rates)], self._throttled)
+
+    def _throttled(self, _message: Message) -> None:
+        # What was asked for before all was taken back may come behind that.
+        if self._is_unthrottled:
+            self.unthrottle(is_repeated=True)
 
     def unthrottle(self, *, is_repeated: bool) -> None:
         """Take the rates of replication back, with `is_repeated` until that is done."""
+        self._is_unthrottled = self._is_unthrottled or is_repeated
         if not self._has_throttled:
             return
 
