@@ -12,7 +12,7 @@
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
 
-Source: GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
+Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
 far as it was read.
 """

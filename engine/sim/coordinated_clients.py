@@ -1,28 +1,31 @@
-"""The clients of a run that coordinators serve: producers with transactions, members of a group."""
+"""The clients of a run that coordinators serve: transactional producers, members, copiers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.sim.clients import ClusterLinks
 from engine.sim.consumers import SimulatedConsumer
+from engine.sim.coordinator_rules import CoordinatorRules
+from engine.sim.copiers import Copier
 from engine.sim.group_rules import OFFSETS_TOPIC
 from engine.sim.invariants import Invariants
 from engine.sim.ledger import Ledger
-from engine.sim.members import GroupLinks, GroupReader, SimulatedMember
+from engine.sim.members import GroupReader, SimulatedMember
+from engine.sim.memberships import GroupLinks
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Plan
 from engine.sim.quiescence import is_held
 from engine.sim.transaction_rules import TRANSACTION_TOPIC
 from engine.sim.transactors import Transactor
 
-#: The group of the plan's members.
-GROUP = "g"
+#: The groups of the plan's members, and of its copiers.
+GROUP, COPIERS = "g", "copies"
 
 
 class World(Protocol):
@@ -45,7 +48,7 @@ class World(Protocol):
 
 
 class CoordinatedClients:
-    """Transactional producers with a reader of what they commit, and a group."""
+    """Transactional producers with a reader of what they commit, a group, and copiers."""
 
     def __init__(self, plan: Plan, world: World, invariants: Invariants, ledger: Ledger) -> None:
         self._plan = plan
@@ -54,9 +57,12 @@ class CoordinatedClients:
         self._ledger = ledger
         self.transactors: list[Transactor] = []
         self.members: list[SimulatedMember] = []
+        self.copiers: list[Copier] = []
         #: Consumers that read up to the last stable offset.
         self.readers: list[SimulatedConsumer] = []
-        self._group_reader: GroupReader | None = None
+        self.coordinators = CoordinatorRules(invariants.broke, world.nodes)
+        #: Who asks for what a group has, by group.
+        self._group_readers: dict[str, GroupReader] = {}
 
     def start(self) -> None:
         """Let all of them begin."""
@@ -64,10 +70,17 @@ class CoordinatedClients:
         for number, transactional_id in enumerate(self._plan.transactional_ids):
             links = self._world.client(f"tx{number}")
             random = self._world.random(links.name)
-            transactor = Transactor(links, transactional_id, partitions, random, self._ledger)
+            transactor = Transactor(
+                links,
+                transactional_id,
+                partitions,
+                random,
+                self._ledger,
+                gives_up=self._plan.is_verified,
+            )
             self.transactors.append(transactor)
             _begin(links, transactor)
-        if self.transactors:
+        if self.transactors or self._plan.copier_count:
             self._start_reader(partitions)
         for number in range(self._plan.member_count):
             links = self._world.client(f"m{number}")
@@ -79,6 +92,19 @@ class CoordinatedClients:
             )
             self.members.append(member)
             _begin(links, member)
+
+        for number in range(self._plan.copier_count):
+            links = self._world.client(f"cp{number}")
+            copier = Copier(
+                links,
+                GroupLinks(links, COPIERS, self._ledger),
+                links.name,
+                partitions,
+                self._world.random(links.name),
+                self._ledger,
+            )
+            self.copiers.append(copier)
+            _begin(links, copier)
 
     def _start_reader(self, partitions: Sequence[TopicPartition]) -> None:
         links = self._world.client("committed")
@@ -93,12 +119,20 @@ class CoordinatedClients:
         self.readers.append(reader)
         links.timers.call_soon(reader.start)
 
+    def look_around(self) -> None:
+        """Check what the coordinators know."""
+        if self.transactors or self.members or self.copiers:
+            with self._invariants.undisturbed():
+                self.coordinators.look()
+
     def finish(self) -> None:
         """Let all of them come to their end."""
         for transactor in self.transactors:
             transactor.finish()
         for member in self.members:
             member.finish()
+        for copier in self.copiers:
+            copier.finish()
 
     def waiting(self) -> list[str]:
         """Return in words who has not come to its end, and what is left open behind it.
@@ -111,22 +145,30 @@ class CoordinatedClients:
             for key in self._invariants.topics.rows
             if is_held(key, self._world.nodes, self._invariants)
         }
-        waiting = [] if OFFSETS_TOPIC in held else self._unsettled_group()
-        return waiting if held else waiting + self._open_transactions()
-
-    def _unsettled_group(self) -> list[str]:
-        """Return which members go on, and whether the group has one that does not (G5)."""
-        if self._ledger.groups.is_excused:
-            return []
-        if waiting := [f"{m.name} has not ended" for m in self.members if not m.is_done]:
+        has_lost_offsets = self._ledger.groups.is_excused
+        if OFFSETS_TOPIC in held or has_lost_offsets:
+            waiting = []
+        else:
+            waiting = self._unsettled(GROUP, self.members)
+        if held:
             return waiting
-        if self.members and self._group_reader is None:
+        if not has_lost_offsets and not self._has_lost_transactions():
+            waiting += self._unsettled(COPIERS, self.copiers)
+        return waiting + self._open_transactions()
+
+    def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
+        """Return which members of a group go on, and whether one that does not is left (G5)."""
+        if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
+            return waiting
+        if members and group_id not in self._group_readers:
             # Nobody commits behind its back any more.
-            links = self._world.client("group")
-            self._group_reader = GroupReader(GroupLinks(links, GROUP, self._ledger))
-            _begin(links, self._group_reader)
-        reader = self._group_reader
-        return ["the group has members"] * (reader is not None and reader.offsets is None)
+            links = self._world.client("group" if group_id == GROUP else f"group {group_id}")
+            reader = GroupReader(GroupLinks(links, group_id, self._ledger))
+            self._group_readers[group_id] = reader
+            _begin(links, reader)
+        reader_of_group = self._group_readers.get(group_id)
+        is_waited_for = reader_of_group is not None and reader_of_group.offsets is None
+        return [f"the group {group_id} has members, or open commits"] * is_waited_for
 
     @property
     def readers_to_wait_for(self) -> list[SimulatedConsumer]:
@@ -143,7 +185,7 @@ class CoordinatedClients:
     def _open_transactions(self) -> list[str]:
         """Return who has not ended its transactions, and where one holds readers up (T7)."""
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
-        if not self.transactors or self._has_lost_transactions():
+        if not (self.transactors or self.copiers) or self._has_lost_transactions():
             return []
         waiting = [f"{t.name} has not ended" for t in self.transactors if not t.is_done]
         for key in rows:
@@ -156,17 +198,22 @@ class CoordinatedClients:
         return waiting
 
     def check_end(self) -> None:
-        """Check what the group has once its members are gone."""
-        offsets: Mapping[TopicPartition, int] | None = None
-        if self._group_reader is not None:
-            offsets = self._group_reader.offsets
-        if offsets is not None:
+        """Check what groups have once their members are gone."""
+        groups = {key: reader.offsets for key, reader in self._group_readers.items()}
+        if (offsets := groups.get(GROUP)) is not None:
             self._ledger.groups.check_end(GROUP, offsets)
+        if (offsets := groups.get(COPIERS)) is not None:
+            is_committed = self._ledger.transactions.is_committed
+            self._ledger.copies.check_end(COPIERS, offsets, is_committed)
 
 
-def _begin(links: ClusterLinks, client: Transactor | SimulatedMember | GroupReader) -> None:
+#: What a run begins.
+_Client: TypeAlias = Transactor | SimulatedMember | Copier | GroupReader
+
+
+def _begin(links: ClusterLinks, client: _Client) -> None:
     links.timers.call_soon(partial(_run, client))
 
 
-def _run(client: Transactor | SimulatedMember | GroupReader) -> None:
+def _run(client: _Client) -> None:
     drive(client.run())

@@ -282,12 +282,19 @@ class Invariants:
             self.broke("L1", f"{who} {key}: {now}")
         if partition.log.recovery_point > now.log_end_offset:
             self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
-        if not epochs_rise(now.epochs, now.log_end_offset):
+        # Epochs that are the same as before are within a log that is not shorter.
+        if (
+            before is None
+            or now.epochs is not before.epochs
+            or now.log_end_offset < before.log_end_offset
+        ) and not epochs_rise(now.epochs, now.log_end_offset):
             self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
-        self._look_at_start(node, history, partition)
+        start = now.log_start_offset
+        if before is None or start != before.log_start_offset or start > history.start:
+            self._look_at_start(node, history, partition)
         self._epochs.replica_changed(partition)
         self.losses.replica_changed(history, partition, self.now_ms)
         if now.leader_id == node.broker_id:

@@ -19,19 +19,21 @@ from collections.abc import Iterable, Mapping
 
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
-from engine.naming import INTERNAL_TOPICS
+from engine.naming import INTERNAL_TOPICS, coordinator_partition
 from engine.records.batch import BatchView
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
-from engine.sim.group_rules import GroupRules
+from engine.sim.copy_rules import CopyRules
+from engine.sim.fence_rules import FenceRules
+from engine.sim.group_rules import OFFSETS_TOPIC, GroupRules
 from engine.sim.histories import History, Loss
 from engine.sim.invariants import Invariants
 from engine.sim.members import Commit
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
 from engine.sim.rot import whole_part
+from engine.sim.sent_transactions import Fence, Ids, SentTransaction
 from engine.sim.trace import Trace
-from engine.sim.transaction_rules import TransactionRules
-from engine.sim.transactors import SentTransaction
+from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionRules
 
 
 class Ledger:
@@ -53,6 +55,13 @@ class Ledger:
         self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
         self.groups = GroupRules(invariants.histories, invariants.broke)
         self.transactions = TransactionRules(invariants.histories, invariants.broke)
+        self.copies = CopyRules(invariants.histories, invariants.broke)
+        self._fences = FenceRules(
+            invariants.broke,
+            leader_epoch=self.leader_epoch,
+            leads=self.leads,
+            is_excused=self.transactions.is_excused,
+        )
         invariants.losses.on_loss = self._lost
 
     def told(self, subject: str, text: str) -> None:
@@ -62,6 +71,44 @@ class Ledger:
     def began(self, transaction: SentTransaction) -> None:
         """Take note of a transaction that begins."""
         self.transactions.began(transaction)
+        if transaction.copied is not None:
+            self.copies.began(transaction.copied, transaction)
+
+    def initialized(self, transactional_id: str, ids: Ids) -> None:
+        """Take note of what InitProducerId has given to an instance."""
+        self._fences.initialized(transactional_id, ids)
+
+    def fence_of(
+        self, transactional_id: str, ids: Ids, partition: TopicPartition | None
+    ) -> Fence | None:
+        """Return what a request runs into that an instance sends now; None if it is the latest."""
+        if partition is None:
+            partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
+        return self._fences.fence_of(transactional_id, ids, partition)
+
+    def served_fenced(self, fence: Fence, host: str, asked: str) -> None:
+        """Take note of a success of what an instance asked that was not the latest."""
+        self._fences.served(fence, host, asked)
+
+    def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
+        """Return what a copier has to find committed that asks now, by partition."""
+        return self.copies.floors(group_id)
+
+    def resumed(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        floors: Mapping[TopicPartition, int],
+        host: str,
+    ) -> None:
+        """Take note of the committed offsets that a copier goes on from, and of who said so."""
+        is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
+        self.copies.resumed(group_id, offsets, floors, is_leader=is_leader)
+
+    def _coordinator_of(self, topic: str, key: str) -> TopicPartition:
+        """Return the partition of a coordinators' topic that has a group or a transactional id."""
+        count = sum(row.topic == topic for row in self._invariants.topics.rows)
+        return TopicPartition(topic, coordinator_partition(key, max(count, 1)))
 
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]

@@ -1,59 +1,38 @@
-"""Members of a group in the simulated cluster: they join, stay, commit, leave, and vanish.
-
-```
-JoinGroup ──> SyncGroup ──> Heartbeat, OffsetCommit … ──┬──> LeaveGroup, or silence
-    ^                                                   │
-    └── another generation, another coordinator ────────┘
-```
+"""Members of a group in the simulated cluster that commit offsets.
 
 A member consumes nothing: what it commits is a number that rises over all commits of the run, so
-that each committed offset names the commit that it comes from. A member that vanishes sends
-nothing any more, and is a new member when it comes again.
+that each committed offset names the commit that it comes from. One that stands still may be out of
+its group as it goes on, and commit for a generation that is over.
 
-Source: AbstractCoordinator, ConsumerCoordinator of 3.9.1.
+Source: ConsumerCoordinator of 3.9.1; `memberships.py` has how they join and leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Final, Protocol
+from typing import Protocol
 
-from engine.client.connection import Call, RequestMessage
-from engine.client.settings import Address
-from engine.errors import EngineError
-from engine.host.promise import Promise
-from engine.kafka_errors import (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    ILLEGAL_GENERATION,
-    MEMBER_ID_REQUIRED,
-    NONE,
-    NOT_COORDINATOR,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    kafka_error,
-)
+from engine.kafka_errors import NONE, UNKNOWN_MEMBER_ID
 from engine.model import TopicPartition
-from engine.sim.clients import BACKOFF_MS, ClusterLinks
+from engine.sim.clients import BACKOFF_MS
+from engine.sim.memberships import (
+    HEARTBEAT_MS,
+    REJOINS,
+    SESSION_TIMEOUT_MS,
+    GroupLinks,
+    Membership,
+    MembershipEvents,
+)
 from engine.wire import messages
-from engine.wire.structs import Message
 
-SESSION_TIMEOUT_MS: Final = 3_000
-REBALANCE_TIMEOUT_MS: Final = 3_000
-_HEARTBEAT_MS = 400
-_GROUP_KEY_TYPE = 0
-_ASSIGNOR = "simulated"
-_PROTOCOL_TYPE = "simulation"
 #: A group without members, known or not.
 _EMPTY_STATES = frozenset(("Empty", "Dead"))
 #: How often a member leaves or vanishes between two heartbeats.
 _LEAVE_SHARE, _VANISH_SHARE = 0.02, 0.02
 _COMMIT_SHARE = 0.4
-#: What makes a member look for the coordinator again.
-_MOVED = frozenset((NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS))
-#: What makes a member join again.
-_REJOINS = frozenset((REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID))
+#: How often one stands still for longer than its session, and goes on as if nothing had been.
+_STILL_SHARE = 0.02
 
 
 class Commit:
@@ -74,18 +53,8 @@ class Commit:
         self.code: int | None = None
 
 
-class MemberEvents(Protocol):
+class MemberEvents(MembershipEvents, Protocol):
     """Who is told what members see."""
-
-    def told(self, subject: str, text: str) -> None:
-        """Take note of something that a reader of the trace wants to know."""
-        ...
-
-    def assigned(
-        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
-    ) -> None:
-        """Take note of what a member has in a generation."""
-        ...
 
     def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
         """Return a commit that is sent now, with the next number."""
@@ -94,59 +63,6 @@ class MemberEvents(Protocol):
     def committed(self, commit: Commit, code: int) -> None:
         """Take note of the response to a commit."""
         ...
-
-    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Take note of a broken promise to a client."""
-        ...
-
-
-class GroupLinks:
-    """Requests to the coordinator of one group, and pauses."""
-
-    def __init__(self, links: ClusterLinks, group_id: str, events: MemberEvents) -> None:
-        self.name = links.name
-        self.group_id = group_id
-        self._links = links
-        self._events = events
-        self._coordinator: Address | None = None
-
-    async def ask(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
-        """Return a response, None if there is none now: then the coordinator is looked up again."""
-        if self._coordinator is None:
-            await self._find()
-        if self._coordinator is None:
-            await self.pause(BACKOFF_MS)
-            return None
-        try:
-            response = await self._links.ask(
-                self._coordinator, Call(api_name, request, highest=highest)
-            )
-        except EngineError as error:
-            self._events.told(self.name, f"{api_name}: {error}")
-            self._coordinator = None
-            await self.pause(BACKOFF_MS)
-            return None
-        return response.message
-
-    def forget_coordinator(self) -> None:
-        """Look the coordinator up before the next request."""
-        self._coordinator = None
-
-    async def _find(self) -> None:
-        request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
-        call = Call("FindCoordinator", request, highest=3)
-        try:
-            response = (await self._links.ask(self._links.any_broker(), call)).message
-        except EngineError:
-            return
-        if response.error_code == NONE:
-            self._coordinator = Address(response.host, response.port)
-
-    async def pause(self, pause_ms: int) -> None:
-        """Wait."""
-        over: Promise[None] = Promise()
-        self._links.after(pause_ms, lambda: over.keep(None))
-        await over
 
 
 class SimulatedMember:
@@ -163,12 +79,9 @@ class SimulatedMember:
         #: Whether it sends nothing any more.
         self.is_done = False
         self._links = links
-        self._group_id = links.group_id
-        self._all = list(partitions)
+        self._membership = Membership(links, partitions, events)
         self._random = random
         self._events = events
-        self._member_id = ""
-        self._generation_id = -1
         self._is_finishing = False
 
     def finish(self) -> None:
@@ -177,106 +90,45 @@ class SimulatedMember:
 
     async def run(self) -> None:
         """Be a member until it is to finish."""
+        membership = self._membership
         while not self._is_finishing:
-            assigned = await self._join()
+            assigned = await membership.join()
             if assigned is not None and not await self._stay(assigned):
-                self._member_id = ""
+                membership.forget()
                 await self._links.pause(self._random.randrange(1, 2 * SESSION_TIMEOUT_MS))
-        if self._member_id and self._draws(0.5):
-            await self._leave()
+        if membership.member_id and self._draws(0.5):
+            await membership.leave()
         self.is_done = True
 
     def _draws(self, share: float) -> bool:
         return self._random.random() < share
 
-    # Joining
-
-    async def _join(self) -> list[TopicPartition] | None:
-        """Join and get partitions; None if that is to be tried again."""
-        protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
-        request = messages.JoinGroupRequest(
-            group_id=self._group_id,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-            member_id=self._member_id,
-            group_instance_id=None,
-            protocol_type=_PROTOCOL_TYPE,
-            protocols=[protocol(name=_ASSIGNOR, metadata=b"")],
-        )
-        joined = await self._links.ask("JoinGroup", request, 5)
-        if joined is None:
-            return None
-        if joined.error_code == MEMBER_ID_REQUIRED:
-            self._member_id = joined.member_id
-            return None
-        if not await self._is_accepted("JoinGroup", joined.error_code):
-            return None
-        self._member_id, self._generation_id = joined.member_id, joined.generation_id
-        return await self._sync(joined)
-
-    async def _sync(self, joined: Message) -> list[TopicPartition] | None:
-        row = messages.SyncGroupRequest.SyncGroupRequestAssignment
-        rows = []
-        if joined.leader == self._member_id:
-            members = sorted(member.member_id for member in joined.members)
-            rows = [
-                row(member_id=member_id, assignment=self._share(at, len(members)))
-                for at, member_id in enumerate(members)
-            ]
-        request = messages.SyncGroupRequest(
-            group_id=self._group_id,
-            generation_id=self._generation_id,
-            member_id=self._member_id,
-            group_instance_id=None,
-            protocol_type=_PROTOCOL_TYPE,
-            protocol_name=_ASSIGNOR,
-            assignments=rows,
-        )
-        synced = await self._links.ask("SyncGroup", request, 3)
-        if synced is None or not await self._is_accepted("SyncGroup", synced.error_code):
-            return None
-        assigned = [self._all[int(at)] for at in bytes(synced.assignment).decode().split()]
-        self._events.assigned(self._group_id, self._generation_id, self._member_id, assigned)
-        return assigned
-
-    def _share(self, at: int, count: int) -> bytes:
-        """Return the partitions of one of `count` members: each `count`-th, from `at` on."""
-        return " ".join(str(index) for index in range(at, len(self._all), count)).encode()
-
-    # Staying
-
     async def _stay(self, assigned: list[TopicPartition]) -> bool:
         """Stay in a generation; returns whether to join again at once."""
         while not self._is_finishing:
-            await self._links.pause(self._random.randrange(1, 2 * _HEARTBEAT_MS))
+            await self._links.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
+            if self._draws(_STILL_SHARE):
+                still_ms = self._random.randrange(SESSION_TIMEOUT_MS, 3 * SESSION_TIMEOUT_MS)
+                await self._links.pause(still_ms)
             if self._draws(_VANISH_SHARE):
                 self._events.told(self.name, "vanishes")
                 return False
             if self._draws(_LEAVE_SHARE):
-                await self._leave()
+                await self._membership.leave()
                 return False
             if assigned and self._draws(_COMMIT_SHARE):
                 code = await self._commit(self._random.choice(assigned))
             else:
-                code = await self._heartbeat()
-            if code in _REJOINS:
+                code = await self._membership.heartbeat()
+            if code in REJOINS:
                 if code == UNKNOWN_MEMBER_ID:
-                    self._member_id = ""
+                    self._membership.forget()
                 return True
         return True
 
-    async def _heartbeat(self) -> int | None:
-        request = messages.HeartbeatRequest(
-            group_id=self._group_id,
-            generation_id=self._generation_id,
-            member_id=self._member_id,
-            group_instance_id=None,
-        )
-        response = await self._links.ask("Heartbeat", request, 3)
-        return None if response is None else self._judged("Heartbeat", response.error_code)
-
     async def _commit(self, partition: TopicPartition) -> int | None:
-        commit = self._events.commits(self._group_id, partition, self._generation_id)
+        membership = self._membership
+        commit = self._events.commits(membership.group_id, partition, membership.generation_id)
         of = messages.OffsetCommitRequest
         row = of.OffsetCommitRequestPartition(
             partition_index=partition.partition,
@@ -284,9 +136,9 @@ class SimulatedMember:
             committed_metadata="",
         )
         request = of(
-            group_id=self._group_id,
-            generation_id_or_member_epoch=self._generation_id,
-            member_id=self._member_id,
+            group_id=membership.group_id,
+            generation_id_or_member_epoch=membership.generation_id,
+            member_id=membership.member_id,
             group_instance_id=None,
             topics=[of.OffsetCommitRequestTopic(name=partition.topic, partitions=[row])],
         )
@@ -295,36 +147,7 @@ class SimulatedMember:
             return None
         ((code,),) = ([int(p.error_code) for p in topic.partitions] for topic in response.topics)
         self._events.committed(commit, code)
-        return self._judged("OffsetCommit", code)
-
-    async def _leave(self) -> None:
-        identity = messages.LeaveGroupRequest.MemberIdentity(member_id=self._member_id)
-        request = messages.LeaveGroupRequest(group_id=self._group_id, members=[identity])
-        response = await self._links.ask("LeaveGroup", request, 4)
-        if response is not None:
-            self._judged("LeaveGroup", response.error_code)
-        self._events.told(self.name, "leaves")
-
-    # Responses
-
-    def _judged(self, api_name: str, code: int) -> int:
-        """Return a code that a member can go on with; any other breaks a promise."""
-        if code in _MOVED:
-            self._links.forget_coordinator()
-        elif code != NONE and code not in _REJOINS and not kafka_error(code).is_retriable:
-            text = f"{self.name} {api_name}: {kafka_error(code).name}"
-            self._events.broke("G2", text, None)
-        return code
-
-    async def _is_accepted(self, api_name: str, code: int) -> bool:
-        """Return whether a member is taken; one that is not known joins as a new one."""
-        if self._judged(api_name, code) == NONE:
-            return True
-        self._events.told(self.name, f"{api_name}: {kafka_error(code).name}")
-        if code == UNKNOWN_MEMBER_ID:
-            self._member_id = ""
-        await self._links.pause(BACKOFF_MS)
-        return False
+        return membership.judged("OffsetCommit", code)
 
 
 class GroupReader:
@@ -336,7 +159,7 @@ class GroupReader:
         self.offsets: Mapping[TopicPartition, int] | None = None
 
     async def run(self) -> None:
-        """Ask until the group is empty, and then for its offsets."""
+        """Ask until the group is empty, and then for its offsets, once they are decided."""
         while not await self._is_empty():
             await self._links.pause(BACKOFF_MS)
         while self.offsets is None:
@@ -354,9 +177,15 @@ class GroupReader:
         return group.group_state in _EMPTY_STATES
 
     async def _fetch(self) -> Mapping[TopicPartition, int] | None:
-        request = messages.OffsetFetchRequest(group_id=self._links.group_id, topics=None)
+        request = messages.OffsetFetchRequest(
+            group_id=self._links.group_id, topics=None, require_stable=True
+        )
         response = await self._links.ask("OffsetFetch", request, 7)
-        if response is None or response.error_code != NONE:
+        if (
+            response is None
+            or response.error_code != NONE
+            or any(row.error_code != NONE for of in response.topics for row in of.partitions)
+        ):
             self._links.forget_coordinator()
             await self._links.pause(BACKOFF_MS)
             return None

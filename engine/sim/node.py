@@ -27,7 +27,8 @@ from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
 from engine.sim.process import BrokerProcess
-from engine.sim.store import SimulatedZnodeClient, StoreServer
+from engine.sim.store import StoreServer
+from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.retrying_client import RetryingZnodeClient
 
 BROKER_PORT = 9092

@@ -78,6 +78,8 @@ class Operator:
         self._min_isr = min_isr
         #: Whether replication was ever throttled.
         self._has_throttled = False
+        #: Whether no rate is to be left, and whether no client is to have a quota any more.
+        self._is_unthrottled = self._is_unlimited = False
         #: The clients that ever had a quota.
         self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
@@ -335,10 +337,17 @@ class Operator:
         rate = draw.choice(("1", "200", "2000", "20000"))
         replicas = [(key, _SET, "*") for key in _THROTTLED_REPLICAS]
         topics = [(_TOPIC, name, replicas) for name in sorted(self._topics.by_name)]
-        self._alter_configs([*topics, (_BROKER, "", [(key, _SET, rate) for key in _RATES])])
+        rates = [(key, _SET, rate) for key in _RATES]
+        self._alter_configs([*topics, (_BROKER, "", rates)], self._throttled)
+
+    def _throttled(self, _message: Message) -> None:
+        # What was asked for before all was taken back may come behind that.
+        if self._is_unthrottled:
+            self.unthrottle(is_repeated=True)
 
     def unthrottle(self, *, is_repeated: bool) -> None:
         """Take the rates of replication back, with `is_repeated` until that is done."""
+        self._is_unthrottled = self._is_unthrottled or is_repeated
         if not self._has_throttled:
             return
 
@@ -354,10 +363,17 @@ class Operator:
         client = draw.choice(_LIMITED_CLIENTS)
         self._limited.add(client)
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
-        self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)))
+
+        def done(_message: Message) -> None:
+            # What was asked for before all were removed may come behind that.
+            if self._is_unlimited:
+                self.unlimit_clients(is_repeated=True)
+
+        self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)), done)
 
     def unlimit_clients(self, *, is_repeated: bool) -> None:
         """Remove all quotas of clients, with `is_repeated` until that is done."""
+        self._is_unlimited = self._is_unlimited or is_repeated
 
         def done(message: Message, client: str | None) -> None:
             if is_repeated and (message is None or any(_codes(message))):

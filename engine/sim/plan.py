@@ -75,12 +75,16 @@ _UNSEEN_LOSSES_SHARE, _UNCLEAN_SHARE = 0.2, 0.05
 #: How many seeds have producers with transactions, of those without compaction, bits that rot and
 #: a store that is set back; how many of these have instances that do not know of each other.
 _TRANSACTIONS_SHARE, _RIVALS_SHARE = 0.25, 0.4
+#: How many seeds with such producers alone have leaders that ask nobody about transactions.
+_UNVERIFIED_SHARE = 0.5
 _TRANSACTIONAL = {
     "transaction.state.log.num.partitions": "2",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
+_DELETING_WORK = frozenset((FaultKind.DELETE_RECORDS, FaultKind.CONFIGURE_TOPIC))
+_VERIFICATION = "transaction.partition.verification.enable"
 #: How many seeds have a group of consumers, of the same; how many members it has.
 _GROUP_SHARE, _MEMBER_COUNTS = 0.25, (1, 2, 3, 4)
 _GROUPED = {
@@ -89,6 +93,8 @@ _GROUPED = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "200",
 }
+#: How many seeds have copiers, of the same; how many there are.
+_COPIERS_SHARE, _COPIER_COUNTS = 0.2, (1, 2, 2, 3)
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
     "log.segment.bytes": "1024",
@@ -135,6 +141,10 @@ class Plan(NamedTuple):
     transactional_ids: tuple[str, ...] = ()
     #: How many members the group of consumers has, 0 without one.
     member_count: int = 0
+    #: How many clients consume, transform and produce in transactions.
+    copier_count: int = 0
+    #: Whether leaders ask about transactions before they write what may be late.
+    is_verified: bool = True
 
     @property
     def is_compacted(self) -> bool:
@@ -231,8 +241,23 @@ def _with_coordinators(plan: Plan) -> Plan:
     if draw.random() < _GROUP_SHARE:
         settings |= _GROUPED
         member_count = draw.choice(_MEMBER_COUNTS)
+    draw, copier_count = Random(f"{plan.seed}/copiers"), 0
+    if draw.random() < _COPIERS_SHARE:
+        settings |= _TRANSACTIONAL | _GROUPED
+        copier_count = draw.choice(_COPIER_COUNTS)
+    draw = Random(f"{plan.seed}/verification")
+    deletes = plan.retention != (-1, -1) or kinds & _DELETING_WORK
+    # A log that has lost its last record with a producer knows nothing of its epochs.
+    may_ask_nobody = ids and not copier_count and not deletes
+    is_verified = not may_ask_nobody or draw.random() >= _UNVERIFIED_SHARE
+    if not is_verified:
+        settings[_VERIFICATION] = "false"
     return plan._replace(
-        settings=tuple(settings.items()), transactional_ids=tuple(ids), member_count=member_count
+        settings=tuple(settings.items()),
+        transactional_ids=tuple(ids),
+        member_count=member_count,
+        copier_count=copier_count,
+        is_verified=is_verified,
     )
 
 

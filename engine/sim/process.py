@@ -19,7 +19,7 @@ from typing import Protocol
 from engine.broker.peers import Serve
 from engine.sim.disks import Disk
 from engine.sim.machine import Machine
-from engine.sim.store import SimulatedZnodeClient
+from engine.sim.store_client import SimulatedZnodeClient
 
 
 class ProcessMember(Protocol):

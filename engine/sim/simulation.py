@@ -325,6 +325,7 @@ class Simulation:
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
             self.invariants.look_around()
             self.ledger.look_around()
+            self.coordinated.look_around()
             self.quotas.look(self.nodes.values(), self.loop.now_ms)
             if self._is_broken():
                 return False

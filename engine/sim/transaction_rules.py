@@ -24,10 +24,12 @@ from engine.records.batch import BatchView
 from engine.records.control import ControlType, end_transaction_marker
 from engine.sim.histories import History
 from engine.sim.records import batches
-from engine.sim.transactors import SentOutcome, SentTransaction
+from engine.sim.sent_transactions import SentOutcome, SentTransaction
 
 TRANSACTION_TOPIC = "__transaction_state"
 
+#: What a producer was told that knows.
+_TOLD = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}
 #: A record of a transaction, by producer and number.
 Numbered = tuple[str, int]
 
@@ -88,6 +90,8 @@ class TransactionRules:
         self._histories = histories
         self._broke = broke
         self._transactions: list[SentTransaction] = []
+        #: The logs of partitions at rest.
+        self._logs: dict[TopicPartition, MarkedLog] = {}
         #: What readers of committed records got.
         self._read: dict[TopicPartition, set[Numbered]] = {}
 
@@ -130,15 +134,15 @@ class TransactionRules:
 
     def check_end(self, contents: Mapping[TopicPartition, bytes]) -> None:
         """Check the logs of all partitions that transactions were written to."""
-        logs = {
+        self._logs = {
             partition: MarkedLog(content)
             for partition, content in contents.items()
             if not self.is_excused(partition)
         }
-        for partition, log in logs.items():
+        for partition, log in self._logs.items():
             self._check_log(partition, log)
         for transaction in self._transactions:
-            self._check_transaction(transaction, logs)
+            self._check_transaction(transaction)
 
     def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
         for rule, text in log.faults:
@@ -160,16 +164,29 @@ class TransactionRules:
             text = f"{partition}: a reader of committed records did not get {missing[:3]}"
             self._broke("T1", text, partition)
 
-    def _check_transaction(
-        self, transaction: SentTransaction, logs: Mapping[TopicPartition, MarkedLog]
-    ) -> None:
+    def is_committed(self, transaction: SentTransaction) -> bool | None:
+        """Return whether the logs have committed a transaction, or else its producer was told so.
+
+        None if nobody knows.
+        """
+        for partition in transaction.sent:
+            for is_committed in self._ends(transaction, partition).values():
+                return is_committed
+        return _TOLD.get(transaction.outcome)
+
+    def _ends(self, transaction: SentTransaction, partition: TopicPartition) -> dict[int, bool]:
+        """Return whether each record of a transaction is committed that a partition still has."""
+        log, producer = self._logs.get(partition), transaction.name.partition("@")[0]
+        ended = {} if log is None else log.ended
+        numbers = transaction.sent[partition]
+        return {n: ended[producer, n] for n in numbers if (producer, n) in ended}
+
+    def _check_transaction(self, transaction: SentTransaction) -> None:
         ends: set[bool] = set()
-        for partition, numbers in transaction.sent.items():
-            log = logs.get(partition)
-            if log is None:
+        for partition in transaction.sent:
+            if partition not in self._logs:
                 continue
-            producer = transaction.name.partition("@")[0]
-            found = {n: log.ended[producer, n] for n in numbers if (producer, n) in log.ended}
+            found = self._ends(transaction, partition)
             ends |= set(found.values())
             missing = sorted(transaction.accepted.get(partition, set()) - set(found))
             if missing and not self._histories[partition].start:
@@ -177,9 +194,7 @@ class TransactionRules:
                 self._broke("R2", text, partition)
         if len(ends) > 1:
             self._broke("T1", f"{transaction} is committed in part", None)
-        expected = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}.get(
-            transaction.outcome
-        )
+        expected = _TOLD.get(transaction.outcome)
         if expected is not None and ends - {expected}:
             text = f"{transaction} was {transaction.outcome.value}, and its records are not"
             self._broke("T2", text, None)

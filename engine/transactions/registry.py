@@ -13,7 +13,7 @@
 The leader epoch of the partition is the coordinator epoch of what is written from now on; a
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
-Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14.
+Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
 Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
 far as it was read.
 """

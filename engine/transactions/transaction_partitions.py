@@ -7,7 +7,7 @@
 | PrepareCommit, PrepareAbort, anything pending | CONCURRENT_TRANSACTIONS |
 
 Source: TransactionCoordinator.handleAddPartitionsToTransaction, handleVerifyPartitionsInTransaction
-of 3.9.1; TXN-8; KIP-890.
+of 3.9.1; TXN-8, T8; KIP-890.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from engine.broker.coordinator_topic import CoordinatorTopic
-from engine.groups import registry
+from engine.groups import offset_commits, registry
+from engine.groups.group_offsets import GroupOffsets
 from engine.groups.offset_commits import OffsetCommits
 from engine.groups.rebalances import Rebalances
 from engine.groups.records import decode_group_record, is_offset
+from engine.groups.registry import GroupRegistry
 
 
 def all_members_get_the_same(patch: pytest.MonkeyPatch) -> None:
@@ -55,3 +57,43 @@ def commits_count_once_appended(patch: pytest.MonkeyPatch) -> None:
         return append(self, partition, records, settings, waiting._replace(required_acks=1))
 
     patch.setattr(CoordinatorTopic, "append", unreplicated)
+
+
+def resigned_groups_are_kept(patch: pytest.MonkeyPatch) -> None:
+    """Serve the groups of before, as a partition is led again that others led meanwhile."""
+
+    def keep(self: GroupRegistry, partition: int) -> None:
+        self._loading.pop(partition, None)
+
+    patch.setattr(GroupRegistry, "resigned", keep)
+
+
+def undecided_offsets_are_given(patch: pytest.MonkeyPatch) -> None:
+    """Let a member go on from what a transaction may be about to replace."""
+    patch.setattr(OffsetCommits, "unstable", lambda *_: set())
+
+
+def any_generation_commits_in_transactions(patch: pytest.MonkeyPatch) -> None:
+    """Take the offsets of a transaction whose member is not in the group any more."""
+    patch.setattr(offset_commits, "_refusal_in_transaction", lambda *_: 0)
+
+
+def aborted_offsets_count(patch: pytest.MonkeyPatch) -> None:
+    """Keep the offsets of a transaction that was aborted."""
+    end = GroupOffsets.end_transaction
+
+    def committing(self: GroupOffsets, producer_id: int, *, is_commit: bool) -> None:
+        end(self, producer_id, is_commit=True)
+
+    patch.setattr(GroupOffsets, "end_transaction", committing)
+
+
+def open_commits_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
+    """Forget the offsets of an open transaction as a group moves to another coordinator."""
+    take = registry._take
+
+    def decided_alone(loaded: Any, entry: Any) -> None:
+        if entry.open_producer_id < 0:
+            take(loaded, entry)
+
+    patch.setattr(registry, "_take", decided_alone)

@@ -82,8 +82,10 @@ def test_a_new_connection_is_not_throttled() -> None:
     assert broken.rules == []
 
 
-def _produce_for(rules: QuotaRules, limits: QuotaLimits, seconds: int, size_bytes: int) -> None:
-    for second in range(seconds):
+def _produce_for(
+    rules: QuotaRules, limits: QuotaLimits, seconds: int, size_bytes: int, first_second: int = 0
+) -> None:
+    for second in range(first_second, first_second + seconds):
         rules.look(_broker(limits), 1_000 * second)
         call = _produce(size_bytes)
         rules.sent("p0", _BROKER, call)
@@ -108,6 +110,18 @@ def test_more_bytes_than_a_quota_allows_break_q2() -> None:
         rules.add_patient("p0")
         _produce_for(rules, limits, 16, size_bytes)
         assert broken.rules[:1] == rules_broken
+
+
+def test_what_was_taken_before_a_quota_was_removed_does_not_count_for_the_next_one() -> None:
+    limits, none = QuotaLimits(), QuotaLimits()
+    limits.take(QuotaOwner(NONE, DEFAULT), {QuotaKind.PRODUCE.value: "1000"})
+    broken = Broken()
+    rules = QuotaRules(broken)
+    rules.add_patient("p0")
+    _produce_for(rules, limits, 10, 1_900)
+    _produce_for(rules, none, 10, 100_000, first_second=10)
+    _produce_for(rules, limits, 10, 1_900, first_second=20)
+    assert broken.rules == []
 
 
 def test_a_broker_that_knows_no_quota_may_take_any_number_of_bytes() -> None:

@@ -53,6 +53,14 @@ def test_what_retention_may_have_deleted_is_not_counted(history: History) -> Non
     assert [3, 4, 5] == [record.offset for record in keys.records(3)]
 
 
+@pytest.mark.parametrize(("now_ms", "owed"), [(EARLY_MS, [3, 4, 5]), (LATE_MS, [3, 5])])
+def test_last_records_are_owed_and_tombstones_for_their_time(
+    history: History, now_ms: int, owed: list[int]
+) -> None:
+    assert history.keys is not None
+    assert owed == sorted(history.keys.owed_offsets(now_ms))
+
+
 @pytest.mark.parametrize("left", [range(END), (1, 2, 3, 4, 5), (3, 4, 5), (0, 3, 4, 5)])
 def test_outdated_records_may_be_gone_or_not(history: History, left: tuple[int, ...]) -> None:
     assert "" == history.fault_of(log_of(*left), END, EARLY_MS)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine.client.connection import Call
+from engine.host.promise import Promise
 from engine.sim.fault_kinds import FaultKind
+from engine.sim.operator import Operator
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.simulation import RunResult, run_plan
+from engine.wire import messages
 
 
 def quiet_plan(*faults: Fault, log_dir_count: int = 1) -> Plan:
@@ -60,3 +71,44 @@ def test_a_throttled_replica_stays_behind_until_the_throttle_is_taken_back() -> 
         for name in ("t0-0", "t0-1")
     ]
     assert time_s(back) < time_s(over) < min(map(time_s, joined))
+
+
+class SlowLinks:
+    """Links of an operator who learns late which broker is the controller."""
+
+    controller = "b1"
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.asked: list[Call] = []
+
+    def find_leaders(self, _topics: Sequence[str], done: Callable[[], None]) -> None:
+        self.waiting.append(done)
+
+    def ask(self, _controller: str, call: Call) -> Promise[Any]:
+        self.asked.append(call)
+        return Promise.of(SimpleNamespace(message=messages.AlterClientQuotasResponse(entries=[])))
+
+
+@pytest.mark.parametrize("kind", [FaultKind.LIMIT_CLIENTS, FaultKind.THROTTLE])
+def test_what_is_set_behind_its_removal_is_removed_again(kind: FaultKind) -> None:
+    links = SlowLinks()
+    operator = Operator(
+        cast(Any, links),
+        cast(Any, SimpleNamespace(topics=SimpleNamespace(by_name={}))),
+        cast(Any, SimpleNamespace(add=lambda *_: None)),
+        brokers={},
+        log_dirs=(),
+        min_isr=1,
+    )
+    operator._orders[kind](Random(1))
+    operator.unthrottle(is_repeated=True)
+    operator.unlimit_clients(is_repeated=True)
+    setting, removing = links.waiting
+    links.waiting = []
+    removing()
+    setting()
+    for again in links.waiting:
+        again()
+    removed, _set, removed_again = (repr(call.message) for call in links.asked)
+    assert removed == removed_again != _set

@@ -163,6 +163,24 @@ def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        {"fetcher": object()},
+        {"leader": object()},
+        {"leader_epoch": 2},
+        {"session_id": 8},
+        {"session_epoch": 31},
+    ],
+)
+def test_a_follower_of_another_leader_epoch_or_session_is_not_the_same_later(
+    changed: dict[str, Any],
+) -> None:
+    before = Lag(cast(ReplicaFetcher, object()), cast(Partition, object()), 1, 7, 32, 31, False, 4)
+    assert before.is_behind(before)
+    assert not before._replace(**changed).is_behind(before)
+
+
+@pytest.mark.parametrize(
     ("end", "told_end", "has_lost", "broken"),
     [
         (102, 102, False, []),
@@ -176,11 +194,25 @@ def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
 def test_who_joins_has_what_is_wanted_or_had_it_before_a_power_cut(
     end: int, told_end: int, has_lost: bool, broken: list[str]
 ) -> None:
-    told: list[str] = []
     history = History("t-0")
     if has_lost:
         history.lost_writes(2, 1)
-    nodes = {2: SimpleNamespace(broker=_with_replica(SimpleNamespace(log_end_offset=end)))}
+    replica = _with_replica(SimpleNamespace(log_end_offset=end))
+    assert broken == _broken_by_joining(replica, history, told_end)
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_nothing_is_asked_of_who_joins_and_is_gone_or_follows_another(is_up: bool) -> None:
+    replica = _with_replica(SimpleNamespace(log_end_offset=0), leader_epoch=7) if is_up else None
+    assert [] == _broken_by_joining(replica, History("t-0"), told_end=0)
+
+
+def _broken_by_joining(
+    broker: SimpleNamespace | None, history: History, told_end: int
+) -> list[str]:
+    """Have broker 2 join the in-sync set of a leader of epoch 6; returns the rules broken."""
+    told: list[str] = []
+    nodes = {2: SimpleNamespace(broker=broker)}
     rules = EpochRules(
         lambda rule, *_: told.append(rule), cast("dict[int, SimulatedBroker]", nodes), {T0: history}
     )
@@ -193,11 +225,11 @@ def test_who_joins_has_what_is_wanted_or_had_it_before_a_power_cut(
         followers={2: FollowerProgress(told_end)},
     )
     rules.is_to_join(cast(Partition, leader), 2)
-    assert broken == told
+    return told
 
 
-def _with_replica(log: SimpleNamespace) -> SimpleNamespace:
-    partitions = {T0: SimpleNamespace(leader_epoch=6, log=log)}
+def _with_replica(log: SimpleNamespace, *, leader_epoch: int = 6) -> SimpleNamespace:
+    partitions = {T0: SimpleNamespace(leader_epoch=leader_epoch, log=log)}
     return SimpleNamespace(
         storage=SimpleNamespace(replica_manager=SimpleNamespace(partitions=partitions))
     )
@@ -209,6 +241,19 @@ def noting() -> Noting:
     made.write(1, 2)
     made.sync(1, 2)
     return made
+
+
+def test_a_replica_that_has_left_and_come_back_may_not_be_gone(noting: Noting) -> None:
+    for comes, goes in ((3, 1), (1, 3)):
+        noting.write(comes, 2, goes, adding=(comes,), removing=(goes,))
+        noting.sync(comes, 2, goes)
+        noting.sync(comes, 2)
+        noting.topics.check_removal(T0, goes)
+        noting.write(comes, 2)
+    assert [] == noting.broken
+    noting.sync(2)
+    noting.topics.check_removal(T0, 1)
+    assert 1 == len(noting.broken)
 
 
 def test_a_move_whose_target_was_in_sync_breaks_nothing(noting: Noting) -> None:

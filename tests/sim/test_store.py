@@ -12,7 +12,8 @@ from engine.host.coroutine import drive
 from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
 from engine.sim.machine import Machine
-from engine.sim.store import SimulatedZnodeClient, StoreServer, WatchedJournal
+from engine.sim.store import StoreServer, WatchedJournal
+from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.kept_watches import KeptWatches
 from engine.znode.model import WatchEvent, WatchKind
 from engine.znode.paths import CONTROLLER

@@ -8,8 +8,8 @@ from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
 from engine.sim.histories import History, Loss
+from engine.sim.sent_transactions import SentOutcome, SentTransaction
 from engine.sim.transaction_rules import TRANSACTION_TOPIC, MarkedLog, TransactionRules
-from engine.sim.transactors import SentOutcome, SentTransaction
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 OF_COORDINATOR = TopicPartition(TRANSACTION_TOPIC, 0)

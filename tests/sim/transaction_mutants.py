@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
+from engine.api.transaction_verifier import TransactionVerifier, Verified
+from engine.host.promise import Promise
+from engine.kafka_errors import PRODUCER_FENCED
 from engine.log import log_reader
 from engine.log.local_log import LocalLog
 from engine.log.producer_state import ProducerState
+from engine.transactions import registry
 from engine.transactions.coordinator import TransactionCoordinator
 from engine.transactions.markers import TransactionMarkers
+from engine.transactions.registry import Found
 from engine.transactions.transaction_ends import TransactionEnds
+from engine.transactions.transaction_partitions import TransactionPartitions
 
 
 def aborts_commit(patch: pytest.MonkeyPatch) -> None:
@@ -81,4 +87,35 @@ def earlier_epochs_are_written(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
     """Take batches of transactions that their coordinator does not know."""
+    nothing = Verified({}, {})
+    patch.setattr(TransactionVerifier, "verify", lambda *_, **_more: Promise.of(nothing))
+
+
+def verifications_outlive_their_transactions(patch: pytest.MonkeyPatch) -> None:
+    """Take a batch that its coordinator knew as it was asked, though a marker has come since."""
     patch.setattr(ProducerState, "check_verified", lambda *_: None)
+
+
+def fenced_instances_add_partitions(patch: pytest.MonkeyPatch) -> None:
+    """Serve an instance of a transactional id whose epoch is over."""
+    find = TransactionPartitions._found
+
+    def lenient(self: TransactionPartitions, transactional_id: str, *producer: int) -> Found:
+        found = find(self, transactional_id, *producer)
+        if found.error_code == PRODUCER_FENCED:
+            return self._registry.find(transactional_id)
+        return found
+
+    patch.setattr(TransactionPartitions, "_found", lenient)
+
+
+def first_states_are_loaded(patch: pytest.MonkeyPatch) -> None:
+    """Take the first record of a transactional id in place of the last, as another loads it."""
+    take = registry._take
+
+    def first_alone(loaded: dict[str, Any], entry: Any) -> None:
+        before = dict(loaded)
+        take(loaded, entry)
+        loaded.update(before)
+
+    patch.setattr(registry, "_take", first_alone)

@@ -1,0 +1,134 @@
+"""G3: a coordinator that has loaded a partition knows what its log says.
+
+```
+look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up to where its epoch
+         begins, and what it has written since, is held against what it knows of each group
+```
+
+It is a coordinator's log that counts here, whatever others have: one that was deposed and does not
+know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, and so
+what has failed of their commits: they are held against the log as they were loaded. Transactional
+ids are loaded again in each epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from engine.broker.broker import Broker
+from engine.log.directory.leader_epoch_checkpoint import EpochStart
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.sim.coordinator_folds import GroupFold, TransactionFold
+from engine.sim.group_rules import OFFSETS_TOPIC
+from engine.sim.logs import content_batches
+from engine.sim.node import SimulatedBroker
+from engine.sim.transaction_rules import TRANSACTION_TOPIC
+
+
+class _Led(NamedTuple):
+    """A broker that leads a partition in one life."""
+
+    broker_id: int
+    life: int
+    partition: TopicPartition
+
+
+class _Reading:
+    """The log of a leader from the epoch on in which it has loaded it, and how far it was read."""
+
+    __slots__ = ("end", "fold", "loaded")
+
+    def __init__(self, partition: Partition, loaded: EpochStart) -> None:
+        #: The epoch in which the leader has begun.
+        self.loaded = loaded
+        self.fold = _FOLDS[partition.topic_partition.topic]()
+        self.fold.take(content_batches(partition, 0, loaded.start_offset))
+        self.fold.leader_began()
+        self.end = loaded.start_offset
+
+    def is_of(self, partition: Partition) -> bool:
+        """Return whether a leader still has what it has loaded, in this epoch or a later one."""
+        if self.loaded.epoch != partition.leader_epoch and isinstance(self.fold, TransactionFold):
+            return False
+        return self.loaded in partition.log.epochs.entries
+
+    def go_on(self, partition: Partition) -> None:
+        """Read up to the log's end."""
+        end = partition.log.log_end_offset
+        if self.end < end:
+            self.fold.take(content_batches(partition, self.end, end))
+            self.end = end
+
+
+class CoordinatorRules:
+    """Looks at what brokers know of groups and of transactions."""
+
+    def __init__(
+        self,
+        broke: Callable[[str, str, TopicPartition | None], None],
+        nodes: Mapping[int, SimulatedBroker],
+    ) -> None:
+        self._broke = broke
+        self._nodes = nodes
+        self._readings: dict[_Led, _Reading] = {}
+        #: How many groups and transactional ids were compared.
+        self.compared_count = 0
+
+    def look(self) -> None:
+        """Compare what each coordinator knows with its log."""
+        readings: dict[_Led, _Reading] = {}
+        for broker_id, node in self._nodes.items():
+            if node.broker is None:
+                continue
+            for key, partition in node.broker.storage.replica_manager.partitions.items():
+                start = partition.epoch_start_offset
+                if key.topic not in _FOLDS or not partition.is_leader or start is None:
+                    continue
+                led = _Led(broker_id, node.machine.life, key)
+                reading = self._readings.get(led)
+                if reading is None or not reading.is_of(partition):
+                    reading = _Reading(partition, EpochStart(partition.leader_epoch, start))
+                readings[led] = reading
+                reading.go_on(partition)
+                self._compare(node.broker, key, reading.fold)
+        self._readings = readings
+
+    def _compare(
+        self, broker: Broker, key: TopicPartition, fold: GroupFold | TransactionFold
+    ) -> None:
+        faults = (
+            _group_faults(broker, key, fold)
+            if isinstance(fold, GroupFold)
+            else _transaction_faults(broker, fold)
+        )
+        for name, fault in faults:
+            self.compared_count += 1
+            if fault:
+                text = f"{key}: broker {broker.broker_id} knows of {name} {fault}"
+                self._broke("G3", text, None)
+
+
+_FOLDS: dict[str, type[GroupFold | TransactionFold]] = {
+    OFFSETS_TOPIC: GroupFold,
+    TRANSACTION_TOPIC: TransactionFold,
+}
+
+
+def _group_faults(
+    broker: Broker, key: TopicPartition, fold: GroupFold
+) -> Iterator[tuple[str, str]]:
+    registry = broker.groups.registry
+    known = {one for one in registry.groups if registry.partition_of(one) == key.partition}
+    for group_id in sorted(known | fold.group_ids()):
+        if not registry.refusal(group_id):
+            yield group_id, fold.fault_of(group_id, registry.groups.get(group_id))
+
+
+def _transaction_faults(broker: Broker, fold: TransactionFold) -> Iterator[tuple[str, str]]:
+    registry = broker.transactions.coordinator.registry
+    for transactional_id in sorted(fold.transactional_ids()):
+        found = registry.find(transactional_id)
+        if not found.error_code:
+            yield transactional_id, fold.fault_of(transactional_id, found.transaction)

@@ -1,0 +1,143 @@
+"""What copies of a group were promised: each record of a partition counts exactly once (X1).
+
+A transaction copies what a partition has from the offset that the group had committed, and commits
+the offset behind it (KIP-447). So the transactions that are committed follow each other:
+
+```
+        0 ──────> 7 ──────> 12 ──────> 20        committed for the group at rest: 20
+          copied    copied     copied
+```
+
+| checked | claim |
+|---|---|
+| as a copier asks where to go on | what is committed comes from a transaction whose end was sent |
+|  | as a commit, and from none before one whose commit was acknowledged |
+| at rest | each committed transaction begins where another ended, and the last ends at the |
+|  | offset that is committed |
+
+That the output of a committed transaction is there, once and in all partitions, is asked for by
+`transaction_rules.py`. Nothing is asked of partitions that lost records where Kafka does, nor once
+a coordinator has; nor of a group whose offsets came from a broker that leads their partition no
+more, and does not know of it: such an answer may be old, in Kafka too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
+from engine.sim.histories import History
+from engine.sim.sent_transactions import Copied, SentOutcome, SentTransaction
+
+#: Whether a transaction is committed, by what logs or else its producer say; None if nobody knows.
+IsCommitted = Callable[[SentTransaction], bool | None]
+_MAY_COUNT = frozenset((SentOutcome.COMMITTED, SentOutcome.UNKNOWN))
+
+
+class CopyRules:
+    """All that was copied in a run."""
+
+    def __init__(
+        self,
+        histories: Mapping[TopicPartition, History],
+        broke: Callable[[str, str, TopicPartition | None], None],
+    ) -> None:
+        self._histories = histories
+        self._broke = broke
+        self._copies: dict[tuple[str, TopicPartition], list[tuple[Copied, SentTransaction]]] = {}
+        #: Groups that were told offsets by a broker that led their partition no more.
+        self._misled: set[str] = set()
+
+    @property
+    def committed_count(self) -> int:
+        """Return how many copies were acknowledged."""
+        return sum(
+            transaction.outcome is SentOutcome.COMMITTED
+            for copies in self._copies.values()
+            for _, transaction in copies
+        )
+
+    def is_excused(self, group_id: str, partition: TopicPartition) -> bool:
+        """Return whether nothing is asked of what a group copies of a partition."""
+        return group_id in self._misled or any(
+            bool(history.losses or history.forks or history.excuse)
+            for key, history in self._histories.items()
+            if key == partition or key.topic in INTERNAL_TOPICS
+        )
+
+    def began(self, copied: Copied, transaction: SentTransaction) -> None:
+        """Take note of a transaction that copies."""
+        copies = self._copies.setdefault((copied.group_id, copied.partition), [])
+        copies.append((copied, transaction))
+
+    def floors(self, group_id: str) -> dict[TopicPartition, int]:
+        """Return the least that is committed now for each partition of a group."""
+        return {
+            partition: max(
+                (
+                    copied.next_offset
+                    for copied, transaction in copies
+                    if transaction.outcome is SentOutcome.COMMITTED
+                ),
+                default=0,
+            )
+            for (of_group, partition), copies in self._copies.items()
+            if of_group == group_id
+        }
+
+    def resumed(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        floors: Mapping[TopicPartition, int],
+        *,
+        is_leader: bool,
+    ) -> None:
+        """Check the offsets, 0 for none, from which a copier goes on.
+
+        `floors` are those of when it asked.
+        """
+        if not is_leader:
+            self._misled.add(group_id)
+        for partition, offset in offsets.items():
+            if self.is_excused(group_id, partition):
+                continue
+            copies = self._copies.get((group_id, partition), ())
+            if offset < floors.get(partition, 0):
+                text = f"{offset} is committed, and {floors[partition]} was before"
+                self._broke("X1", f"{group_id}, {partition}: {text}", None)
+            elif offset and not any(
+                copied.next_offset == offset and transaction.outcome in _MAY_COUNT
+                for copied, transaction in copies
+            ):
+                text = f"{offset} is committed, by no transaction that was"
+                self._broke("X1", f"{group_id}, {partition}: {text}", None)
+
+    def check_end(
+        self, group_id: str, offsets: Mapping[TopicPartition, int], is_committed: IsCommitted
+    ) -> None:
+        """Check what was copied against the offsets that a group has at rest."""
+        for (of_group, partition), copies in sorted(self._copies.items(), key=lambda it: it[0]):
+            if of_group != group_id or self.is_excused(group_id, partition):
+                continue
+            ends = {transaction: is_committed(transaction) for _, transaction in copies}
+            if None in ends.values():
+                continue
+            committed = [copied for copied, transaction in copies if ends[transaction]]
+            if fault := chain_fault(committed, max(offsets.get(partition, 0), 0)):
+                self._broke("X1", f"{group_id}, {partition}: {fault}", None)
+
+
+def chain_fault(committed: list[Copied], end_offset: int) -> str:
+    """Return in words why copies do not follow each other up to an offset; empty if they do."""
+    position = 0
+    for copied in sorted(committed, key=lambda it: (it.first_offset, it.next_offset)):
+        if copied.first_offset != position:
+            verb = "twice" if copied.first_offset < position else "never"
+            span = sorted((copied.first_offset, position))
+            return f"{span[0]} to {span[1]} is copied {verb}"
+        position = copied.next_offset
+    if position != end_offset:
+        return f"copied up to {position}, {end_offset} is committed"
+    return ""

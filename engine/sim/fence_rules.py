@@ -1,0 +1,53 @@
+"""What instances of a transactional id are promised that others have fenced (T8).
+
+Once InitProducerId was answered to a newer instance, nothing that an earlier one sends from then
+on succeeds: its epoch is over for the coordinator, and leaders ask the coordinator about each
+partition that has no transaction of the producer open (KIP-890).
+
+A broker that leads the partition no more may say yes to what it knows to be there: that changes
+nothing. So may one that lost records. At this level of Kafka a late request of an earlier
+transaction of the *same* epoch is taken for one of the transaction that is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.model import TopicPartition
+from engine.sim.sent_transactions import Fence, Ids
+
+
+class FenceRules:
+    """The latest instance of each transactional id."""
+
+    def __init__(
+        self,
+        broke: Callable[[str, str, TopicPartition | None], None],
+        *,
+        leader_epoch: Callable[[TopicPartition], int],
+        leads: Callable[[str, TopicPartition], bool],
+        is_excused: Callable[[TopicPartition], bool],
+    ) -> None:
+        self._broke = broke
+        self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused
+        self._latest: dict[str, Ids] = {}
+
+    def initialized(self, transactional_id: str, ids: Ids) -> None:
+        """Take note of what an instance got; responses may overtake each other."""
+        latest = self._latest.get(transactional_id)
+        if latest is None or latest.producer_id != ids.producer_id or latest < ids:
+            self._latest[transactional_id] = ids
+
+    def fence_of(self, transactional_id: str, ids: Ids, partition: TopicPartition) -> Fence | None:
+        """Return what a request of an instance runs into; None if it is the latest."""
+        latest = self._latest.get(transactional_id)
+        if latest is None or latest.producer_id != ids.producer_id or latest <= ids:
+            return None
+        return Fence(partition, self._leader_epoch(partition))
+
+    def served(self, fence: Fence, host: str, asked: str) -> None:
+        """Check a success of what an instance asked that was fenced by then."""
+        partition, leader_epoch = fence
+        is_leader = self._leads(host, partition) and self._leader_epoch(partition) == leader_epoch
+        if is_leader and not self._is_excused(partition):
+            self._broke("T8", f"{asked} of an instance that is fenced succeeded at {host}", None)

@@ -1,0 +1,235 @@
+"""A client as a member of a group: it joins, gets partitions, sends heartbeats, and leaves.
+
+```
+JoinGroup ──> SyncGroup ──> Heartbeat … ──┬──> LeaveGroup, or silence
+    ^                                     │
+    └── another generation, coordinator ──┘
+```
+
+A member that vanishes sends nothing any more, and is a new member when it comes again.
+
+Source: AbstractCoordinator of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from engine.client.connection import Call, RequestMessage
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    ILLEGAL_GENERATION,
+    MEMBER_ID_REQUIRED,
+    NONE,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    kafka_error,
+)
+from engine.model import TopicPartition
+from engine.sim.clients import BACKOFF_MS, ClusterLinks
+from engine.wire import messages
+from engine.wire.structs import Message
+
+SESSION_TIMEOUT_MS: Final = 3_000
+HEARTBEAT_MS: Final = 400
+_GROUP_KEY_TYPE = 0
+_ASSIGNOR = "simulated"
+_PROTOCOL_TYPE = "simulation"
+#: What makes a member look for the coordinator again.
+_MOVED = frozenset((NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS))
+#: What makes a member join again.
+REJOINS: Final = frozenset((REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID))
+
+
+class MembershipEvents(Protocol):
+    """Who is told what members see of their group."""
+
+    def told(self, subject: str, text: str) -> None:
+        """Take note of something that a reader of the trace wants to know."""
+        ...
+
+    def assigned(
+        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
+    ) -> None:
+        """Take note of what a member has in a generation."""
+        ...
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
+        """Take note of a broken promise to a client."""
+        ...
+
+
+class GroupLinks:
+    """Requests to the coordinator of one group, and pauses."""
+
+    def __init__(self, links: ClusterLinks, group_id: str, events: MembershipEvents) -> None:
+        self.name = links.name
+        self.group_id = group_id
+        self._links = links
+        self._events = events
+        #: Who is taken for the coordinator, None while that is not known.
+        self.coordinator: Address | None = None
+
+    async def ask(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
+        """Return a response, None if there is none now: then the coordinator is looked up again."""
+        if self.coordinator is None:
+            await self._find()
+        if self.coordinator is None:
+            await self.pause(BACKOFF_MS)
+            return None
+        try:
+            response = await self._links.ask(
+                self.coordinator, Call(api_name, request, highest=highest)
+            )
+        except EngineError as error:
+            self._events.told(self.name, f"{api_name}: {error}")
+            self.coordinator = None
+            await self.pause(BACKOFF_MS)
+            return None
+        return response.message
+
+    def forget_coordinator(self) -> None:
+        """Look the coordinator up before the next request."""
+        self.coordinator = None
+
+    async def _find(self) -> None:
+        request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
+        call = Call("FindCoordinator", request, highest=3)
+        try:
+            response = (await self._links.ask(self._links.any_broker(), call)).message
+        except EngineError:
+            return
+        if response.error_code == NONE:
+            self.coordinator = Address(response.host, response.port)
+
+    async def pause(self, pause_ms: int) -> None:
+        """Wait."""
+        over: Promise[None] = Promise()
+        self._links.after(pause_ms, lambda: over.keep(None))
+        await over
+
+
+class Membership:
+    """One client as a member of a group, again and again."""
+
+    def __init__(
+        self,
+        links: GroupLinks,
+        partitions: Sequence[TopicPartition],
+        events: MembershipEvents,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+    ) -> None:
+        """A member that is silent for its session timeout is out, and holds no rebalance longer."""
+        self._session_timeout_ms = session_timeout_ms
+        self.name = links.name
+        self.group_id = links.group_id
+        #: Empty while it is no member.
+        self.member_id = ""
+        self.generation_id = -1
+        self._links = links
+        self._all = list(partitions)
+        self._events = events
+
+    def forget(self) -> None:
+        """Be a member no more without a word."""
+        self.member_id = ""
+
+    async def join(self) -> list[TopicPartition] | None:
+        """Join and get partitions; None if that is to be tried again."""
+        protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
+        request = messages.JoinGroupRequest(
+            group_id=self.group_id,
+            session_timeout_ms=self._session_timeout_ms,
+            rebalance_timeout_ms=self._session_timeout_ms,
+            member_id=self.member_id,
+            group_instance_id=None,
+            protocol_type=_PROTOCOL_TYPE,
+            protocols=[protocol(name=_ASSIGNOR, metadata=b"")],
+        )
+        joined = await self._links.ask("JoinGroup", request, 5)
+        if joined is None:
+            return None
+        if joined.error_code == MEMBER_ID_REQUIRED:
+            self.member_id = joined.member_id
+            return None
+        if not await self._is_accepted("JoinGroup", joined.error_code):
+            return None
+        self.member_id, self.generation_id = joined.member_id, joined.generation_id
+        return await self._sync(joined)
+
+    async def _sync(self, joined: Message) -> list[TopicPartition] | None:
+        row = messages.SyncGroupRequest.SyncGroupRequestAssignment
+        rows = []
+        if joined.leader == self.member_id:
+            members = sorted(member.member_id for member in joined.members)
+            rows = [
+                row(member_id=member_id, assignment=self._share(at, len(members)))
+                for at, member_id in enumerate(members)
+            ]
+        request = messages.SyncGroupRequest(
+            group_id=self.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=None,
+            protocol_type=_PROTOCOL_TYPE,
+            protocol_name=_ASSIGNOR,
+            assignments=rows,
+        )
+        synced = await self._links.ask("SyncGroup", request, 3)
+        if synced is None or not await self._is_accepted("SyncGroup", synced.error_code):
+            return None
+        assigned = [self._all[int(at)] for at in bytes(synced.assignment).decode().split()]
+        self._events.assigned(self.group_id, self.generation_id, self.member_id, assigned)
+        return assigned
+
+    def _share(self, at: int, count: int) -> bytes:
+        """Return the partitions of one of `count` members: each `count`-th, from `at` on."""
+        return " ".join(str(index) for index in range(at, len(self._all), count)).encode()
+
+    async def heartbeat(self) -> int | None:
+        """Send a heartbeat; returns the code of the response, None if none came."""
+        request = messages.HeartbeatRequest(
+            group_id=self.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            group_instance_id=None,
+        )
+        response = await self._links.ask("Heartbeat", request, 3)
+        return None if response is None else self.judged("Heartbeat", response.error_code)
+
+    async def leave(self) -> None:
+        """Leave the group."""
+        identity = messages.LeaveGroupRequest.MemberIdentity(member_id=self.member_id)
+        request = messages.LeaveGroupRequest(group_id=self.group_id, members=[identity])
+        response = await self._links.ask("LeaveGroup", request, 4)
+        if response is not None:
+            self.judged("LeaveGroup", response.error_code)
+        self._events.told(self.name, "leaves")
+
+    # Responses
+
+    def judged(self, api_name: str, code: int) -> int:
+        """Return a code that a member can go on with; any other breaks a promise."""
+        if code in _MOVED:
+            self._links.forget_coordinator()
+        elif code != NONE and code not in REJOINS and not kafka_error(code).is_retriable:
+            text = f"{self.name} {api_name}: {kafka_error(code).name}"
+            self._events.broke("G2", text, None)
+        return code
+
+    async def _is_accepted(self, api_name: str, code: int) -> bool:
+        """Return whether a member is taken; one that is not known joins as a new one."""
+        if self.judged(api_name, code) == NONE:
+            return True
+        self._events.told(self.name, f"{api_name}: {kafka_error(code).name}")
+        if code == UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        await self._links.pause(BACKOFF_MS)
+        return False

@@ -1,0 +1,94 @@
+"""Transactions as their producers know them, and who is told of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from engine.model import TopicPartition
+
+
+class Ids(NamedTuple):
+    """What an instance of a transactional id is known by."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Fence(NamedTuple):
+    """A partition that serves no earlier instance, and its leader's epoch as it is asked."""
+
+    partition: TopicPartition
+    leader_epoch: int
+
+
+class SentOutcome(Enum):
+    """How a transaction ended, as far as its producer knows."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    #: EndTxn had an attempt without an answer, and a later one was refused.
+    UNKNOWN = "unknown"
+
+
+class Copied(NamedTuple):
+    """What a transaction has copied of a partition: it commits the offset behind it for a group."""
+
+    group_id: str
+    partition: TopicPartition
+    #: What was committed before; 0 for nothing.
+    first_offset: int
+    next_offset: int
+
+
+class SentTransaction:
+    """What one transaction sent."""
+
+    __slots__ = ("accepted", "copied", "name", "outcome", "producer_epoch", "producer_id", "sent")
+
+    def __init__(self, name: str, producer_id: int, producer_epoch: int) -> None:
+        self.name = name
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.outcome = SentOutcome.OPEN
+        #: Numbers of records that were sent, and of those that leaders accepted, by partition.
+        self.sent: dict[TopicPartition, set[int]] = {}
+        self.accepted: dict[TopicPartition, set[int]] = {}
+        self.copied: Copied | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.producer_id}/{self.producer_epoch}"
+
+
+class TransactorEvents(Protocol):
+    """Who is told what transactional producers see."""
+
+    def told(self, subject: str, text: str) -> None:
+        """Take note of something that a reader of the trace wants to know."""
+        ...
+
+    def began(self, transaction: SentTransaction) -> None:
+        """Take note of a transaction that begins."""
+        ...
+
+    def initialized(self, transactional_id: str, ids: Ids) -> None:
+        """Take note of what InitProducerId has given to an instance."""
+        ...
+
+    def fence_of(
+        self, transactional_id: str, ids: Ids, partition: TopicPartition | None
+    ) -> Fence | None:
+        """Return what a request runs into that an instance sends now; None if it is the latest.
+
+        No partition stands for the one that has the transactional id.
+        """
+        ...
+
+    def served_fenced(self, fence: Fence, host: str, asked: str) -> None:
+        """Take note of a success of what an instance asked that was not the latest."""
+        ...
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
+        """Take note of a broken promise to a client."""
+        ...

@@ -1,0 +1,389 @@
+"""Sessions with the metadata store over links.
+
+```
+CONNECTED ── silent for 2/3 of the timeout, or reset ──> SUSPENDED: what was asked fails,
+    ^                                                    what is asked waits
+    └── attached again: watches are set, RECONNECTED ──────────┤
+                                        the session is gone ───┴──> EXPIRED
+```
+
+Watches are of a connection, and set again by the same rules as for a real ZooKeeper.
+
+Source: the client that a broker has for that (`znode/kazoo_client.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from engine.errors import EngineError, ZnodeError
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.sim.machine import MachineTimers
+from engine.sim.store import StoreConnection, StoreServer
+from engine.znode.errors import SessionExpired, ZnodeConnectionLost
+from engine.znode.kept_watches import KeptWatches
+from engine.znode.model import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    EventType,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    SetData,
+    Stat,
+    Watcher,
+    WatchKind,
+)
+from engine.znode.store import ZnodeStore
+
+#: How long a client waits before it tries to connect once more.
+_RECONNECT_MS = 300
+#: How long it waits for the server's response to that.
+_ATTACH_MS = 2_000
+
+
+def _ignore(event: SessionEvent) -> None:
+    """Stand for a listener where nobody listens."""
+
+
+class SimulatedZnodeClient:
+    """A session of one life of a process; see `engine.znode.client` for the rules."""
+
+    def __init__(self, timers: MachineTimers, server: StoreServer, timeout_ms: int) -> None:
+        self._timers = timers
+        self._machine = timers.machine
+        self._server = server
+        self._timeout_ms = timeout_ms
+        self._session_id = 0
+        self._has_session = False
+        self._connection: StoreConnection | None = None
+        self._pending: dict[int, Promise[Any]] = {}
+        self._unsent: list[Callable[[], None]] = []
+        self._number = 0
+        self._heard_ms = 0
+        self._cancel: Callable[[], None] = lambda: None
+        self._connecting: Promise[None] | None = None
+        self._attaching: StoreConnection | None = None
+        self._watches = KeptWatches(self._arm)
+        #: The node whose next watch is lost with its connection, and set again too late.
+        self.loses_watch_of: str | None = None
+        #: Told of each change of the session.
+        self.on_session: Callable[[SessionEvent], None] = _ignore
+
+    @property
+    def session_id(self) -> int:
+        """The session, 0 before the first."""
+        return self._session_id
+
+    @property
+    def is_connected(self) -> bool:
+        """Return whether requests are sent at once."""
+        return self._connection is not None
+
+    # -- the session ---------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Begin a session; raises ConnectionLost if the store does not answer in time."""
+        if self._has_session:
+            return
+        self._session_id = 0
+        self._connecting = connecting = Promise[None]()
+        due_ms = self._now_ms + self._timeout_ms
+        cancel = self._timers.call_at(due_ms, self._give_up)
+        self._attach()
+        try:
+            await connecting
+        finally:
+            cancel()
+        self.on_session(SessionEvent.CONNECTED)
+
+    def _give_up(self) -> None:
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None:
+            self._drop_connection()
+            self._cancel()
+            connecting.fail(ZnodeConnectionLost(f"nobody within {self._timeout_ms} ms"))
+
+    @property
+    def _now_ms(self) -> int:
+        return self._timers.clock.monotonic_ms()
+
+    def _attach(self) -> None:
+        """Ask for a session over a new connection; ask again if there is no response in time."""
+        server, machine = self._server, self._machine
+        connection = StoreConnection(server.links, machine.name, server.machine.name)
+        session_id, timeout_ms, life = self._session_id, self._timeout_ms, self._timers.life
+        self._attaching = connection
+        self._cancel()
+        self._cancel = self._timers.call_at(self._now_ms + _ATTACH_MS, self._attach)
+
+        def respond(work: Callable[[], None]) -> None:
+            connection.to_client.send(lambda: machine.enter(life, work))
+
+        def on_closed() -> None:
+            machine.enter(life, lambda: self._closed(connection))
+
+        def at_server() -> None:
+            def run() -> None:
+                try:
+                    given = server.run(
+                        machine.name,
+                        lambda _: server.attach(session_id, timeout_ms, connection, on_closed),
+                    )
+                except SessionExpired:
+                    respond(lambda: self._attached(connection, None))
+                    return
+                respond(lambda: self._attached(connection, given))
+
+            server.machine.enter(server.life, run)
+
+        connection.to_server.send(at_server)
+
+    def _attached(self, connection: StoreConnection, session_id: int | None) -> None:
+        if connection is not self._attaching or self._connection is not None:
+            return
+        self._cancel()
+        if session_id is None:
+            self._expired()
+            return
+        self._connection = connection
+        self._session_id = session_id
+        self._heard_ms = self._now_ms
+        self._ping_later()
+        connecting, self._connecting = self._connecting, None
+        is_new = not self._has_session
+        self._has_session = True
+        if is_new:
+            if connecting is not None:
+                connecting.keep(None)
+            return
+        drive(self._reconnected())
+
+    async def _reconnected(self) -> None:
+        setting = drive(self._watches.reconnected())
+        unsent, self._unsent = self._unsent, []
+        for send in unsent:
+            send()
+        with suppress(SessionExpired):
+            if await setting:
+                self.on_session(SessionEvent.RECONNECTED)
+
+    def _ping_later(self) -> None:
+        self._cancel()
+        self._cancel = self._timers.call_at(self._now_ms + self._timeout_ms // 3, self._ping)
+
+    def _ping(self) -> None:
+        if self._now_ms - self._heard_ms >= self._timeout_ms * 2 // 3:
+            self._disconnected()
+            return
+        session_id = self._session_id
+        self._ask(lambda store: store.heartbeat(session_id))
+        self._ping_later()
+
+    def _closed(self, connection: StoreConnection) -> None:
+        if connection is self._connection:
+            self._disconnected()
+
+    def die(self) -> None:
+        """End with the process: nothing is sent or told any more."""
+        self._has_session = False
+        self._connection = None
+
+    def reset(self) -> None:
+        """Lose the connection, as when the network breaks it."""
+        if self._connection is not None:
+            self._disconnected()
+
+    def _drop_connection(self) -> None:
+        self._connection = None
+
+    def _disconnected(self) -> None:
+        self._drop_connection()
+        pending, self._pending = self._pending, {}
+        self._cancel()
+        self._cancel = self._timers.call_at(self._now_ms + _RECONNECT_MS, self._attach)
+        for promise in pending.values():
+            promise.fail(ZnodeConnectionLost("the connection was lost"))
+        self._watches.connection_lost()
+        self.on_session(SessionEvent.SUSPENDED)
+
+    def _expired(self) -> None:
+        self._has_session = False
+        self._drop_connection()
+        self._cancel()
+        pending, self._pending = self._pending, {}
+        unsent, self._unsent = self._unsent, []
+        for promise in pending.values():
+            promise.fail(SessionExpired(self._session_id))
+        for send in unsent:
+            send()
+        self._watches.end()
+        self.on_session(SessionEvent.EXPIRED)
+
+    async def close(self) -> None:
+        """End the session and what it owns; closing twice is allowed."""
+        if not self._has_session:
+            self._cancel()
+            return
+        self._has_session = False
+        server, session_id = self._server, self._session_id
+        connection = self._connection
+        self._cancel()
+        self._drop_connection()
+        pending, self._pending = self._pending, {}
+        for promise in pending.values():
+            promise.fail(SessionExpired(session_id))
+        if connection is not None:
+            writer = self._machine.name
+
+            def at_server() -> None:
+                def run() -> None:
+                    if session_id in server.store.session_ids():
+                        server.run(writer, lambda _: server.close_session(session_id))
+
+                server.machine.enter(server.life, run)
+
+            connection.to_server.send(at_server)
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _ask(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+        promise: Promise[Any] = Promise()
+        if not self._has_session:
+            return Promise.failed(SessionExpired(self._session_id))
+
+        def send() -> None:
+            if not self._has_session:
+                promise.fail(SessionExpired(self._session_id))
+            elif self._connection is None:
+                self._unsent.append(send)
+            else:
+                self._send(work, promise)
+
+        send()
+        return promise
+
+    def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
+        connection = self._connection
+        assert connection is not None
+        self._number += 1
+        number = self._number
+        self._pending[number] = promise
+        server, machine, life = self._server, self._machine, self._timers.life
+        session_id, server_life = self._session_id, server.life
+
+        def respond(value: Any, error: EngineError | None) -> None:
+            connection.to_client.send(
+                lambda: machine.enter(life, lambda: self._settle(number, value, error))
+            )
+
+        def run() -> None:
+            # A request over a connection that its session has left is not done.
+            if session_id in server.store.session_ids() and not server.is_current(
+                session_id, connection
+            ):
+                return
+            try:
+                value = server.run(machine.name, work)
+            except ZnodeError as error:
+                respond(None, error)
+                return
+            respond(value, None)
+
+        connection.to_server.send(lambda: server.machine.enter(server_life, run))
+
+    def _settle(self, number: int, value: Any, error: EngineError | None) -> None:
+        promise = self._pending.pop(number, None)
+        if promise is None:
+            return
+        self._heard_ms = self._now_ms
+        if error is None:
+            promise.keep(value)
+            return
+        promise.fail(error)
+        if isinstance(error, SessionExpired) and self._has_session:
+            self._expired()
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        """Create a node and return its path, with its ten digits if sequential."""
+        operation = Create(path, data, ephemeral, sequential)
+        session_id = self._session_id
+        return str(await self._ask(lambda store: store.apply(session_id, operation)))
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        session_id = self._session_id
+        data, stat = await self._read(lambda store: store.get(session_id, path))
+        return data, stat
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        session_id, operation = self._session_id, SetData(path, data, version)
+        stat = await self._ask(lambda store: store.apply(session_id, operation))
+        assert isinstance(stat, Stat)
+        return stat
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version."""
+        session_id, operation = self._session_id, Delete(path, version)
+        await self._ask(lambda store: store.apply(session_id, operation))
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        session_id = self._session_id
+        stat: Stat | None = await self._read(lambda store: store.exists(session_id, path))
+        return stat
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        session_id = self._session_id
+        names, _ = await self._read(lambda store: store.children(session_id, path))
+        return list(names)
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        session_id, wanted = self._session_id, tuple(operations)
+        results = await self._ask(lambda store: store.multi(session_id, wanted))
+        return list(results)
+
+    async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
+        return await self._watches.read(lambda: self._ask(work))
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        await self._watches.watch(path, kind, watcher)
+
+    async def _arm(
+        self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
+    ) -> int | None:
+        session_id, server, machine = self._session_id, self._server, self._machine
+        life = self._timers.life
+
+        def to_client(work: Callable[[], None]) -> None:
+            connection = server.connection_of(session_id)
+
+            def arrive() -> None:
+                if connection is self._connection:
+                    work()
+
+            if connection is not None:
+                connection.to_client.send(lambda: machine.enter(life, arrive))
+
+        request = self._ask(lambda _: server.watch(session_id, path, kind, on_event, to_client))
+        if path == self.loses_watch_of and self._connection is not None:
+            self.loses_watch_of = None
+            self._connection.to_server.send(lambda: server.delete_before_watch_of(session_id))
+            self.reset()
+        zxid: int | None = await request
+        return zxid

@@ -1,0 +1,345 @@
+"""Requests of one transactional id: to its coordinator, and to the leaders of partitions.
+
+1. InitProducerId ends the transaction that the instance before this one has left open.
+2. A batch is sent until it is accepted, or its producer gives up.
+3. EndTxn is sent until it is answered. If an attempt had no answer the instance ends: at this level
+   of Kafka a late EndTxn ends any transaction of its epoch that is open then.
+
+Source: TransactionManager of 3.9.1; T8 for (3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final
+
+from engine.client.connection import Call, RequestMessage
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    COORDINATOR_LOAD_IN_PROGRESS,
+    DUPLICATE_SEQUENCE_NUMBER,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_TXN_STATE,
+    NONE,
+    NOT_COORDINATOR,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    PRODUCER_FENCED,
+    TRANSACTION_ABORTABLE,
+    UNKNOWN_PRODUCER_ID,
+    kafka_error,
+)
+from engine.model import TopicPartition
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.sim.clients import ACKS_ALL, BACKOFF_MS, ClusterLinks
+from engine.sim.sent_transactions import (
+    Ids,
+    SentOutcome,
+    SentTransaction,
+    TransactorEvents,
+)
+from engine.wire import messages
+from engine.wire.structs import Message
+
+TRANSACTION_TIMEOUT_MS: Final = 4_000
+_PRODUCE_TIMEOUT_MS = 5_000
+_TRANSACTION_KEY_TYPE = 1
+#: What ends an instance's work with its ids: another one, or the coordinator, has fenced them.
+_FENCED = frozenset((INVALID_PRODUCER_EPOCH, PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING))
+#: What ends a transaction that cannot be gone on with.
+_GIVES_UP = frozenset(
+    (
+        *_FENCED,
+        INVALID_TXN_STATE,
+        OUT_OF_ORDER_SEQUENCE_NUMBER,
+        TRANSACTION_ABORTABLE,
+        UNKNOWN_PRODUCER_ID,
+    )
+)
+#: Errors of a coordinator that has changed nothing.
+_UNTOUCHED = frozenset((CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR))
+#: How often a producer gives up after an attempt without success.
+_GIVE_UP_SHARE = 0.1
+
+
+class InstanceEnds(EngineError):
+    """An instance goes on with no transaction of its ids: it crashed, or was fenced."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class TransactionLinks:
+    """What the instances of one transactional id ask of brokers."""
+
+    def __init__(
+        self,
+        links: ClusterLinks,
+        transactional_id: str,
+        topics: Sequence[str],
+        random: Random,
+        events: TransactorEvents,
+        *,
+        gives_up: bool = True,
+    ) -> None:
+        """One that gives up has batches that come late: without verification they hang."""
+        self._give_up_share = _GIVE_UP_SHARE * gives_up
+        self.name = links.name
+        self.transactional_id = transactional_id
+        self.committed_count = 0
+        #: How many batches are on their way that nobody waits for.
+        self.late_count = 0
+        self._links = links
+        self._topics = list(topics)
+        self._random = random
+        self._events = events
+        self._coordinator: Address | None = None
+        self._sequences: dict[TopicPartition, int] = {}
+
+    async def init_ids(self) -> Ids:
+        """Begin an instance (1)."""
+        request = messages.InitProducerIdRequest(
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        while True:
+            response, _ = await self._ask_coordinator("InitProducerId", request, 4, _code)
+            if response.error_code == NONE:
+                self._sequences = {}
+                ids = Ids(response.producer_id, response.producer_epoch)
+                self._events.told(
+                    self.name,
+                    f"{self.transactional_id} is {ids.producer_id}/{ids.producer_epoch}",
+                )
+                self._events.initialized(self.transactional_id, ids)
+                return ids
+            # Two instances that begin at once fence each other.
+            await self.pause(BACKOFF_MS)
+
+    async def add_partition(self, ids: Ids, partition: TopicPartition) -> None:
+        """Add a partition to the transaction; raises InstanceEnds."""
+        topic = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        request = messages.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=ids.producer_id,
+            v3_and_below_producer_epoch=ids.producer_epoch,
+            v3_and_below_topics=[topic(name=partition.topic, partitions=[partition.partition])],
+        )
+        response, _ = await self._ask_coordinator(
+            "AddPartitionsToTxn", request, 3, _added_code, ids
+        )
+        self.check("AddPartitionsToTxn", _added_code(response))
+
+    async def add_offsets(self, ids: Ids, group_id: str) -> None:
+        """Add the offsets of a group to the transaction; raises InstanceEnds."""
+        request = messages.AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=ids.producer_id,
+            producer_epoch=ids.producer_epoch,
+            group_id=group_id,
+        )
+        response, _ = await self._ask_coordinator("AddOffsetsToTxn", request, 3, _code, ids)
+        self.check("AddOffsetsToTxn", _code(response))
+
+    async def produce(
+        self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
+    ) -> bool:
+        """Send one batch (2); returns whether it was accepted. Raises InstanceEnds."""
+        message = self._batch(ids, transaction, partition, numbers)
+        while True:
+            code = await self._produce_once(ids, partition, message)
+            if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
+                break
+            if code is not None:
+                self.check(f"Produce {partition} {numbers.start}", code)
+            if self._random.random() < self._give_up_share:
+                return False
+            await self.pause(BACKOFF_MS)
+        self._sequences[partition] = self._sequences.get(partition, 0) + len(numbers)
+        transaction.accepted.setdefault(partition, set()).update(numbers)
+        return True
+
+    def produce_late(
+        self,
+        ids: Ids,
+        transaction: SentTransaction,
+        partition: TopicPartition,
+        numbers: range,
+        delay_ms: int,
+    ) -> None:
+        """Let a batch reach its leader after a while, whatever becomes of the transaction."""
+        message = self._batch(ids, transaction, partition, numbers)
+
+        async def arrive() -> None:
+            await self.pause(delay_ms)
+            code = await self._produce_once(ids, partition, message)
+            text = "nothing" if code is None else kafka_error(code).name
+            self._events.told(self.name, f"late batch {partition} {numbers.start}: {text}")
+            self.late_count -= 1
+
+        self.late_count += 1
+        drive(arrive())
+
+    def _batch(
+        self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
+    ) -> messages.ProduceRequest:
+        """Return the request of a batch that is sent next."""
+        records = self._build(ids, numbers, self._sequences.get(partition, 0))
+        transaction.sent.setdefault(partition, set()).update(numbers)
+        request = messages.ProduceRequest
+        data = request.PartitionProduceData(index=partition.partition, records=records)
+        return request(
+            transactional_id=self.transactional_id,
+            acks=ACKS_ALL,
+            timeout_ms=_PRODUCE_TIMEOUT_MS,
+            topic_data=[request.TopicProduceData(name=partition.topic, partition_data=[data])],
+        )
+
+    def _build(self, ids: Ids, numbers: range, sequence: int) -> bytes:
+        builder = BatchBuilder(
+            BatchSettings(
+                producer_id=ids.producer_id,
+                producer_epoch=ids.producer_epoch,
+                base_sequence=sequence,
+                is_transactional=True,
+            )
+        )
+        now_ms = self._links.timers.clock.wall_ms()
+        for number in numbers:
+            builder.append(now_ms, None, f"{self.name}:{number}".encode())
+        return bytes(builder.build())
+
+    async def _produce_once(
+        self, ids: Ids, partition: TopicPartition, message: RequestMessage
+    ) -> int | None:
+        """Return the code of a response, None if none came."""
+        leader = self._links.leaders.get(partition)
+        if leader is not None:
+            fence = self._events.fence_of(self.transactional_id, ids, partition)
+            try:
+                response = await self._links.ask(leader, Call("Produce", message, highest=9))
+            except EngineError as error:
+                self._events.told(self.name, f"{partition}: {error}")
+            else:
+                (topic,) = response.message.responses
+                (row,) = topic.partition_responses
+                code = int(row.error_code)
+                if code == NONE and fence is not None:
+                    self._events.served_fenced(fence, leader.host, f"{self.name}: Produce")
+                if code == NONE or not kafka_error(code).needs_metadata:
+                    return code
+        await self._find_leaders()
+        return None
+
+    async def end(self, ids: Ids, transaction: SentTransaction, *, is_commit: bool) -> None:
+        """Commit or abort, until that is answered (3); raises InstanceEnds."""
+        request = messages.EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=ids.producer_id,
+            producer_epoch=ids.producer_epoch,
+            committed=is_commit,
+        )
+        if not transaction.sent:
+            # Nothing was added: the coordinator knows of no transaction.
+            transaction.outcome = SentOutcome.ABORTED
+            return
+        transaction.outcome = SentOutcome.UNKNOWN if is_commit else SentOutcome.ABORTED
+        response, is_sure = await self._ask_coordinator("EndTxn", request, 3, _code, ids)
+        code = int(response.error_code)
+        if code != NONE:
+            if is_sure:
+                transaction.outcome = SentOutcome.ABORTED
+            self.check("EndTxn", code)
+        if is_commit:
+            transaction.outcome = SentOutcome.COMMITTED
+            self.committed_count += 1
+        self._events.told(self.name, f"{transaction} is {transaction.outcome.value}")
+        if not is_sure:
+            raise InstanceEnds("EndTxn had an attempt without an answer")
+
+    def check(self, what: str, code: int) -> None:
+        """Go on after success and retriable errors; end the instance after others."""
+        if code == NONE or (code not in _GIVES_UP and kafka_error(code).is_retriable):
+            return
+        text = f"{what}: {kafka_error(code).name}"
+        if code not in _GIVES_UP:
+            self._events.broke("T2", f"{self.name} {text}", None)
+        raise InstanceEnds(text)
+
+    # Requests
+
+    async def _ask_coordinator(
+        self,
+        api_name: str,
+        request: RequestMessage,
+        highest: int,
+        code_of: Callable[[Message], int],
+        ids: Ids | None = None,
+    ) -> tuple[Message, bool]:
+        """Ask the coordinator until it has an answer; also whether no attempt may have worked."""
+        is_sure = True
+        while True:
+            coordinator = self._coordinator or await self._find_coordinator()
+            if coordinator is not None:
+                fence = ids and self._events.fence_of(self.transactional_id, ids, None)
+                try:
+                    response = await self._links.ask(
+                        coordinator, Call(api_name, request, highest=highest)
+                    )
+                except EngineError as error:
+                    self._events.told(self.name, f"{api_name}: {error}")
+                    is_sure = False
+                else:
+                    code = code_of(response.message)
+                    if code == NONE and fence:
+                        asked = f"{self.name}: {api_name}"
+                        self._events.served_fenced(fence, coordinator.host, asked)
+                    if code == NONE or not kafka_error(code).is_retriable:
+                        return response.message, is_sure
+                    self._events.told(self.name, f"{api_name}: {kafka_error(code).name}")
+                    is_sure = is_sure and code in _UNTOUCHED
+                self._coordinator = None
+            await self.pause(BACKOFF_MS)
+
+    async def _find_coordinator(self) -> Address | None:
+        request = messages.FindCoordinatorRequest(
+            key=self.transactional_id, key_type=_TRANSACTION_KEY_TYPE
+        )
+        call = Call("FindCoordinator", request, highest=3)
+        try:
+            response = (await self._links.ask(self._links.any_broker(), call)).message
+        except EngineError:
+            return None
+        if response.error_code != NONE:
+            return None
+        self._coordinator = Address(response.host, response.port)
+        return self._coordinator
+
+    async def _find_leaders(self) -> None:
+        found: Promise[None] = Promise()
+        self._links.find_leaders(self._topics, lambda: found.keep(None))
+        await found
+
+    async def pause(self, pause_ms: int) -> None:
+        """Wait."""
+        over: Promise[None] = Promise()
+        self._links.after(pause_ms, lambda: over.keep(None))
+        await over
+
+
+def _code(message: Message) -> int:
+    return int(message.error_code)
+
+
+def _added_code(message: Message) -> int:
+    (topic,) = message.results_by_topic_v3_and_below
+    (row,) = topic.results_by_partition
+    return int(row.partition_error_code)
