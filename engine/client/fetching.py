@@ -104,6 +104,8 @@ class Fetcher:
         self._options = options or FetchOptions()
         #: In the order in which leaders are asked for them.
         self._positions = dict(starts)
+        #: Of the partitions those that are not asked for now; they keep their positions.
+        self._paused: set[TopicPartition] = set()
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._under_way: dict[int, _Fetch] = {}
         self._view: ClusterView | None = None
@@ -137,7 +139,21 @@ class Fetcher:
     def stop(self, partition: TopicPartition) -> None:
         """Fetch a partition no more; what is under way for it is dropped."""
         self._positions.pop(partition, None)
+        self._paused.discard(partition)
         self._troubles.pop(partition, None)
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Fetch a partition no more until `resume`; its position stays."""
+        self._paused.add(partition)
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Fetch a partition again from its position on."""
+        self._paused.discard(partition)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Return the partitions that `pause` has stopped."""
+        return frozenset(self._paused)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Fetch a partition from an offset on, also one that was stopped."""
@@ -148,6 +164,8 @@ class Fetcher:
         """Return what has come, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()
         if not self._under_way:
+            if not fetched and self._paused:
+                self._client.links.pause(timeout_ms)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
             # A response to another fetcher of the client, which is gone, is dropped.
@@ -170,7 +188,7 @@ class Fetcher:
         busy = {p for fetch in self._under_way.values() for p in fetch.positions}
         by_leader: dict[int, list[TopicPartition]] = {}
         given_up = []
-        for partition in [p for p in self._positions if p not in busy]:
+        for partition in [p for p in self._positions if p not in busy and p not in self._paused]:
             leader = leader_of(view, partition)
             if isinstance(leader, int):
                 by_leader.setdefault(leader, []).append(partition)
@@ -249,7 +267,9 @@ class Fetcher:
             for row in topic.partitions:
                 partition = TopicPartition(name, row.partition_index)
                 # What was asked for before a seek does not follow on its offset.
-                if fetch.positions.get(partition, _NOWHERE) == self._positions.get(partition):
+                position = self._positions.get(partition)
+                is_wanted = fetch.positions.get(partition, _NOWHERE) == position
+                if is_wanted and partition not in self._paused:
                     fetched += self._take_partition(partition, row)
         return fetched
 

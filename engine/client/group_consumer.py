@@ -28,6 +28,7 @@ from engine.client.group_session import GroupSession, MemberSettings, NotAMember
 from engine.client.groups import committed_offsets
 from engine.errors import EngineError
 from engine.model import TopicPartition
+from engine.records.record_run import NO_EPOCH
 
 AUTO_COMMIT_INTERVAL_MS: Final = 5_000
 
@@ -65,6 +66,8 @@ class GroupConsumer:
         self._next_commit_ms = 0
         #: Called with the partitions that are given, and with none as they are given up.
         self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
+        #: Called with partitions before they are given up; with those that are lost, too.
+        self.on_revoked: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
 
     @property
     def trouble(self) -> EngineError | None:
@@ -76,11 +79,7 @@ class GroupConsumer:
 
         Errors: those of the group for which joining again does not help.
         """
-        now_ms = self._client.clock.monotonic_ms()
-        if now_ms >= self._next_commit_ms:
-            self._commit_processed()
-        if not self.session.poll():
-            self._join_again()
+        self.keep_up()
         wait_ms = min(timeout_ms, self.session.time_left_ms())
         if not self._fetcher.partitions:
             # There is nothing to fetch for this member now; it stays for when there is.
@@ -94,13 +93,32 @@ class GroupConsumer:
                     self._epochs[records.partition] = records.runs[-1].leader_epoch
         return consumed
 
-    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+    def keep_up(self) -> None:
+        """Do the steps 1 and 2 of a poll: commit what is processed, stay in the group or join."""
+        now_ms = self._client.clock.monotonic_ms()
+        if now_ms >= self._next_commit_ms:
+            self._commit_processed()
+        if not self.session.poll():
+            self._join_again()
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """Return what fetches the partitions now; joining again may bring another one."""
+        return self._fetcher
+
+    def processed(
+        self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
+    ) -> None:
         """Take note that of the last poll only records below an offset were processed.
 
-        As after a seek of Java's consumer, no leader epoch goes with the offset.
+        `leader_epoch` is that of the last of them. Without it none goes with the offset, as after
+        a seek of Java's consumer.
         """
         self._processed[partition] = next_offset
-        self._epochs.pop(partition, None)
+        if leader_epoch == NO_EPOCH:
+            self._epochs.pop(partition, None)
+        else:
+            self._epochs[partition] = leader_epoch
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on with a partition of the member from an offset."""
@@ -140,7 +158,10 @@ class GroupConsumer:
     def _join_again(self) -> None:
         """Commit, join and begin where the group is (2); partitions that are kept go on."""
         self._commit_before_joining()
+        held = self._fetcher.partitions
         kept = frozenset(self._fetcher.partitions) if self.session.is_cooperative else frozenset()
+        if held and not self.session.is_cooperative:
+            self.on_revoked(held)
         if not kept:
             self.on_assigned(())
         # What is lost meanwhile is assigned as if it had never been the member's.
@@ -153,7 +174,10 @@ class GroupConsumer:
 
     def _go_on(self, partitions: Sequence[TopicPartition], kept: Set[TopicPartition]) -> None:
         """Fetch added partitions too, from what is committed on, and no more what is given up."""
-        for key in set(self._fetcher.partitions) - kept:
+        given_up = [key for key in self._fetcher.partitions if key not in kept]
+        if given_up:
+            self.on_revoked(given_up)
+        for key in given_up:
             self._fetcher.stop(key)
             self._processed.pop(key, None)
             self._epochs.pop(key, None)

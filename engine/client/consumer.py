@@ -1,0 +1,465 @@
+"""A consumer: records of partitions that it was assigned, or that its group gives it.
+
+| | partitions | begins at |
+|---|---|---|
+| `subscribe` | those that the group gives to this member, of topics by name or by pattern | committed offsets, else `auto_offset_reset` |
+| `assign` | those that are named | committed offsets if there is a group, else `auto_offset_reset` |
+
+One `poll`:
+
+1. With a pattern: topics that match now are subscribed to, asked for every `metadata_max_age_ms`.
+2. Everything that the polls before returned is processed by now: with `enable_auto_commit` it is
+   committed once `auto_commit_interval_ms` has passed.
+3. The member stays in its group, or joins again (`group_consumer.py`).
+4. Up to `max_poll_records` records are returned; others that have come wait for the next poll, unless
+   their partition is given up.
+
+A member that does not poll for `max_poll_interval_ms` leaves its group with the next `heartbeat`,
+so that others get its partitions; the next poll joins again.
+
+Source: KafkaConsumer, ConsumerCoordinator of 3.9.1.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
+from engine.client.group_session import GroupSession, MemberSettings
+from engine.client.groups import committed_offsets
+from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE
+from engine.model import TopicPartition
+from engine.records.record import Header, TimestampType
+from engine.records.record_run import NO_EPOCH
+
+_RESETS: Final = {"earliest": EARLIEST, "latest": LATEST}
+
+
+class ConsumerRecord(NamedTuple):
+    """A record with its place; `leader_epoch` is −1 where its format has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    leader_epoch: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Return its topic and partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+class ConsumerSettings(NamedTuple):
+    """How a consumer behaves; the names and defaults are those of Kafka's consumer.
+
+    Without `member` there is no group: nothing is committed, and topics are not subscribed to.
+    """
+
+    member: MemberSettings | None = None
+    auto_offset_reset: str = "latest"
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS
+    max_poll_records: int = 500
+    metadata_max_age_ms: int = 300_000
+    fetch: FetchOptions = FetchOptions()
+
+
+class RebalanceListener(Protocol):
+    """What an application does as partitions come and go; called within `poll` and `close`."""
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """Finish with partitions: offsets may still be committed."""
+        ...
+
+    def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """Begin with partitions that were added; `seek` is allowed."""
+        ...
+
+
+class NoGroup(EngineError):
+    """What was asked for needs a group."""
+
+    hint = "set group.id"
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"{action} needs a group id")
+
+
+class NoOffset(EngineError):
+    """A partition has no offset to begin at, and `auto_offset_reset` is none."""
+
+    hint = "commit or seek to an offset first, or set auto.offset.reset to earliest or latest"
+
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"{partition.topic}-{partition.partition} has no offset to begin at")
+        self.partition = partition
+
+
+class NotAssigned(EngineError):
+    """A partition is not this consumer's."""
+
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"{partition.topic}-{partition.partition} is not assigned")
+        self.partition = partition
+
+
+class UnknownReset(EngineError):
+    """`auto_offset_reset` is none of earliest, latest and none."""
+
+    def __init__(self, value: str) -> None:
+        super().__init__(f"auto.offset.reset is earliest, latest or none, not {value}")
+        self.value = value
+
+
+class Consumer:
+    """Reads records, with a group or without. Not for use by several threads."""
+
+    def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
+        """Errors: UnknownReset. Nothing is requested before the first `poll`."""
+        self._client = client
+        self._settings = settings or ConsumerSettings()
+        if self._settings.auto_offset_reset not in (*_RESETS, "none"):
+            raise UnknownReset(self._settings.auto_offset_reset)
+        self._pattern: re.Pattern[str] | None = None
+        self._next_match_ms = 0
+        self._topics: tuple[str, ...] = ()
+        self._group: GroupConsumer | None = None
+        self._fetcher: Fetcher | None = None
+        self._listener: RebalanceListener | None = None
+        #: Records that have come and were not returned yet, in their order.
+        self._waiting: deque[ConsumerRecord] = deque()
+        #: The partitions of which something was fetched or sought, each with the leader epoch of
+        #: the last record that was returned.
+        self._epochs: dict[TopicPartition, int] = {}
+        self._assigned: frozenset[TopicPartition] = frozenset()
+        self._polled_ms = client.clock.monotonic_ms()
+        self._next_commit_ms = 0
+
+    # Partitions
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | re.Pattern[str],
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Read topics as a member of the group: these, or all whose whole name matches a pattern.
+
+        Internal topics match no pattern. Errors: NoGroup.
+        """
+        if self._settings.member is None:
+            raise NoGroup("subscribe")
+        self._listener = listener
+        if isinstance(topics, re.Pattern):
+            self._pattern, self._next_match_ms = topics, 0
+            names = self._matching(topics)
+        else:
+            self._pattern, names = None, tuple(sorted(set(topics)))
+        self._take_topics(names)
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, without the group's say: no subscription is left."""
+        self.unsubscribe()
+        keys = tuple(dict.fromkeys(partitions))
+        self._fetcher = Fetcher(self._client, self._starts(keys), self._settings.fetch)
+        self._assigned = frozenset(keys)
+
+    def unsubscribe(self) -> None:
+        """Commit, leave the group and read nothing any more. Errors: those of the requests."""
+        group, self._group = self._group, None
+        self._pattern, self._topics, self._fetcher = None, (), None
+        if group is not None:
+            self._revoke(tuple(self._assigned))
+            group.close()
+        self._drop(self._assigned)
+        self._assigned = frozenset()
+
+    @property
+    def subscription(self) -> tuple[str, ...]:
+        """Return the topics that are subscribed to, by name."""
+        return self._topics
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are read now."""
+        return self._assigned
+
+    def _matching(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        self._next_match_ms = self._now_ms() + self._settings.metadata_max_age_ms
+        topics = self._client.view(None).topics
+        names = (name for name, topic in topics.items() if not topic.is_internal)
+        return tuple(sorted(name for name in names if pattern.fullmatch(name)))
+
+    def _take_topics(self, names: tuple[str, ...]) -> None:
+        self._topics = names
+        if self._group is not None:
+            self._group.session.subscribe(names)
+            return
+        assert self._settings.member is not None
+        self._fetcher = None
+        self._drop(self._assigned)
+        self._assigned = frozenset()
+        self._group = GroupConsumer(
+            self._client,
+            self._settings.member,
+            names,
+            start_of=self._resets,
+            fetch=self._settings.fetch,
+            auto_commit_interval_ms=self._settings.auto_commit_interval_ms,
+            commits=self._settings.enable_auto_commit,
+        )
+        self._group.on_assigned = self._assign_by_group
+        self._group.on_revoked = self._revoke
+
+    def _assign_by_group(self, partitions: Sequence[TopicPartition]) -> None:
+        before, self._assigned = self._assigned, frozenset(partitions)
+        self._drop(before - self._assigned)
+        added = [key for key in partitions if key not in before]
+        if self._listener is not None and partitions:
+            self._listener.on_assigned(added)
+
+    def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
+        if self._listener is not None and partitions:
+            self._listener.on_revoked(partitions)
+
+    def _drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the records of partitions that wait, and their positions."""
+        self._waiting = deque(r for r in self._waiting if r.topic_partition not in partitions)
+        for key in partitions:
+            self._epochs.pop(key, None)
+
+    # Reading
+
+    def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
+        """Return records, after about `timeout_ms` at the latest; joins the group first.
+
+        Errors: NoOffset, those of the group, and those of a partition that cannot be read.
+        """
+        self._polled_ms = now_ms = self._now_ms()
+        if self._pattern is not None and now_ms >= self._next_match_ms:
+            names = self._matching(self._pattern)
+            if names != self._topics:
+                self._take_topics(names)
+        if self._group is not None and self._waiting:
+            self._group.keep_up()
+        elif self._group is not None:
+            self._take(self._group.poll(timeout_ms))
+        elif self._fetcher is not None:
+            self._commit_by_time()
+            if not self._waiting:
+                self._take(self._fetcher.poll(timeout_ms))
+        else:
+            self._client.links.pause(timeout_ms)
+        return self._returned()
+
+    def _take(self, consumed: Sequence[ConsumedRecords]) -> None:
+        for records in consumed:
+            partition = records.partition
+            if records.error is not None:
+                self._reset_or_raise(partition, records.error)
+            self._epochs.setdefault(partition, NO_EPOCH)
+            for record, leader_epoch in records.records:
+                self._waiting.append(
+                    ConsumerRecord(
+                        *partition,
+                        record.offset,
+                        record.timestamp_ms,
+                        record.timestamp_type,
+                        record.key,
+                        record.value,
+                        record.headers,
+                        leader_epoch,
+                    )
+                )
+
+    def _reset_or_raise(self, partition: TopicPartition, error: EngineError) -> None:
+        is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
+        if not is_out_of_range or self._settings.auto_offset_reset == "none":
+            raise error
+        start = self._resets([partition])[partition]
+        if isinstance(start, EngineError):
+            raise start
+        self._current_fetcher().seek(partition, start)
+
+    def _returned(self) -> list[ConsumerRecord]:
+        paused = self.paused
+        found: list[ConsumerRecord] = []
+        kept: deque[ConsumerRecord] = deque()
+        while self._waiting and len(found) < self._settings.max_poll_records:
+            record = self._waiting.popleft()
+            (kept if record.topic_partition in paused else found).append(record)
+        self._waiting = kept + self._waiting
+        for record in found:
+            self._epochs[record.topic_partition] = record.leader_epoch
+        if self._group is not None:
+            # What was returned counts as processed, and not what has come.
+            for key, offset in self._read_positions().items():
+                self._group.processed(key, offset, self._epochs[key])
+        return found
+
+    def _read_positions(self) -> dict[TopicPartition, int]:
+        """Return the next offset to return of each partition that was read or sought."""
+        fetcher = self._current_fetcher()
+        positions = {key: fetcher.position(key) for key in self._epochs}
+        for record in reversed(self._waiting):
+            positions[record.topic_partition] = record.offset
+        return positions
+
+    # Positions
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on with a partition from an offset. Errors: NotAssigned."""
+        fetcher = self._fetcher_of(partition)
+        self._drop([partition])
+        fetcher.seek(partition, offset)
+        self._epochs[partition] = NO_EPOCH
+        if self._group is not None:
+            self._group.processed(partition, offset)
+
+    def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
+        """Go to the first records. Errors: NotAssigned, those of the requests."""
+        self._seek_to(partitions, EARLIEST)
+
+    def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
+        """Go behind the last records. Errors: NotAssigned, those of the requests."""
+        self._seek_to(partitions, LATEST)
+
+    def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
+        for key in partitions:
+            self._fetcher_of(key)
+        for key, offset in self._offsets(partitions, timestamp).items():
+            if isinstance(offset, EngineError):
+                raise offset
+            self.seek(key, offset)
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset of the next record that `poll` returns. Errors: NotAssigned."""
+        fetcher = self._fetcher_of(partition)
+        return self._read_positions().get(partition, fetcher.position(partition))
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return no records of partitions until `resume`. Errors: NotAssigned."""
+        for key in partitions:
+            self._fetcher_of(key).pause(key)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return records of partitions again. Errors: NotAssigned."""
+        for key in partitions:
+            self._fetcher_of(key).resume(key)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Return the partitions that `pause` has stopped."""
+        fetcher = self._current_fetcher() if self._assigned else None
+        return frozenset() if fetcher is None else fetcher.paused
+
+    def _current_fetcher(self) -> Fetcher:
+        fetcher = self._fetcher if self._group is None else self._group.fetcher
+        assert fetcher is not None
+        return fetcher
+
+    def _fetcher_of(self, partition: TopicPartition) -> Fetcher:
+        if partition not in self._assigned:
+            raise NotAssigned(partition)
+        return self._current_fetcher()
+
+    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        starts: dict[TopicPartition, int] = {}
+        if self._settings.member is not None and partitions:
+            committed = committed_offsets(self._client, self._settings.member.group_id, partitions)
+            starts = {key: committed[key] for key in partitions if key in committed}
+        left = [key for key in partitions if key not in starts]
+        for key, offset in (self._resets(left) if left else {}).items():
+            if isinstance(offset, EngineError):
+                raise offset
+            starts[key] = offset
+        return starts
+
+    def _resets(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int | EngineError]:
+        """Return where partitions begin that have no offset. Errors: NoOffset."""
+        timestamp = _RESETS.get(self._settings.auto_offset_reset)
+        if timestamp is None:
+            return {key: NoOffset(key) for key in partitions}
+        return self._offsets(partitions, timestamp)
+
+    def _offsets(
+        self, partitions: Iterable[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int | EngineError]:
+        committed = self._settings.fetch.read_committed
+        rows = list_offsets(
+            self._client, dict.fromkeys(partitions, timestamp), read_committed=committed
+        )
+        return {
+            key: row.offset if isinstance(row, FoundOffset) else row for key, row in rows.items()
+        }
+
+    # Offsets and the group
+
+    def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
+        """Commit offsets, by default those behind all records that polls have returned.
+
+        Errors: NoGroup, NotAMember where the group goes on without this member, ApiError.
+        """
+        if self._settings.member is None:
+            raise NoGroup("commit")
+        wanted = self._read_positions() if offsets is None else dict(offsets)
+        if self._group is not None:
+            self._group.session.commit(wanted)
+        else:
+            GroupSession(self._client, self._settings.member, ()).commit(wanted)
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return what the group has committed; partitions without a commit are left out."""
+        if self._settings.member is None:
+            raise NoGroup("committed")
+        found = committed_offsets(self._client, self._settings.member.group_id, partitions)
+        return {key: found[key] for key in partitions if key in found}
+
+    def heartbeat(self) -> int | None:
+        """Send a heartbeat if it is due; return when the next one is, in ms, None without a group.
+
+        For the time between polls, which is the application's. A member that polls too seldom
+        leaves its group. Errors: those of the request.
+        """
+        group, member = self._group, self._settings.member
+        if group is None or member is None or not group.session.is_joined:
+            return None
+        if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
+            group.session.leave()
+            return None
+        # If the group rebalances, the next poll joins again.
+        group.session.poll()
+        return group.session.time_left_ms()
+
+    def close(self) -> None:
+        """Commit what was returned if that is automatic, and leave the group."""
+        if self._group is None and self._fetcher is not None:
+            self._next_commit_ms = 0
+            self._commit_by_time()
+        self.unsubscribe()
+
+    def _commit_by_time(self) -> None:
+        """Commit the positions of partitions that were assigned by hand, if it is time to."""
+        settings = self._settings
+        if settings.member is None or not settings.enable_auto_commit or not self._epochs:
+            return
+        now_ms = self._now_ms()
+        if now_ms >= self._next_commit_ms:
+            self._next_commit_ms = now_ms + settings.auto_commit_interval_ms
+            self.commit()
+
+    def _now_ms(self) -> int:
+        return self._client.clock.monotonic_ms()
