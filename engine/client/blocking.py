@@ -254,7 +254,7 @@ class KafkaClient:
     def wait_any(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
         """Return results of calls that were submitted to `links` directly."""
         results, self._of_others = self._of_others, []
-        return results or self.links.wait(timeout_ms)
+        return results or self.links.wait(timeout_ms, may_be_interrupted=True)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Return whether another attempt may reach a broker that took over meanwhile."""

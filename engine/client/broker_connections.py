@@ -20,7 +20,7 @@ from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
 from engine.host.ports import Clock
-from engine.host.streams import Stream, StreamEvent, Streams
+from engine.host.streams import Stream, StreamEvent, Streams, WakeableStreams
 
 CallResult: TypeAlias = "Response | EngineError"
 #: What selectors of all kinds take at once; a longer pause is several.
@@ -85,6 +85,7 @@ class Links:
         self._clock = clock
         self._make_connection = make_connection
         self._links: dict[Address, _Link] = {}
+        self._is_interrupted = False
         self._results: list[tuple[object, CallResult]] = []
         #: Calls whose results nobody wants any more.
         self._abandoned: set[object] = set()
@@ -109,8 +110,13 @@ class Links:
         if link.is_ready:
             self._send_queued(link)
 
-    def wait(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
-        """Return the results that are there, waiting for the first if there are none yet."""
+    def wait(
+        self, timeout_ms: int, *, may_be_interrupted: bool = False
+    ) -> list[tuple[object, CallResult]]:
+        """Return the results that are there, waiting for the first if there are none yet.
+
+        After `interrupt` a wait that may be interrupted only takes what has arrived.
+        """
         now_ms = self._clock.monotonic_ms()
         give_up_ms = now_ms + timeout_ms
         # A wait of no time still moves bytes and takes what has arrived.
@@ -122,7 +128,7 @@ class Links:
                 self._take_event(event)
             now_ms = self._clock.monotonic_ms()
             self._expire(now_ms)
-            is_over = now_ms >= give_up_ms
+            is_over = now_ms >= give_up_ms or (may_be_interrupted and self._is_interrupted)
         results, self._results = self._results, []
         if not self._abandoned:
             return results
@@ -134,10 +140,31 @@ class Links:
         """Give up calls that are under way: `wait` does not return their results."""
         self._abandoned.update(tokens)
 
-    def pause(self, duration_ms: int) -> None:
+    def interrupt(self) -> None:
+        """End a wait that may be interrupted, and those to come until `proceed`; for any thread.
+
+        The streams have to be `WakeableStreams`.
+        """
+        self._is_interrupted = True
+        assert isinstance(self._streams, WakeableStreams)
+        self._streams.wake()
+
+    def close_streams(self) -> None:
+        """Close all connections and what wakes the streams: nothing is sent any more."""
+        self.close()
+        assert isinstance(self._streams, WakeableStreams)
+        self._streams.close()
+
+    def proceed(self) -> None:
+        """Let waits wait again."""
+        self._is_interrupted = False
+
+    def pause(self, duration_ms: int, *, may_be_interrupted: bool = False) -> None:
         """Let time pass; what arrives meanwhile is kept."""
         until_ms = self._clock.monotonic_ms() + duration_ms
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
+            if may_be_interrupted and self._is_interrupted:
+                return
             for event in self._streams.wait(min(left_ms, _WAIT_MS_MAX)):
                 self._take_event(event)
 

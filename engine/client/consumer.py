@@ -260,7 +260,7 @@ class Consumer:
             if not self._waiting:
                 self._take(self._fetcher.poll(timeout_ms))
         else:
-            self._client.links.pause(timeout_ms)
+            self._client.links.pause(timeout_ms, may_be_interrupted=True)
         return self._returned()
 
     def _take(self, consumed: Sequence[ConsumedRecords]) -> None:

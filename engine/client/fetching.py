@@ -165,7 +165,7 @@ class Fetcher:
         fetched = self._send_fetches()
         if not self._under_way:
             if not fetched and self._paused:
-                self._client.links.pause(timeout_ms)
+                self._client.links.pause(timeout_ms, may_be_interrupted=True)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
             # A response to another fetcher of the client, which is gone, is dropped.

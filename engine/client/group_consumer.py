@@ -83,7 +83,7 @@ class GroupConsumer:
         wait_ms = min(timeout_ms, self.session.time_left_ms())
         if not self._fetcher.partitions:
             # There is nothing to fetch for this member now; it stays for when there is.
-            self._client.links.pause(wait_ms)
+            self._client.links.pause(wait_ms, may_be_interrupted=True)
             return []
         consumed = self._fetcher.poll(wait_ms)
         for records in consumed:

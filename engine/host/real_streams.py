@@ -13,6 +13,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.host.name_lookup import numeric_address, reason_of
@@ -241,12 +242,55 @@ class RealStream:
             self._owner.watch(self._socket, wanted, self)
 
 
+class _Waker:
+    """A pair of sockets by which another thread ends a wait."""
+
+    def __init__(self) -> None:
+        self.received, self._sent = socket.socketpair()
+        self.received.setblocking(False)
+        self._sent.setblocking(False)
+
+    def wake(self) -> None:
+        """Make the receiving socket ready; a full one is ready already."""
+        with suppress(BlockingIOError):
+            self._sent.send(b"\0")
+
+    def advance(self, _ready: int) -> None:
+        """Take what was sent."""
+        with suppress(BlockingIOError):
+            while self.received.recv(RECEIVE_BYTES):
+                pass
+
+    def fail(self, error: OSError) -> None:
+        """Raise: a pair of this process has no failure that would be another's."""
+        raise error
+
+    def close(self) -> None:
+        """Close both."""
+        self.received.close()
+        self._sent.close()
+
+
 class RealStreams:
     """All streams of one client, on one selector."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._events: list[StreamEvent] = []
+        self._waker: _Waker | None = None
+
+    @classmethod
+    def wakeable(cls) -> RealStreams:
+        """Return streams whose `wait` another thread may end by `wake`."""
+        streams = cls()
+        streams._waker = _Waker()
+        streams._selector.register(streams._waker.received, _READ, streams._waker)
+        return streams
+
+    def wake(self) -> None:
+        """End the wait that goes on, or the next one; for any thread."""
+        assert self._waker is not None, "made by wakeable()"
+        self._waker.wake()
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
         """Start connecting; failures arrive as a `closed` event. Raises BadTlsFile."""
@@ -270,7 +314,7 @@ class RealStreams:
 
     # -- for RealStream
 
-    def attempt(self, stream: RealStream, operate: Any) -> None:
+    def attempt(self, stream: RealStream | _Waker, operate: Any) -> None:
         """Run an operation; its `OSError` closes the stream."""
         try:
             operate()

@@ -7,7 +7,7 @@ Events are returned by `wait` alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from engine.host.ports import Buffer
 
@@ -77,4 +77,17 @@ class Streams(Protocol):
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
         """Return the events so far, after at most `timeout_ms` (possibly none)."""
+        ...
+
+
+@runtime_checkable
+class WakeableStreams(Streams, Protocol):
+    """Streams whose `wait` another thread can end."""
+
+    def wake(self) -> None:
+        """End the wait that goes on, or the next one; for any thread."""
+        ...
+
+    def close(self) -> None:
+        """Close all streams, and what wakes them."""
         ...

@@ -1,0 +1,117 @@
+"""A thread that alone uses an object which is not for several threads.
+
+```
+submit(work) ──> queue ──> the thread does it ──> its Future
+                   └─ empty ──> idle() ──> sleeps as long as it returns, or until work comes
+```
+
+An error of `idle` ends the thread, and is the error of all works that wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class OwnerThread:
+    """Does works one after the other on one thread; `close` ends it."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        interrupt: Callable[[], None],
+        proceed: Callable[[], None],
+        idle: Callable[[], int | None],
+    ) -> None:
+        """Start the thread.
+
+        `interrupt` ends the waiting of the work that is done now, and is called on the thread that
+        submits the next; `proceed` is called before a work with none behind it, and before `idle`.
+        `idle` does what is due between works, and returns after how many ms it is to be called
+        again: None is never.
+        """
+        self._interrupt = interrupt
+        self._proceed = proceed
+        self._idle = idle
+        self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._condition = threading.Condition()
+        self._is_closed = False
+        #: Whether the thread waits for works, and not for what a work waits for.
+        self._is_asleep = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Have a work done behind those before it. Errors: RuntimeError after `close`."""
+        future: Future[T] = Future()
+        with self._condition:
+            if self._is_closed:
+                raise RuntimeError("the thread has ended")
+            self._works.append((work, future))
+            self._hurry()
+        return future
+
+    def close(self) -> None:
+        """Let the works that wait be done, and end; waits for the thread."""
+        with self._condition:
+            self._is_closed = True
+            self._hurry()
+        self._thread.join()
+
+    def _hurry(self) -> None:
+        """End what the thread waits for now. Under the lock, so that nothing else is ended."""
+        if self._is_asleep:
+            self._is_asleep = False
+            self._condition.notify()
+        else:
+            self._interrupt()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                if not self._works and self._is_closed:
+                    return
+                taken = self._works.popleft() if self._works else None
+                if not self._works and not self._is_closed:
+                    # Nobody is behind it: it may wait.
+                    self._proceed()
+            if taken is None:
+                self._do_idle()
+            else:
+                self._do(*taken)
+
+    def _do_idle(self) -> None:
+        """Do what is due and sleep."""
+        try:
+            duration_ms = self._idle()
+        except BaseException as error:
+            # A thread that has ended does nothing for anybody: what waits for it must not wait.
+            with self._condition:
+                self._is_closed = True
+                works, self._works = self._works, deque()
+            for _, future in works:
+                future.set_exception(error)
+            raise
+        with self._condition:
+            if not self._works and not self._is_closed and duration_ms != 0:
+                self._is_asleep = True
+                self._condition.wait(None if duration_ms is None else duration_ms / 1000)
+                self._is_asleep = False
+
+    @staticmethod
+    def _do(work: Callable[[], Any], future: Future[Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
