@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from engine.sim import campaign
+from engine.sim.simulation import RunResult
 from kctl.commands.sim import seeds as sim_work
 from kctl.commands.sim.seeds import SimRequest
 from kctl.schemas import schema_of
@@ -46,6 +49,23 @@ def test_no_seed_begins_behind_the_time(tmp_path: Path) -> None:
     words = ("sim", "run", "--seeds", "5000", "--minutes", "0.02", "--seconds", "3", "-o", "json")
     summary = json.loads(Shell(tmp_path).ok(*words))
     assert 1 <= summary["seeds"] < 5000
+
+
+def test_an_interrupted_campaign_sums_up_the_seeds_that_ran(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = campaign.run_seed(0, duration_ms=3_000)
+
+    def interrupted(*_arguments: object, **_named: object) -> Iterator[RunResult]:
+        yield whole
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign, "run_seeds", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sim_work.run_seeds(QUICK._replace(seed_count=9))
+    summary = json.loads(capsys.readouterr().out)
+    assert (1, 0) == (summary["seeds"], summary["failed"])
+    assert whole.acknowledged_count == summary["acknowledged_records"]
 
 
 def test_a_broken_rule_is_told_with_its_faults_and_how_to_see_it_again(

@@ -52,20 +52,26 @@ class SimRequest(NamedTuple):
 
 
 def run_seeds(request: SimRequest) -> int:
-    """Run seeds and print a summary; returns the exit code."""
+    """Run seeds and print a summary, of those that ran if it is interrupted.
+
+    Returns the exit code. Raises KeyboardInterrupt behind the summary.
+    """
     check_format(request.output)
     clock = RealClock()
     start_ms = clock.monotonic_ms()
     results: list[RunResult] = []
     failures: list[OutputRow] = []
-    with ProgressBar("seeds") as progress:
-        for result in _results(request, clock):
-            results.append(result)
-            progress.update(len(results), request.seed_count)
-            if result.violation is not None:
-                failures.append(_failure(request, result))
-    failures.sort(key=lambda failure: int(failure["seed"]))
-    _write(request, results, failures, clock.monotonic_ms() - start_ms)
+    try:
+        with ProgressBar("seeds") as progress:
+            for result in _results(request, clock):
+                results.append(result)
+                progress.update(len(results), request.seed_count)
+                if result.violation is not None:
+                    failures.append(_failure(request, result))
+    finally:
+        if results:
+            failures.sort(key=lambda failure: int(failure["seed"]))
+            _write(request, results, failures, clock.monotonic_ms() - start_ms)
     return exits.PROBLEMS_FOUND if failures else exits.OK
 
 
