@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.quota_entities import name_of
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     DUPLICATE_RESOURCE,
     RESOURCE_NOT_FOUND,
@@ -68,6 +68,10 @@ class UserCredentials(NamedTuple):
     error: EngineError | None = None
 
 
+#: Names that encoding leaves as they are, and that no path may have.
+_WITHOUT_PATH: Final = frozenset((".", ".."))
+
+
 class CredentialAdmin:
     """Changes and lists."""
 
@@ -78,7 +82,8 @@ class CredentialAdmin:
     async def alter(self, changes: Sequence[CredentialChange]) -> dict[str, EngineError | None]:
         """Change credentials; returns for each user why not, None for done.
 
-        Refused users come first, as Kafka tells them.
+        Refused users come first, as in Kafka. A legal change of a user that has no znode's path
+        fails the request for all users.
         """
         by_user: dict[str, list[CredentialChange]] = {}
         for change in changes:
@@ -87,6 +92,10 @@ class CredentialAdmin:
         for judge in (_illegal, _repeated):
             for user in [user for user in by_user if judge(by_user[user])]:
                 results[user] = judge(by_user.pop(user))
+        if not _WITHOUT_PATH.isdisjoint(by_user):
+            return dict.fromkeys(
+                (change.user for change in changes), api_error(UNKNOWN_SERVER_ERROR)
+            )
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, of_user in by_user.items():

@@ -13,8 +13,10 @@ Source: KafkaApis.handleOffsetCommitRequest; GRP-13, GRP-16; KIP-211, KIP-320.
 
 from __future__ import annotations
 
+from functools import partial
+
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_order import refused_first
+from engine.api.commit_results import CommitResults
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import Codes, OffsetCommits
@@ -23,11 +25,8 @@ from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from engine.model import TopicPartition
 from engine.records.decode import int64
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
@@ -53,23 +52,14 @@ class OffsetCommit:
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
         if exchange.api_version < _WITH_TIMES:
             return _refused(request, UNSUPPORTED_VERSION)
-        codes: Codes = {}
-        offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
-        for topic in request.topics:
-            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
-            for row in topic.partitions:
-                partition = TopicPartition(topic.name, row.partition_index)
-                if not may_read:
-                    codes[partition] = TOPIC_AUTHORIZATION_FAILED
-                elif not self._metadata_cache.is_known(partition):
-                    codes[partition] = UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    offsets[partition] = _committed(row, now_ms, expire_ms)
-        if not offsets:
-            return _response(request, codes, codes)
+        results = CommitResults()
+        left = results.refuse(request.topics, session, self._metadata_cache)
+        if not left:
+            return _response(results)
+        offsets = {key: _committed(row, now_ms, expire_ms) for key, row in left}
         member = MemberRequest(
             request.group_id,
             request.generation_id_or_member_epoch,
@@ -77,7 +67,7 @@ class OffsetCommit:
             request.group_instance_id,
         )
         committed = self._commits.commit(member, offsets)
-        return committed.then(lambda written: _response(request, codes | written, codes))
+        return committed.then(partial(_with_written, results))
 
 
 def _committed(
@@ -96,32 +86,37 @@ def _committed(
 
 
 def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
-    keys = (
-        TopicPartition(topic.name, row.partition_index)
-        for topic in request.topics
-        for row in topic.partitions
-    )
-    codes = dict.fromkeys(keys, code)
-    return _response(request, codes, codes)
-
-
-def _response(
-    request: messages.OffsetCommitRequest, codes: Codes, refused: Codes
-) -> messages.OffsetCommitResponse:
-    """Return the codes; `refused` are those that the group was not asked about."""
+    """Return the same code for all: topics and partitions as the request has them."""
     response = messages.OffsetCommitResponse
+    row = response.OffsetCommitResponsePartition
+    return response(
+        topics=[
+            response.OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    row(partition_index=one.partition_index, error_code=code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _with_written(results: CommitResults, written: Codes) -> messages.OffsetCommitResponse:
+    results.add_all(written)
+    return _response(results)
+
+
+def _response(results: CommitResults) -> messages.OffsetCommitResponse:
+    response = messages.OffsetCommitResponse
+    row = response.OffsetCommitResponsePartition
     return response(
         topics=[
             response.OffsetCommitResponseTopic(
                 name=name,
-                partitions=[
-                    response.OffsetCommitResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(name, row.partition_index)],
-                    )
-                    for row in rows
-                ],
+                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
             )
-            for name, rows in refused_first(request.topics, refused)
+            for name, rows in results.by_topic.items()
         ]
     )

@@ -6,14 +6,12 @@ Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 from __future__ import annotations
 
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_results import CommitResults
 from engine.api.exchange import Exchange
-from engine.groups.offset_commits import Codes, OffsetCommits
+from engine.groups.offset_commits import OffsetCommits
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 
@@ -32,41 +30,25 @@ class OffsetDelete:
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)
-        codes: Codes = {}
-        known: list[TopicPartition] = []
-        for topic in request.topics:
-            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
-            for row in topic.partitions:
-                key = TopicPartition(topic.name, row.partition_index)
-                if not may_read:
-                    codes[key] = TOPIC_AUTHORIZATION_FAILED
-                elif not self._metadata_cache.is_known(key):
-                    codes[key] = UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    known.append(key)
-        return _response(request, codes, self._commits.delete(request.group_id, known))
+        results = CommitResults()
+        left = results.refuse(request.topics, session, self._metadata_cache)
+        known = list(dict.fromkeys(key for key, _ in left))
+        code, codes = self._commits.delete(request.group_id, known)
+        if code:
+            return messages.OffsetDeleteResponse(error_code=code)
+        results.add_all(codes)
+        return _response(results)
 
 
-def _response(
-    request: messages.OffsetDeleteRequest, refused: Codes, deleted: tuple[int, Codes]
-) -> messages.OffsetDeleteResponse:
+def _response(results: CommitResults) -> messages.OffsetDeleteResponse:
     response = messages.OffsetDeleteResponse
-    code, codes = deleted
-    if code:
-        return response(error_code=code)
-    codes = refused | codes
+    row = response.OffsetDeleteResponsePartition
     return response(
         topics=[
             response.OffsetDeleteResponseTopic(
-                name=topic.name,
-                partitions=[
-                    response.OffsetDeleteResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(topic.name, row.partition_index)],
-                    )
-                    for row in topic.partitions
-                ],
+                name=name,
+                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
             )
-            for topic in request.topics
+            for name, rows in results.by_topic.items()
         ]
     )

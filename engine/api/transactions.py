@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, Audit, Session
@@ -51,6 +52,7 @@ _FIRST_WITH_ABORTABLE = 5
 _Codes = dict[TopicPartition, int]
 _Request = messages.AddPartitionsToTxnRequest
 _Response = messages.AddPartitionsToTxnResponse
+_TopicResult: TypeAlias = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 
 
 class Transactions:
@@ -80,7 +82,7 @@ class Transactions:
                 topics=request.v3_and_below_topics,
             )
             return self._added(asked, exchange).then(
-                lambda codes: _Response(results_by_topic_v3_and_below=_topics(codes))
+                lambda topics: _Response(results_by_topic_v3_and_below=topics)
             )
         if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
@@ -91,11 +93,11 @@ class Transactions:
 
     def _added(
         self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
-    ) -> Promise[_Codes]:
-        """Promise the codes of one transaction.
+    ) -> Promise[list[_TopicResult]]:
+        """Promise the results of one transaction.
 
-        Partitions stay in the order of the request, but for what is refused for some of them or
-        only verified: Kafka puts the topics of those into a hash map.
+        With one code for all, topics and partitions are as the request has them, also twice. What
+        is refused for some of them or only verified, Kafka puts into a hash map by topic.
         """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [
@@ -105,19 +107,18 @@ class Transactions:
         ]
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, transactional_id):
-            return Promise.of(dict.fromkeys(partitions, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return Promise.of(_same_for_all(asked, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         codes = self._refused(partitions, exchange)
         if codes:
-            return Promise.of(
-                _in_kafkas_order({key: codes[key] for key in scala_order([list(codes)])})
-            )
+            ordered = {key: codes[key] for key in scala_order([list(codes)])}
+            return Promise.of(_topics(_in_kafkas_order(ordered)))
         owner = (transactional_id, asked.producer_id, asked.producer_epoch)
         if version >= _FIRST_OF_BROKERS and asked.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
             codes = {key: _code_by_version(code, version) for key, code in verified.items()}
-            return Promise.of(_in_kafkas_order(codes))
+            return Promise.of(_topics(_in_kafkas_order(codes)))
         added = self._coordinator.partitions.add(*owner, partitions)
-        return added.then(lambda code: dict.fromkeys(partitions, _code_by_version(code, version)))
+        return added.then(lambda code: _same_for_all(asked, _code_by_version(code, version)))
 
     def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
@@ -170,12 +171,12 @@ class Transactions:
         )
 
 
-def _of_brokers(request: _Request, added: list[_Codes]) -> _Response:
+def _of_brokers(request: _Request, added: list[list[_TopicResult]]) -> _Response:
     result = _Response.AddPartitionsToTxnResult
     return _Response(
         results_by_transaction=[
-            result(transactional_id=asked.transactional_id, topic_results=_topics(codes))
-            for asked, codes in zip(request.transactions, added, strict=True)
+            result(transactional_id=asked.transactional_id, topic_results=topics)
+            for asked, topics in zip(request.transactions, added, strict=True)
         ]
     )
 
@@ -204,14 +205,24 @@ def _in_kafkas_order(codes: _Codes) -> _Codes:
     return {key: codes[key] for key in sorted(codes, key=lambda key: ranks[key.topic])}
 
 
-def _topics(codes: _Codes) -> list[_Response.AddPartitionsToTxnTopicResult]:
+def _same_for_all(asked: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_TopicResult]:
+    row = _Response.AddPartitionsToTxnPartitionResult
+    return [
+        _TopicResult(
+            name=topic.name,
+            results_by_partition=[
+                row(partition_index=index, partition_error_code=code) for index in topic.partitions
+            ],
+        )
+        for topic in asked.topics
+    ]
+
+
+def _topics(codes: _Codes) -> list[_TopicResult]:
     topics: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
         row = _Response.AddPartitionsToTxnPartitionResult(
             partition_index=key.partition, partition_error_code=code
         )
         topics.setdefault(key.topic, []).append(row)
-    return [
-        _Response.AddPartitionsToTxnTopicResult(name=name, results_by_partition=rows)
-        for name, rows in topics.items()
-    ]
+    return [_TopicResult(name=name, results_by_partition=rows) for name, rows in topics.items()]

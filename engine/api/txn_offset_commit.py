@@ -17,13 +17,13 @@ from collections.abc import Callable
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_order import refused_first
+from engine.api.commit_results import CommitResults
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.group_store import LOG_ERRORS
-from engine.groups.offset_commits import Codes, OffsetCommits
+from engine.groups.offset_commits import OffsetCommits
 from engine.groups.ports import CommittingProducer
 from engine.groups.requests import MemberRequest
 from engine.host.ports import Clock
@@ -32,9 +32,7 @@ from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
-    TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from engine.records.record import NO_SEQUENCE
@@ -79,34 +77,28 @@ class TxnOffsetCommit:
             return _refused(request, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
-        codes: Codes = {}
-        offsets: dict[TopicPartition, CommittedOffset] = {}
+        results = CommitResults()
+        left = results.refuse(request.topics, session, self._metadata_cache)
+        if not left:
+            return _response(results)
         now_ms = self._clock.wall_ms()
-        for topic in request.topics:
-            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
-            for row in topic.partitions:
-                partition = TopicPartition(topic.name, row.partition_index)
-                if not may_read:
-                    codes[partition] = TOPIC_AUTHORIZATION_FAILED
-                elif not self._metadata_cache.is_known(partition):
-                    codes[partition] = UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    offsets[partition] = CommittedOffset(
-                        row.committed_offset,
-                        row.committed_leader_epoch,
-                        row.committed_metadata or "",
-                        now_ms,
-                    )
-        if not offsets:
-            return _response(request, codes, codes)
-        return in_order(promised(self._commit(request, exchange.api_version, offsets, codes)))
+        offsets = {
+            key: CommittedOffset(
+                row.committed_offset,
+                row.committed_leader_epoch,
+                row.committed_metadata or "",
+                now_ms,
+            )
+            for key, row in left
+        }
+        return in_order(promised(self._commit(request, exchange.api_version, offsets, results)))
 
     async def _commit(
         self,
         request: _Request,
         version: int,
         offsets: dict[TopicPartition, CommittedOffset],
-        codes: Codes,
+        results: CommitResults,
     ) -> _Response:
         code = self._refusal_of(request.group_id)
         if not code:
@@ -124,7 +116,8 @@ class TxnOffsetCommit:
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
             written = {key: _before_loading(code) for key, code in written.items()}
-        return _response(request, codes | written, codes)
+        results.add_all(written)
+        return _response(results)
 
     async def _verified(self, request: _Request, version: int) -> int:
         """Return why the group's partition may not be written, 0 if it may."""
@@ -144,29 +137,30 @@ def _before_loading(code: int) -> int:
 
 
 def _refused(request: _Request, code: int) -> _Response:
-    keys = (
-        TopicPartition(topic.name, row.partition_index)
-        for topic in request.topics
-        for row in topic.partitions
+    """Return the same code for all: topics and partitions as the request has them."""
+    row = _Response.TxnOffsetCommitResponsePartition
+    return _Response(
+        topics=[
+            _Response.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    row(partition_index=one.partition_index, error_code=code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
     )
-    codes = dict.fromkeys(keys, code)
-    return _response(request, codes, codes)
 
 
-def _response(request: _Request, codes: Codes, refused: Codes) -> _Response:
-    """Return the codes; `refused` are those that the group was not asked about."""
+def _response(results: CommitResults) -> _Response:
+    row = _Response.TxnOffsetCommitResponsePartition
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(
                 name=name,
-                partitions=[
-                    _Response.TxnOffsetCommitResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(name, row.partition_index)],
-                    )
-                    for row in rows
-                ],
+                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
             )
-            for name, rows in refused_first(request.topics, refused)
+            for name, rows in results.by_topic.items()
         ]
     )

@@ -75,17 +75,19 @@ class UserScramCredentials:
         return promised(work())
 
 
-def _told(error: EngineError) -> tuple[int, str]:
+def _code_and_message(error: EngineError) -> tuple[int, str | None]:
+    """Return what a response has of an error; one that nobody expected has no message."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
-    return UNKNOWN_SERVER_ERROR, _UNEXPECTED
+    return UNKNOWN_SERVER_ERROR, None
 
 
 def _described(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     response = messages.DescribeUserScramCredentialsResponse
-    code, message = (0, "") if found.error is None else _told(found.error)
+    no_error: tuple[int, str | None] = (0, "")
+    code, message = no_error if found.error is None else _code_and_message(found.error)
     return response.DescribeUserScramCredentialsResult(
         user=found.user,
         error_code=code,
@@ -102,8 +104,9 @@ def _altered(
 ) -> messages.AlterUserScramCredentialsResponse:
     response = messages.AlterUserScramCredentialsResponse
     rows = []
+    no_error: tuple[int, str | None] = (0, "")
     for user, error in results.items():
-        code, message = (0, "") if error is None else _told(error)
+        code, message = no_error if error is None else _code_and_message(error)
         rows.append(
             response.AlterUserScramCredentialsResult(
                 user=user, error_code=code, error_message=message
