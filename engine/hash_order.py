@@ -107,12 +107,17 @@ def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
     return sorted(listed, key=lambda number: spread_hash(number ^ number >> 32) & mask)
 
 
-def partitions_in_java_hash_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+def partitions_in_java_hash_order(
+    partitions: Iterable[TopicPartition], *, are_computed: bool = False
+) -> list[TopicPartition]:
     """Return partitions that are all different in the order of a Java hash map of them.
 
-    Source: TopicPartition.hashCode.
+    `are_computed`: they were added by `compute`, which puts a key before others of its chain, not
+    by `put`. Source: TopicPartition.hashCode, HashMap.compute.
     """
     listed = list(partitions)
+    if are_computed:
+        listed.reverse()
     mask = java_chains(len(listed)) - 1
 
     def place(partition: TopicPartition) -> int:

@@ -38,6 +38,7 @@ from engine.records.batch_header import (
     read_kind,
 )
 from engine.records.codec import Codec, UnknownCodec
+from engine.records.legacy import MESSAGE_BYTES_MIN
 from engine.records.view import batches_in
 
 _FIRST_WITH_BATCHES = 3
@@ -115,6 +116,12 @@ def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
 
 
 def _corrupt(error: CorruptRecord) -> CorruptMessage:
+    if error.expected == f"a batch length of at least {MESSAGE_BYTES_MIN}":
+        # Source: ByteBufferLogInputStream.nextBatchSize.
+        return CorruptMessage(
+            f"Record size {error.got} is less than the minimum record overhead "
+            f"({MESSAGE_BYTES_MIN})"
+        )
     return CorruptMessage(f"expected {error.expected}, got {error.got}")
 
 

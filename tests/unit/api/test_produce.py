@@ -82,8 +82,29 @@ def test_a_first_batch_without_a_format_refuses_the_whole_request() -> None:
     found = stage.produce(sent(1), b"\x00" * 17, version=11)
     assert [2, 2] == [answer.error_code for answer in found]
     assert [-1, -1] == [answer.log_start_offset for answer in found]
-    assert all("batch length" in answer.error_message for answer in found)
+    message = "Record size 0 is less than the minimum record overhead (14)"
+    assert [message, message] == [answer.error_message for answer in found]
     assert 0 == stage.manager.find(T0).log.log_end_offset
+
+
+def test_a_request_that_is_refused_whole_lists_partitions_in_the_order_of_kafkas_map() -> None:
+    stage = DataStage()
+    zeros = b"\x00" * 30
+    # As a real 3.9.1 answers: topics without partitions are left out, and no partition comes twice.
+    for asked, listed in (
+        ({".": [0], "a b": [], "e904616-one": [1, 1]}, [("e904616-one", [1]), (".", [0])]),
+        ({".": [0], "zz": [1]}, [("zz", [1]), (".", [0])]),
+        ({"zz": [1], ".": [0]}, [("zz", [1]), (".", [0])]),
+        ({"aa": [0], "bb": [0], "cc": [0]}, [("cc", [0]), ("bb", [0]), ("aa", [0])]),
+        ({"cc": [0], "bb": [0], "aa": [0]}, [("aa", [0]), ("bb", [0]), ("cc", [0])]),
+        ({"q": [0, 1, 2], "r": [0]}, [("q", [2, 1, 0]), ("r", [0])]),
+    ):
+        data = {name: [(index, zeros) for index in indexes] for name, indexes in asked.items()}
+        answer = stage.ask("Produce", 9, produce_request(data))
+        assert listed == [
+            (topic.name, [row.index for row in topic.partition_responses])
+            for topic in answer.responses
+        ]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
