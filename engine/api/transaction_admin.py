@@ -56,7 +56,7 @@ class TransactionAdminApis:
         session = exchange.session
         return _Listed(
             error_code=found.error_code,
-            unknown_state_filters=list(found.unknown_states),
+            unknown_state_filters=list(dict.fromkeys(found.unknown_states)),
             transaction_states=[
                 _Listed.TransactionState(
                     transactional_id=row.transactional_id,

@@ -102,6 +102,7 @@ class TxnOffsetCommit:
     ) -> _Response:
         code = self._refusal_of(request.group_id)
         if not code:
+            self._commits.group_for_transaction(request.group_id)
             code = await self._verified(request, version)
         if code:
             written = dict.fromkeys(offsets, code)

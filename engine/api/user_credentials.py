@@ -86,8 +86,9 @@ def _described(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     response = messages.DescribeUserScramCredentialsResponse
-    no_error: tuple[int, str | None] = (0, "")
-    code, message = no_error if found.error is None else _code_and_message(found.error)
+    code, message = (0, "") if found.error is None else _code_and_message(found.error)
+    if message is None:
+        message = _UNEXPECTED
     return response.DescribeUserScramCredentialsResult(
         user=found.user,
         error_code=code,

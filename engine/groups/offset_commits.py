@@ -135,6 +135,16 @@ class OffsetCommits:
         )
         return written.then(lambda result: codes | _stored(group, valid, result))
 
+    def group_for_transaction(self, group_id: str) -> Group:
+        """Return a group, a new one if there is none: Kafka has it before it verifies a commit.
+
+        Source: GroupCoordinator.handleTxnCommitOffsets.
+        """
+        group = self._registry.groups.get(group_id)
+        if group is None:
+            group = self._registry.add(Group(group_id, self._clock.wall_ms()))
+        return group
+
     def commit_in_transaction(
         self,
         request: MemberRequest,
@@ -145,9 +155,7 @@ class OffsetCommits:
         code = self._registry.refusal(request.group_id)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
-        group = self._registry.groups.get(request.group_id)
-        if group is None:
-            group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
+        group = self.group_for_transaction(request.group_id)
         code = _refusal_in_transaction(group, request)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))

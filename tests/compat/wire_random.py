@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from engine.kafka_errors import TRANSACTIONAL_ID_NOT_FOUND
 from engine.wire.codec import message_codec
 from engine.wire.layout import FieldLayout, StructLayout
 from tests.compat.wire.accepted import accepted
@@ -25,10 +26,10 @@ from tests.compat.wire.group_cases import found
 from tests.compat.wire.pair import Body, Pair, Side, versions
 from tests.compat.wire_compare import print_differences
 
-#: How often an API is drawn. Left out is what only brokers send, what ends a broker or a login, and
-#: what tells of the process.
+#: How often an API is drawn. Left out is what only brokers send, what ends a broker or a login,
+#: what deletes topics that other requests are about, and what brokers with znodes do not have.
 WEIGHTS: Final = {
-    **dict.fromkeys(("Metadata", "CreateTopics", "CreatePartitions", "DeleteTopics"), 3),
+    **dict.fromkeys(("Metadata", "CreateTopics", "CreatePartitions"), 3),
     **dict.fromkeys(("DescribeConfigs", "IncrementalAlterConfigs", "AlterConfigs"), 4),
     **dict.fromkeys(("Produce", "ListOffsets", "Fetch", "OffsetForLeaderEpoch"), 5),
     **dict.fromkeys(("DeleteRecords", "FindCoordinator", "OffsetCommit", "OffsetFetch"), 4),
@@ -40,8 +41,15 @@ WEIGHTS: Final = {
     **dict.fromkeys(("ElectLeaders", "AlterPartitionReassignments"), 2),
     **dict.fromkeys(("ListPartitionReassignments", "DescribeClientQuotas"), 2),
     **dict.fromkeys(("AlterClientQuotas", "DescribeAcls", "CreateAcls", "DeleteAcls"), 2),
-    **dict.fromkeys(("DescribeCluster", "UpdateFeatures", "DescribeTopicPartitions"), 2),
+    **dict.fromkeys(("DescribeCluster", "UpdateFeatures"), 2),
     **dict.fromkeys(("DescribeUserScramCredentials", "AlterUserScramCredentials"), 2),
+}
+#: Versions that are not compared: offsets in znodes, which ours has not; verifications, which
+#: brokers send.
+_VERSIONS: Final = {
+    "OffsetCommit": range(1, 100),
+    "OffsetFetch": range(1, 100),
+    "AddPartitionsToTxn": range(4),
 }
 GROUPS: Final = ("g1", "g2", "g3")
 TRANSACTIONAL_IDS: Final = ("tx1", "tx2")
@@ -92,6 +100,8 @@ class RandomRequests:
             "mechanism": lambda rng: rng.choice((1, 2, 0, 3)),
             "iterations": lambda rng: rng.choice((4096, 0, 8192, 20_000)),
             "producer_id": lambda rng: rng.choice((-1, 0, 5, 7_000)),
+            # Kafka fails at the highest ids of sessions: it looks for them behind its last shard.
+            "session_id": lambda rng: rng.choice((0, 0, 1, 2, -1)),
             "producer_epoch": lambda rng: rng.choice((-1, 0, 1)),
         }
 
@@ -162,7 +172,7 @@ def _batches(now_ms: int) -> tuple[bytes | None, ...]:
     """Return records to produce: right ones more often than wrong ones."""
     one, three = batch(records(1, now_ms)), batch(records(3, now_ms))
     return (
-        *(one, three, three, None, b"", b"\0" * 30, one + three),
+        *(one, three, three, b"", b"\0" * 30, one + three),
         batch(records(2, 0)),
         batch(records(2, now_ms + 10**8)),
         batch(records(2, now_ms, key=None)),
@@ -182,14 +192,15 @@ def _batches(now_ms: int) -> tuple[bytes | None, ...]:
 
 
 def found_transactions(pair: Pair, transactional_id: str) -> None:
-    """Wait until both brokers coordinate a transactional id."""
+    """Wait until both brokers coordinate a transactional id, of which there is nothing yet."""
     before = list(pair.differences)
-    body = {"transactional_id": transactional_id, "transaction_timeout_ms": 60_000}
     for _ in range(50):
         keys = {"key_type": 1, "coordinator_keys": [transactional_id]}
         pair.ask("stage", "FindCoordinator", 4, keys)
-        answers = pair.ask("stage", "InitProducerId", 4, body)
-        if all(not one.error_code for one in answers):
+        body = {"transactional_ids": [transactional_id]}
+        answers = pair.ask("stage", "DescribeTransactions", 0, body)
+        states = [one.transaction_states[0].error_code for one in answers]
+        if states == [TRANSACTIONAL_ID_NOT_FOUND] * 2:
             break
         pair.settle()
     pair.differences[:] = before
@@ -217,7 +228,8 @@ def main() -> int:
     apis = {name: weight for name, weight in WEIGHTS.items() if re.search(given.only, name)}
     for number in range(given.count):
         name = rng.choices([*apis], [*apis.values()])[0]
-        version = rng.choice(versions(name))
+        compared = _VERSIONS.get(name, range(100))
+        version = rng.choice([number for number in versions(name) if number in compared])
         seed = f"{given.seed}/{number}"
         before = len(pair.differences)
 

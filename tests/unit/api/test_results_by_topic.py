@@ -81,6 +81,29 @@ def test_so_does_a_commit_within_a_transaction(stage: MemoryBroker) -> None:
     assert [("nope", [(1, 3), (1, 3)]), ("none", []), ("t", [(7, 3)])] == listed(response)
 
 
+def test_a_commit_that_is_not_verified_leaves_the_group_that_it_was_for(
+    stage: MemoryBroker,
+) -> None:
+    asked = topics(
+        "TxnOffsetCommit",
+        "TxnOffsetCommitRequestTopic",
+        [("t", [0])],
+        "TxnOffsetCommitRequestPartition",
+    )
+    client = stage.connect()
+    client.ask("TxnOffsetCommit", 3, transactional_id="x", group_id="made", topics=asked)
+    stage.pass_time(1_000)
+    listed_groups = stage.connect().ask("ListGroups", 4, states_filter=[]).groups
+    assert ("made", "Empty", "") in [
+        (group.group_id, group.group_state, group.protocol_type) for group in listed_groups
+    ]
+
+
+def test_states_that_do_not_exist_are_listed_once(stage: MemoryBroker) -> None:
+    response = stage.connect().ask("ListTransactions", 0, state_filters=["a", "b", "a"])
+    assert ["a", "b"] == response.unknown_state_filters
+
+
 def test_partitions_that_are_added_stand_as_they_were_asked_for(stage: MemoryBroker) -> None:
     rows = topics("AddPartitionsToTxn", "AddPartitionsToTxnTopic", ASKED[:3], None)
     response = stage.connect().ask(
