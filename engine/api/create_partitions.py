@@ -13,6 +13,7 @@ Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
@@ -28,6 +29,7 @@ from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
     NOT_CONTROLLER,
     TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_SERVER_ERROR,
 )
 from engine.wire import messages
 
@@ -35,6 +37,10 @@ _STRICT_SINCE = 3
 _DUPLICATE = TopicResult(INVALID_REQUEST, "Duplicate topic in request.")
 _DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 _GOING = TopicResult(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+
+
+#: Names of which no znode has a path.
+_WITHOUT_PATH: Final = frozenset(("", ".", ".."))
 
 
 class CreatePartitions:
@@ -61,6 +67,10 @@ class CreatePartitions:
             elif self._controller.is_queued_for_deletion(name):
                 refused[name] = _GOING
 
+        if any(name in _WITHOUT_PATH and name not in refused for name in names):
+            # Kafka fails at their znode, and with them at the whole request.
+            asked = [topic.name for topic in request.topics]
+            return self._response(asked, dict.fromkeys(asked, TopicResult(UNKNOWN_SERVER_ERROR)))
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.CreatePartitionsResponse:

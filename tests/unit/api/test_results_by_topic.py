@@ -134,6 +134,17 @@ def test_a_user_without_a_path_fails_all_changes_of_credentials(stage: MemoryBro
     assert [33] == [code for _, code, _ in alter((".", 0))]
 
 
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_topic_without_a_path_fails_all_that_are_to_grow(stage: MemoryBroker, name: str) -> None:
+    of = message_class("CreatePartitionsRequest")
+    asked = ["t", "nope", name, "t"]
+    rows = [of.CreatePartitionsTopic(name=one, count=2) for one in asked]
+    response = stage.connect().ask("CreatePartitions", 3, topics=rows, timeout_ms=1000)
+    assert [(one, -1, None) for one in asked] == [
+        (row.name, row.error_code, row.error_message) for row in response.results
+    ]
+
+
 def test_an_edit_that_cannot_be_applied_is_refused_before_a_topic_that_does_not_exist(
     stage: MemoryBroker,
 ) -> None:
