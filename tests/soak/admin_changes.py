@@ -21,6 +21,7 @@ _NONE = 0
 #: What a broker answers before the controller's first orders, and when it stops: unknown topic, no
 #: leader, no longer the leader, timed out, not the controller. The change may come or not.
 _LATER = frozenset((3, 5, 6, 7, 41))
+_INVALID_REPLICATION_FACTOR = 38
 
 
 def of(name: str, part: str, /, **fields: Any) -> Any:
@@ -46,6 +47,9 @@ def topic_to_create(name: str, partitions: int, **configs: str) -> Any:
 
 def is_done(error_code: int, reply: Any) -> bool:
     """Return whether a change was made; False when it may be or not, and fails for refusals."""
+    if error_code == _INVALID_REPLICATION_FACTOR and "available brokers: 0." in repr(reply):
+        # A controller that has just begun, Kafka's too, has not sent metadata to itself yet.
+        return False
     assert error_code == _NONE or error_code in _LATER, reply
     return error_code == _NONE
 
