@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-tools perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-tools perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -149,6 +149,13 @@ ONLY ?=
 compare-wire: $(VENV)/.dev-ready
 	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
 	$(BIN)/python -m tests.compat.wire_compare --real "$(REAL)" --ours "$(OURS)" --only "$(ONLY)"
+
+# Requests drawn from seeds in place of written ones: make compare-wire-random REAL=host:port OURS=host:port FIRST=7 STAGES=50
+STAGES ?= 20
+
+compare-wire-random: $(VENV)/.dev-ready
+	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
+	$(BIN)/python -m tests.compat.wire_random --real "$(REAL)" --ours "$(OURS)" --seed $(FIRST) --stages $(STAGES)
 
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"
