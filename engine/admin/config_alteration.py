@@ -91,6 +91,8 @@ class ConfigAlteration:
         Errors: UnknownTopic, ConfigError, those of the policy and the store.
         """
         if topic not in self._metadata_cache.topics:
+            # Operations that cannot be done are refused before it is found that it is not there.
+            edit.apply({}, topic_keys())
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:

@@ -1,18 +1,23 @@
 """The order in which responses to commits of offsets list partitions.
 
 Kafka first lists what it refuses itself (a topic that is denied, a partition that is not there), then what
-the group's coordinator says of the others: with their topic, where that is listed already.
+the group's coordinator says of the others: with their topic, where that is listed already. The others
+were keys of a hash map, so that each is listed once and in the order of hashes; a topic of which no
+partition is asked for is listed only where the topic itself is refused.
 
-Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder of 3.9.1.
+Differs: of more than four partitions, which are in another kind of map, the order is the same.
+Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoordinatorAdapter of 3.9.1.
 """  # noqa: E501 - prose
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from functools import partial
-from typing import Protocol, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from engine.model import TopicPartition
+from engine.wire.scala_set import scala_order
+
+_ID_PLACE: Final = 31
 
 
 class CommittedRow(Protocol):
@@ -34,15 +39,33 @@ class CommittedTopic(Protocol[R]):
 T = TypeVar("T", bound=CommittedRow)
 
 
-def refused_first(
-    topics: Sequence[CommittedTopic[T]], refused: Container[TopicPartition]
-) -> list[tuple[str, list[T]]]:
-    """Return topics with their rows, those that were refused before the group was asked first."""
+def answered_rows(
+    topics: Sequence[CommittedTopic[T]],
+    refused: Mapping[TopicPartition, int],
+    written: Mapping[TopicPartition, int],
+    refused_topics: Collection[str] = (),
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Return topics with an index and a code for each partition.
 
-    def is_left(topic: str, row: T) -> bool:
-        return TopicPartition(topic, row.partition_index) not in refused
+    `refused` are the codes of what the group was not asked about, `written` what it answered.
+    """
+    out: dict[str, list[tuple[int, int]]] = {}
+    for topic in topics:
+        if topic.name in refused_topics:
+            out.setdefault(topic.name, [])
+        for row in topic.partitions:
+            code = refused.get(TopicPartition(topic.name, row.partition_index))
+            if code is not None:
+                out.setdefault(topic.name, []).append((row.partition_index, code))
+    for key in _in_order(written):
+        out.setdefault(key.topic, []).append((key.partition, written[key]))
+    return list(out.items())
 
-    ordered = [
-        (topic.name, sorted(topic.partitions, key=partial(is_left, topic.name))) for topic in topics
-    ]
-    return sorted(ordered, key=lambda one: all(is_left(one[0], row) for row in one[1]))
+
+def _in_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions as a hash map lists them whose keys have topic ids too, all zero.
+
+    Their hash is that of a partition whose number is larger by 31. Source: TopicIdPartition.
+    """
+    placed = [[TopicPartition(topic, index + _ID_PLACE)] for topic, index in partitions]
+    return [TopicPartition(topic, index - _ID_PLACE) for topic, index in scala_order(placed)]

@@ -13,8 +13,10 @@ Source: KafkaApis.handleOffsetCommitRequest; GRP-13, GRP-16; KIP-211, KIP-320.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_order import refused_first
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import Codes, OffsetCommits
@@ -53,23 +55,26 @@ class OffsetCommit:
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
         if exchange.api_version < _WITH_TIMES:
             return _refused(request, UNSUPPORTED_VERSION)
-        codes: Codes = {}
+        refused: Codes = {}
+        refused_topics: set[str] = set()
         offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
         for topic in request.topics:
             may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
             for row in topic.partitions:
                 partition = TopicPartition(topic.name, row.partition_index)
                 if not may_read:
-                    codes[partition] = TOPIC_AUTHORIZATION_FAILED
+                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
                 elif not self._metadata_cache.is_known(partition):
-                    codes[partition] = UNKNOWN_TOPIC_OR_PARTITION
+                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     offsets[partition] = _committed(row, now_ms, expire_ms)
         if not offsets:
-            return _response(request, codes, codes)
+            return _response(request, refused, {}, refused_topics)
         member = MemberRequest(
             request.group_id,
             request.generation_id_or_member_epoch,
@@ -77,7 +82,7 @@ class OffsetCommit:
             request.group_instance_id,
         )
         committed = self._commits.commit(member, offsets)
-        return committed.then(lambda written: _response(request, codes | written, codes))
+        return committed.then(lambda written: _response(request, refused, written, refused_topics))
 
 
 def _committed(
@@ -101,27 +106,26 @@ def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.Offse
         for topic in request.topics
         for row in topic.partitions
     )
-    codes = dict.fromkeys(keys, code)
-    return _response(request, codes, codes)
+    names = {topic.name for topic in request.topics}
+    return _response(request, dict.fromkeys(keys, code), {}, names)
 
 
 def _response(
-    request: messages.OffsetCommitRequest, codes: Codes, refused: Codes
+    request: messages.OffsetCommitRequest,
+    refused: Codes,
+    written: Codes,
+    refused_topics: Collection[str],
 ) -> messages.OffsetCommitResponse:
-    """Return the codes; `refused` are those that the group was not asked about."""
     response = messages.OffsetCommitResponse
     return response(
         topics=[
             response.OffsetCommitResponseTopic(
                 name=name,
                 partitions=[
-                    response.OffsetCommitResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(name, row.partition_index)],
-                    )
-                    for row in rows
+                    response.OffsetCommitResponsePartition(partition_index=index, error_code=code)
+                    for index, code in rows
                 ],
             )
-            for name, rows in refused_first(request.topics, refused)
+            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
         ]
     )

@@ -5,7 +5,10 @@ Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.groups.offset_commits import Codes, OffsetCommits
 from engine.kafka_errors import (
@@ -32,41 +35,44 @@ class OffsetDelete:
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)
-        codes: Codes = {}
+        refused: Codes = {}
+        refused_topics: set[str] = set()
         known: list[TopicPartition] = []
         for topic in request.topics:
             may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
             for row in topic.partitions:
                 key = TopicPartition(topic.name, row.partition_index)
                 if not may_read:
-                    codes[key] = TOPIC_AUTHORIZATION_FAILED
+                    refused[key] = TOPIC_AUTHORIZATION_FAILED
                 elif not self._metadata_cache.is_known(key):
-                    codes[key] = UNKNOWN_TOPIC_OR_PARTITION
+                    refused[key] = UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     known.append(key)
-        return _response(request, codes, self._commits.delete(request.group_id, known))
+        deleted = self._commits.delete(request.group_id, known)
+        return _response(request, refused, deleted, refused_topics)
 
 
 def _response(
-    request: messages.OffsetDeleteRequest, refused: Codes, deleted: tuple[int, Codes]
+    request: messages.OffsetDeleteRequest,
+    refused: Codes,
+    deleted: tuple[int, Codes],
+    refused_topics: Collection[str],
 ) -> messages.OffsetDeleteResponse:
     response = messages.OffsetDeleteResponse
     code, codes = deleted
     if code:
         return response(error_code=code)
-    codes = refused | codes
     return response(
         topics=[
             response.OffsetDeleteResponseTopic(
-                name=topic.name,
+                name=name,
                 partitions=[
-                    response.OffsetDeleteResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(topic.name, row.partition_index)],
-                    )
-                    for row in topic.partitions
+                    response.OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+                    for index, code in rows
                 ],
             )
-            for topic in request.topics
+            for name, rows in answered_rows(request.topics, refused, codes, refused_topics)
         ]
     )

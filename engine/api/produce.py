@@ -45,6 +45,7 @@ from engine.api.transaction_verifier import (
     Verified,
 )
 from engine.errors import ApiError
+from engine.hash_order import partitions_in_java_hash_order
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
@@ -354,22 +355,25 @@ class Produce:
                     transactional[topic_partition] = batch
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
-        """Refuse all partitions for what a batch of one of them is."""
+        """Refuse all partitions for what a batch of one of them is.
+
+        Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map.
+        """
         if request.acks == 0:
             raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
         message = error.reason if isinstance(error, CorruptMessage) else None
-        topics = [
-            (
-                topic,
-                [
-                    ProducedPartition(index, error.code, -1, -1, -1, error_message=message)
-                    for index, _ in partitions
-                ],
-            )
+        named = dict.fromkeys(
+            TopicPartition(topic, index)
             for topic, partitions in request.topics
-        ]
+            for index, _ in partitions
+        )
+        topics: dict[str, list[ProducedPartition]] = {}
+        for topic, index in partitions_in_java_hash_order(named):
+            row = ProducedPartition(index, error.code, -1, -1, -1, error_message=message)
+            topics.setdefault(topic, []).append(row)
         throttle_ms = exchange.throttle_ms
-        return encode_produce_response(exchange.api_version, topics, None, throttle_ms)
+        rows = list(topics.items())
+        return encode_produce_response(exchange.api_version, rows, None, throttle_ms)
 
     def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
         """Return the response, None if none is owed.

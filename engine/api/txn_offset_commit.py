@@ -13,11 +13,11 @@ Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_order import refused_first
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
@@ -79,17 +79,20 @@ class TxnOffsetCommit:
             return _refused(request, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
-        codes: Codes = {}
+        refused: Codes = {}
+        refused_topics: set[str] = set()
         offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         for topic in request.topics:
             may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
             for row in topic.partitions:
                 partition = TopicPartition(topic.name, row.partition_index)
                 if not may_read:
-                    codes[partition] = TOPIC_AUTHORIZATION_FAILED
+                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
                 elif not self._metadata_cache.is_known(partition):
-                    codes[partition] = UNKNOWN_TOPIC_OR_PARTITION
+                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     offsets[partition] = CommittedOffset(
                         row.committed_offset,
@@ -98,18 +101,24 @@ class TxnOffsetCommit:
                         now_ms,
                     )
         if not offsets:
-            return _response(request, codes, codes)
-        return in_order(promised(self._commit(request, exchange.api_version, offsets, codes)))
+            return _response(request, refused, {}, refused_topics)
+
+        async def answer() -> _Response:
+            written = await self._commit(request, exchange.api_version, offsets)
+            return _response(request, refused, written, refused_topics)
+
+        return in_order(promised(answer()))
 
     async def _commit(
         self,
         request: _Request,
         version: int,
         offsets: dict[TopicPartition, CommittedOffset],
-        codes: Codes,
-    ) -> _Response:
+    ) -> Codes:
         code = self._refusal_of(request.group_id)
         if not code:
+            # Also where the transaction is refused next, there is a group from now on.
+            self._commits.make_group(request.group_id)
             code = await self._verified(request, version)
         if code:
             written = dict.fromkeys(offsets, code)
@@ -124,7 +133,7 @@ class TxnOffsetCommit:
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
             written = {key: _before_loading(code) for key, code in written.items()}
-        return _response(request, codes | written, codes)
+        return written
 
     async def _verified(self, request: _Request, version: int) -> int:
         """Return why the group's partition may not be written, 0 if it may."""
@@ -149,24 +158,24 @@ def _refused(request: _Request, code: int) -> _Response:
         for topic in request.topics
         for row in topic.partitions
     )
-    codes = dict.fromkeys(keys, code)
-    return _response(request, codes, codes)
+    names = {topic.name for topic in request.topics}
+    return _response(request, dict.fromkeys(keys, code), {}, names)
 
 
-def _response(request: _Request, codes: Codes, refused: Codes) -> _Response:
-    """Return the codes; `refused` are those that the group was not asked about."""
+def _response(
+    request: _Request, refused: Codes, written: Codes, refused_topics: Collection[str]
+) -> _Response:
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(
                 name=name,
                 partitions=[
                     _Response.TxnOffsetCommitResponsePartition(
-                        partition_index=row.partition_index,
-                        error_code=codes[TopicPartition(name, row.partition_index)],
+                        partition_index=index, error_code=code
                     )
-                    for row in rows
+                    for index, code in rows
                 ],
             )
-            for name, rows in refused_first(request.topics, refused)
+            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
         ]
     )

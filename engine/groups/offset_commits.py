@@ -135,6 +135,14 @@ class OffsetCommits:
         )
         return written.then(lambda result: codes | _stored(group, valid, result))
 
+    def make_group(self, group_id: str) -> None:
+        """Add a group without members unless there is one of that id.
+
+        Source: GroupCoordinator.handleTxnCommitOffsets.
+        """
+        if group_id not in self._registry.groups:
+            self._registry.add(Group(group_id, self._clock.wall_ms()))
+
     def commit_in_transaction(
         self,
         request: MemberRequest,
@@ -236,7 +244,9 @@ class OffsetCommits:
         consumed = _consumed(group, partitions)
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]
-        self.remove(group, free)
+        if free:
+            # A group without offsets ends, but not for a request that names none.
+            self.remove(group, free)
         return 0, codes | dict.fromkeys(free, 0)
 
     def end(self, group: Group) -> None:
