@@ -44,10 +44,13 @@ def answered_rows(
     refused: Mapping[TopicPartition, int],
     written: Mapping[TopicPartition, int],
     refused_topics: Collection[str] = (),
+    *,
+    is_hashed: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Return topics with an index and a code for each partition.
 
-    `refused` are the codes of what the group was not asked about, `written` what it answered.
+    `refused` are the codes of what the group was not asked about, `written` what it answered;
+    that stays in its order where it is not hashed.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:
@@ -57,7 +60,7 @@ def answered_rows(
             code = refused.get(TopicPartition(topic.name, row.partition_index))
             if code is not None:
                 out.setdefault(topic.name, []).append((row.partition_index, code))
-    for key in _in_order(written):
+    for key in _in_order(written) if is_hashed else written:
         out.setdefault(key.topic, []).append((key.partition, written[key]))
     return list(out.items())
 

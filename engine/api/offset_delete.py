@@ -73,6 +73,8 @@ def _response(
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(request.topics, refused, codes, refused_topics)
+            for name, rows in answered_rows(
+                request.topics, refused, codes, refused_topics, is_hashed=False
+            )
         ]
     )

@@ -39,3 +39,9 @@ def test_what_the_group_was_asked_about_is_in_the_order_of_hashes() -> None:
 def test_a_topic_without_partitions_is_listed_only_where_it_is_refused() -> None:
     asked = [topic("known"), topic("gone")]
     assert [("gone", [])] == answered_rows(asked, {}, {}, {"gone"})
+
+
+def test_what_was_deleted_is_in_the_order_of_the_request() -> None:
+    written = {TopicPartition("q-21-b", index): 0 for index in (2, 0, 1)}
+    found = answered_rows([topic("q-21-b", 2, 0, 1)], {}, written, is_hashed=False)
+    assert [("q-21-b", [(2, 0), (0, 0), (1, 0)])] == found

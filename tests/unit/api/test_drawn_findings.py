@@ -99,3 +99,10 @@ def test_settings_are_checked_before_partition_0_is_missed(
     )
     answer: Any = stage.connect().ask("CreateTopics", 7, topics=[topic], timeout_ms=1000)
     assert code == answer.topics[0].error_code
+
+
+def test_a_token_has_no_owner_without_a_type(stage: MemoryBroker) -> None:
+    owner = {"owner_principal_type": None, "owner_principal_name": "a"}
+    answer: Any = stage.connect().ask("CreateDelegationToken", 3, **owner)
+    found = (answer.error_code, answer.principal_type, answer.principal_name)
+    assert (-1, "User", "ANONYMOUS") == found
