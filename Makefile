@@ -150,12 +150,12 @@ compare-wire: $(VENV)/.dev-ready
 	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
 	$(BIN)/python -m tests.compat.wire_compare --real "$(REAL)" --ours "$(OURS)" --only "$(ONLY)"
 
-# The same, with requests of random content: make compare-wire-random REAL=… OURS=… RANDOM_ARGS='--seed 7'
-RANDOM_ARGS ?=
+# Requests drawn from seeds in place of written ones: make compare-wire-random REAL=host:port OURS=host:port FIRST=7 STAGES=50
+STAGES ?= 20
 
 compare-wire-random: $(VENV)/.dev-ready
 	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
-	$(BIN)/python -m tests.compat.wire_random --real "$(REAL)" --ours "$(OURS)" $(RANDOM_ARGS)
+	$(BIN)/python -m tests.compat.wire_random --real "$(REAL)" --ours "$(OURS)" --seed $(FIRST) --stages $(STAGES)
 
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"

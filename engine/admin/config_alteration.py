@@ -91,7 +91,7 @@ class ConfigAlteration:
         Errors: UnknownTopic, ConfigError, those of the policy and the store.
         """
         if topic not in self._metadata_cache.topics:
-            # Kafka applies the edit first, and refuses one that nothing can be applied to.
+            # Operations that cannot be done are refused before it is found that it is not there.
             edit.apply({}, topic_keys())
             raise UnknownTopic(topic)
 

@@ -40,7 +40,7 @@ from engine.controller.topic_ids import random_topic_id
 from engine.errors import ApiError, ConfigError
 from engine.hash_order import in_hash_order
 from engine.host.turns import Share
-from engine.kafka_errors import INVALID_CONFIG, TOPIC_ALREADY_EXISTS
+from engine.kafka_errors import INVALID_CONFIG, TOPIC_ALREADY_EXISTS, UNKNOWN_SERVER_ERROR
 from engine.naming import uuid_text
 from engine.znode.model import Create, Operation, OperationResult, SetData
 from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
@@ -127,6 +127,8 @@ class TopicCreation:
         settings = self._ports.settings()
         check_configs(configs, settings)
         self._ask_policy(topic, replicas, configs)
+        if 0 not in replicas:
+            raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
         topic_id = random_topic_id(self._ports.entropy)
         partitions = {index: PartitionAssignment(brokers) for index, brokers in replicas.items()}
         result = TopicResult(

@@ -20,7 +20,12 @@ from engine.admin.replica_assignment import (
 )
 from engine.admin.topic_errors import TopicRefused
 from engine.admin.topic_results import TopicResult, refused, write_error
-from engine.admin.topic_rules import check_added_replicas, check_growth, is_name
+from engine.admin.topic_rules import (
+    check_added_replicas,
+    check_growth,
+    check_partition_count,
+    is_name,
+)
 from engine.controller.cluster_reader import StoredTopic, read_brokers, read_topic
 from engine.controller.grouped_writes import write_groups
 from engine.kafka_errors import (
@@ -146,6 +151,7 @@ class TopicGrowth:
         live = await read_brokers(self._client)
         brokers = sorted_brokers(broker.node for broker in live.values())
         if topic.assignments is None:
+            check_partition_count(topic.new_count)
             check_counts(topic.new_count - old_count, len(pattern), len(brokers))
             first_leader = pattern[0]
             start = next(
@@ -165,6 +171,7 @@ class TopicGrowth:
                 replication_factor=len(pattern),
                 broker_ids=live.keys(),
             )
+            check_partition_count(topic.new_count)
             added = dict(enumerate(topic.assignments, old_count))
         grown = {index: PartitionAssignment(replicas) for index, replicas in added.items()}
         return current._replace(partitions={**partitions, **grown})

@@ -37,7 +37,6 @@ from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     TOPIC_ALREADY_EXISTS,
-    UNKNOWN_SERVER_ERROR,
 )
 from engine.limits import TOPIC_NAME_CHARS_MAX, TOPIC_PARTITIONS_MAX
 from engine.naming import InvalidTopicName, topics_collide, validate_topic
@@ -151,8 +150,8 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
             f"Duplicate replica assignment found: {_scala_map(assignment)}",
         )
     if 0 not in assignment and _adds_up(assignment):
-        # Kafka sums the indexes that are not negative, and then fails without partition 0.
-        raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
+        # Kafka sums the indexes that are not negative; it fails later, without partition 0.
+        return
     if sorted(assignment) != list(range(len(assignment))):
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
@@ -174,7 +173,7 @@ def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
 
 
 def check_growth(old_count: int, new_count: int) -> None:
-    """Raise TopicRefused unless a topic becomes larger, and not too large."""
+    """Raise TopicRefused unless a topic becomes larger."""
     if new_count < old_count:
         raise TopicRefused(
             INVALID_PARTITIONS,
@@ -183,7 +182,6 @@ def check_growth(old_count: int, new_count: int) -> None:
         )
     if new_count == old_count:
         raise TopicRefused(INVALID_PARTITIONS, f"Topic already has {old_count} partitions.")
-    check_partition_count(new_count)
 
 
 def check_added_replicas(

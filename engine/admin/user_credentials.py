@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.quota_entities import name_of
-from engine.errors import ApiError, EngineError, api_error
+from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
     DUPLICATE_RESOURCE,
     RESOURCE_NOT_FOUND,
@@ -68,6 +68,13 @@ class UserCredentials(NamedTuple):
     error: EngineError | None = None
 
 
+class AllRefused(ApiError):
+    """A user without a path has failed the request; its response has no message."""
+
+    def __init__(self) -> None:
+        super().__init__(UNKNOWN_SERVER_ERROR, "a user has no path in the store")
+
+
 #: Names that encoding leaves as they are, and that no path may have.
 _WITHOUT_PATH: Final = frozenset((".", ".."))
 
@@ -93,9 +100,7 @@ class CredentialAdmin:
             for user in [user for user in by_user if judge(by_user[user])]:
                 results[user] = judge(by_user.pop(user))
         if not _WITHOUT_PATH.isdisjoint(by_user):
-            return dict.fromkeys(
-                (change.user for change in changes), api_error(UNKNOWN_SERVER_ERROR)
-            )
+            return dict.fromkeys((change.user for change in changes), AllRefused())
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, of_user in by_user.items():

@@ -60,9 +60,11 @@ class DelegationTokens:
     ) -> messages.CreateDelegationTokenResponse | Promise[messages.CreateDelegationTokenResponse]:
         """Promise a new token, of the client or of another owner."""
         requester, version = exchange.session.principal, exchange.api_version
-        owner = requester
+        owner, kind = requester, request.owner_principal_type
         if request.owner_principal_name:
-            kind = request.owner_principal_type or ""
+            if kind is None:
+                # Kafka makes no principal without a type: the request fails.
+                return _not_created(requester, requester, UNKNOWN_SERVER_ERROR, version)
             owner = principal_text(kind, request.owner_principal_name)
         renewers = [
             principal_text(one.principal_type, one.principal_name) for one in request.renewers

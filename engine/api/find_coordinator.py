@@ -102,8 +102,8 @@ class FindCoordinator:
             code, node_id, host, port = self._find(kind, key, version, session)
             named = row(key=key, error_code=code, node_id=node_id, host=host, port=port)
             if code == INVALID_REQUEST:
-                # The request fails as a whole, which other errors of a key do not.
-                named.error_message = _MESSAGES[code]
+                # A type that no version has fails the request as a whole, other errors do not.
+                named.error_message = "" if kind == _SHARE else _MESSAGES[code]
             rows.append(named)
         return messages.FindCoordinatorResponse(coordinators=rows)
 

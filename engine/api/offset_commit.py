@@ -13,10 +13,10 @@ Source: KafkaApis.handleOffsetCommitRequest; GRP-13, GRP-16; KIP-211, KIP-320.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Collection
 
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_results import CommitResults
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import Codes, OffsetCommits
@@ -25,8 +25,11 @@ from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from engine.model import TopicPartition
 from engine.records.decode import int64
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
@@ -52,14 +55,26 @@ class OffsetCommit:
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
         if exchange.api_version < _WITH_TIMES:
             return _refused(request, UNSUPPORTED_VERSION)
+        refused: Codes = {}
+        refused_topics: set[str] = set()
+        offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
-        results = CommitResults()
-        left = results.refuse(request.topics, session, self._metadata_cache)
-        if not left:
-            return _response(results)
-        offsets = {key: _committed(row, now_ms, expire_ms) for key, row in left}
+        for topic in request.topics:
+            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
+            for row in topic.partitions:
+                partition = TopicPartition(topic.name, row.partition_index)
+                if not may_read:
+                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
+                elif not self._metadata_cache.is_known(partition):
+                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
+                else:
+                    offsets[partition] = _committed(row, now_ms, expire_ms)
+        if not offsets:
+            return _response(request, refused, {}, refused_topics)
         member = MemberRequest(
             request.group_id,
             request.generation_id_or_member_epoch,
@@ -67,7 +82,7 @@ class OffsetCommit:
             request.group_instance_id,
         )
         committed = self._commits.commit(member, offsets)
-        return committed.then(partial(_with_written, results))
+        return committed.then(lambda written: _response(request, refused, written, refused_topics))
 
 
 def _committed(
@@ -86,37 +101,31 @@ def _committed(
 
 
 def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
-    """Return the same code for all: topics and partitions as the request has them."""
-    response = messages.OffsetCommitResponse
-    row = response.OffsetCommitResponsePartition
-    return response(
-        topics=[
-            response.OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    row(partition_index=one.partition_index, error_code=code)
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    keys = (
+        TopicPartition(topic.name, row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
     )
+    names = {topic.name for topic in request.topics}
+    return _response(request, dict.fromkeys(keys, code), {}, names)
 
 
-def _with_written(results: CommitResults, written: Codes) -> messages.OffsetCommitResponse:
-    results.add_all(written)
-    return _response(results)
-
-
-def _response(results: CommitResults) -> messages.OffsetCommitResponse:
+def _response(
+    request: messages.OffsetCommitRequest,
+    refused: Codes,
+    written: Codes,
+    refused_topics: Collection[str],
+) -> messages.OffsetCommitResponse:
     response = messages.OffsetCommitResponse
-    row = response.OffsetCommitResponsePartition
     return response(
         topics=[
             response.OffsetCommitResponseTopic(
                 name=name,
-                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
+                partitions=[
+                    response.OffsetCommitResponsePartition(partition_index=index, error_code=code)
+                    for index, code in rows
+                ],
             )
-            for name, rows in results.by_topic.items()
+            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
         ]
     )

@@ -5,13 +5,18 @@ Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_results import CommitResults
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
-from engine.groups.offset_commits import OffsetCommits
+from engine.groups.offset_commits import Codes, OffsetCommits
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 
@@ -30,25 +35,46 @@ class OffsetDelete:
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)
-        results = CommitResults()
-        left = results.refuse(request.topics, session, self._metadata_cache)
-        known = list(dict.fromkeys(key for key, _ in left))
-        code, codes = self._commits.delete(request.group_id, known)
-        if code:
-            return messages.OffsetDeleteResponse(error_code=code)
-        results.add_all(codes)
-        return _response(results)
+        refused: Codes = {}
+        refused_topics: set[str] = set()
+        known: list[TopicPartition] = []
+        for topic in request.topics:
+            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
+            for row in topic.partitions:
+                key = TopicPartition(topic.name, row.partition_index)
+                if not may_read:
+                    refused[key] = TOPIC_AUTHORIZATION_FAILED
+                elif not self._metadata_cache.is_known(key):
+                    refused[key] = UNKNOWN_TOPIC_OR_PARTITION
+                else:
+                    known.append(key)
+        deleted = self._commits.delete(request.group_id, known)
+        return _response(request, refused, deleted, refused_topics)
 
 
-def _response(results: CommitResults) -> messages.OffsetDeleteResponse:
+def _response(
+    request: messages.OffsetDeleteRequest,
+    refused: Codes,
+    deleted: tuple[int, Codes],
+    refused_topics: Collection[str],
+) -> messages.OffsetDeleteResponse:
     response = messages.OffsetDeleteResponse
-    row = response.OffsetDeleteResponsePartition
+    code, codes = deleted
+    if code:
+        return response(error_code=code)
     return response(
         topics=[
             response.OffsetDeleteResponseTopic(
                 name=name,
-                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
+                partitions=[
+                    response.OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+                    for index, code in rows
+                ],
             )
-            for name, rows in results.by_topic.items()
+            for name, rows in answered_rows(
+                request.topics, refused, codes, refused_topics, is_hashed=False
+            )
         ]
     )

@@ -357,8 +357,8 @@ class Produce:
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
         """Refuse all partitions for what a batch of one of them is.
 
-        Each is listed once, in the order of Kafka's map of them. Source:
-        ProduceRequest.getErrorResponse.
+        Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map that is
+        filled by `compute`.
         """
         if request.acks == 0:
             raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
@@ -368,13 +368,13 @@ class Produce:
             for topic, partitions in request.topics
             for index, _ in partitions
         )
-        by_topic: dict[str, list[ProducedPartition]] = {}
+        topics: dict[str, list[ProducedPartition]] = {}
         for topic, index in partitions_in_java_hash_order(named, are_computed=True):
             row = ProducedPartition(index, error.code, -1, -1, -1, error_message=message)
-            by_topic.setdefault(topic, []).append(row)
-        topics = list(by_topic.items())
+            topics.setdefault(topic, []).append(row)
         throttle_ms = exchange.throttle_ms
-        return encode_produce_response(exchange.api_version, topics, None, throttle_ms)
+        rows = list(topics.items())
+        return encode_produce_response(exchange.api_version, rows, None, throttle_ms)
 
     def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
         """Return the response, None if none is owed.

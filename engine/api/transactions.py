@@ -49,10 +49,10 @@ _FIRST_WITH_FENCED = 2
 _FIRST_OF_BROKERS = 4
 _FIRST_WITH_ABORTABLE = 5
 
+_Topic: TypeAlias = "messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult"
 _Codes = dict[TopicPartition, int]
 _Request = messages.AddPartitionsToTxnRequest
 _Response = messages.AddPartitionsToTxnResponse
-_TopicResult: TypeAlias = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 
 
 class Transactions:
@@ -93,11 +93,11 @@ class Transactions:
 
     def _added(
         self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
-    ) -> Promise[list[_TopicResult]]:
-        """Promise the results of one transaction.
+    ) -> Promise[list[_Topic]]:
+        """Promise the topics of one transaction, each partition with a code.
 
-        With one code for all, topics and partitions are as the request has them, also twice. What
-        is refused for some of them or only verified, Kafka puts into a hash map by topic.
+        They are those of the request, but for what is refused for some of them or only verified:
+        Kafka puts the topics of those into a hash map, and leaves out such without partitions.
         """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [
@@ -107,18 +107,17 @@ class Transactions:
         ]
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, transactional_id):
-            return Promise.of(_same_for_all(asked, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return Promise.of(_alike(asked, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         codes = self._refused(partitions, exchange)
         if codes:
-            ordered = {key: codes[key] for key in scala_order([list(codes)])}
-            return Promise.of(_topics(_in_kafkas_order(ordered)))
+            return Promise.of(_topics({key: codes[key] for key in scala_order([list(codes)])}))
         owner = (transactional_id, asked.producer_id, asked.producer_epoch)
         if version >= _FIRST_OF_BROKERS and asked.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
             codes = {key: _code_by_version(code, version) for key, code in verified.items()}
-            return Promise.of(_topics(_in_kafkas_order(codes)))
+            return Promise.of(_topics(codes))
         added = self._coordinator.partitions.add(*owner, partitions)
-        return added.then(lambda code: _same_for_all(asked, _code_by_version(code, version)))
+        return added.then(lambda code: _alike(asked, _code_by_version(code, version)))
 
     def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
@@ -171,7 +170,7 @@ class Transactions:
         )
 
 
-def _of_brokers(request: _Request, added: list[list[_TopicResult]]) -> _Response:
+def _of_brokers(request: _Request, added: list[list[_Topic]]) -> _Response:
     result = _Response.AddPartitionsToTxnResult
     return _Response(
         results_by_transaction=[
@@ -200,29 +199,30 @@ def _code_by_version(code: int, version: int) -> int:
     return code
 
 
-def _in_kafkas_order(codes: _Codes) -> _Codes:
-    ranks = {topic: n for n, topic in enumerate(in_java_hash_order({key.topic for key in codes}))}
-    return {key: codes[key] for key in sorted(codes, key=lambda key: ranks[key.topic])}
+def _alike(asked: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_Topic]:
+    """Return the topics of a transaction as they were named, one code for all partitions.
 
-
-def _same_for_all(asked: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_TopicResult]:
-    row = _Response.AddPartitionsToTxnPartitionResult
+    Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
+    """
     return [
-        _TopicResult(
-            name=topic.name,
-            results_by_partition=[
-                row(partition_index=index, partition_error_code=code) for index in topic.partitions
-            ],
-        )
+        _topic(topic.name, [_row(index, code) for index in topic.partitions])
         for topic in asked.topics
     ]
 
 
-def _topics(codes: _Codes) -> list[_TopicResult]:
-    topics: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
+def _topics(codes: _Codes) -> list[_Topic]:
+    """Return topics in the order of a hash map. Source: AddPartitionsToTxnResponse."""
+    rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
-        row = _Response.AddPartitionsToTxnPartitionResult(
-            partition_index=key.partition, partition_error_code=code
-        )
-        topics.setdefault(key.topic, []).append(row)
-    return [_TopicResult(name=name, results_by_partition=rows) for name, rows in topics.items()]
+        rows.setdefault(key.topic, []).append(_row(key.partition, code))
+    return [_topic(name, rows[name]) for name in in_java_hash_order(rows)]
+
+
+def _row(index: int, code: int) -> _Response.AddPartitionsToTxnPartitionResult:
+    return _Response.AddPartitionsToTxnPartitionResult(
+        partition_index=index, partition_error_code=code
+    )
+
+
+def _topic(name: str, rows: list[_Response.AddPartitionsToTxnPartitionResult]) -> _Topic:
+    return _Response.AddPartitionsToTxnTopicResult(name=name, results_by_partition=rows)

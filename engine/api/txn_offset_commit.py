@@ -13,17 +13,17 @@ Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_results import CommitResults
+from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.group_store import LOG_ERRORS
-from engine.groups.offset_commits import OffsetCommits
+from engine.groups.offset_commits import Codes, OffsetCommits
 from engine.groups.ports import CommittingProducer
 from engine.groups.requests import MemberRequest
 from engine.host.ports import Clock
@@ -32,7 +32,9 @@ from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from engine.records.record import NO_SEQUENCE
@@ -77,32 +79,46 @@ class TxnOffsetCommit:
             return _refused(request, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
             return _refused(request, GROUP_AUTHORIZATION_FAILED)
-        results = CommitResults()
-        left = results.refuse(request.topics, session, self._metadata_cache)
-        if not left:
-            return _response(results)
+        refused: Codes = {}
+        refused_topics: set[str] = set()
+        offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
-        offsets = {
-            key: CommittedOffset(
-                row.committed_offset,
-                row.committed_leader_epoch,
-                row.committed_metadata or "",
-                now_ms,
-            )
-            for key, row in left
-        }
-        return in_order(promised(self._commit(request, exchange.api_version, offsets, results)))
+        for topic in request.topics:
+            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+            if not may_read or topic.name not in self._metadata_cache.topics:
+                refused_topics.add(topic.name)
+            for row in topic.partitions:
+                partition = TopicPartition(topic.name, row.partition_index)
+                if not may_read:
+                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
+                elif not self._metadata_cache.is_known(partition):
+                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
+                else:
+                    offsets[partition] = CommittedOffset(
+                        row.committed_offset,
+                        row.committed_leader_epoch,
+                        row.committed_metadata or "",
+                        now_ms,
+                    )
+        if not offsets:
+            return _response(request, refused, {}, refused_topics)
+
+        async def answer() -> _Response:
+            written = await self._commit(request, exchange.api_version, offsets)
+            return _response(request, refused, written, refused_topics)
+
+        return in_order(promised(answer()))
 
     async def _commit(
         self,
         request: _Request,
         version: int,
         offsets: dict[TopicPartition, CommittedOffset],
-        results: CommitResults,
-    ) -> _Response:
+    ) -> Codes:
         code = self._refusal_of(request.group_id)
         if not code:
-            self._commits.group_for_transaction(request.group_id)
+            # Also where the transaction is refused next, there is a group from now on.
+            self._commits.make_group(request.group_id)
             code = await self._verified(request, version)
         if code:
             written = dict.fromkeys(offsets, code)
@@ -117,8 +133,7 @@ class TxnOffsetCommit:
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
             written = {key: _before_loading(code) for key, code in written.items()}
-        results.add_all(written)
-        return _response(results)
+        return written
 
     async def _verified(self, request: _Request, version: int) -> int:
         """Return why the group's partition may not be written, 0 if it may."""
@@ -138,30 +153,29 @@ def _before_loading(code: int) -> int:
 
 
 def _refused(request: _Request, code: int) -> _Response:
-    """Return the same code for all: topics and partitions as the request has them."""
-    row = _Response.TxnOffsetCommitResponsePartition
-    return _Response(
-        topics=[
-            _Response.TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    row(partition_index=one.partition_index, error_code=code)
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    keys = (
+        TopicPartition(topic.name, row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
     )
+    names = {topic.name for topic in request.topics}
+    return _response(request, dict.fromkeys(keys, code), {}, names)
 
 
-def _response(results: CommitResults) -> _Response:
-    row = _Response.TxnOffsetCommitResponsePartition
+def _response(
+    request: _Request, refused: Codes, written: Codes, refused_topics: Collection[str]
+) -> _Response:
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(
                 name=name,
-                partitions=[row(partition_index=index, error_code=code) for index, code in rows],
+                partitions=[
+                    _Response.TxnOffsetCommitResponsePartition(
+                        partition_index=index, error_code=code
+                    )
+                    for index, code in rows
+                ],
             )
-            for name, rows in results.by_topic.items()
+            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
         ]
     )

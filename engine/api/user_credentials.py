@@ -9,7 +9,12 @@ KIP-554.
 
 from __future__ import annotations
 
-from engine.admin.user_credentials import CredentialAdmin, CredentialChange, UserCredentials
+from engine.admin.user_credentials import (
+    AllRefused,
+    CredentialAdmin,
+    CredentialChange,
+    UserCredentials,
+)
 from engine.api.admission import AclOperation
 from engine.api.denied import denied
 from engine.api.exchange import Exchange
@@ -76,19 +81,20 @@ class UserScramCredentials:
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return what a response has of an error; one that nobody expected has no message."""
+    """Return what a response has of an error."""
+    if isinstance(error, AllRefused):
+        return error.code, None
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
-    return UNKNOWN_SERVER_ERROR, None
+    return UNKNOWN_SERVER_ERROR, _UNEXPECTED
 
 
 def _described(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     response = messages.DescribeUserScramCredentialsResponse
-    code, message = (0, "") if found.error is None else _code_and_message(found.error)
-    if message is None:
-        message = _UNEXPECTED
+    no_error: tuple[int, str | None] = (0, "")
+    code, message = no_error if found.error is None else _code_and_message(found.error)
     return response.DescribeUserScramCredentialsResult(
         user=found.user,
         error_code=code,

@@ -12,8 +12,8 @@ A commit counts as contact with its member. It is answered once the in-sync repl
 A commit in a transaction is written in any state but Dead, if its member and generation are those
 of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
 
-Source: G2, G4, GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.
-storeOffsets, getOffsets of 3.9.1.
+Source: GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.storeOffsets,
+getOffsets of 3.9.1.
 """
 
 from __future__ import annotations
@@ -135,15 +135,13 @@ class OffsetCommits:
         )
         return written.then(lambda result: codes | _stored(group, valid, result))
 
-    def group_for_transaction(self, group_id: str) -> Group:
-        """Return a group, a new one if there is none: Kafka has it before it verifies a commit.
+    def make_group(self, group_id: str) -> None:
+        """Add a group without members unless there is one of that id.
 
         Source: GroupCoordinator.handleTxnCommitOffsets.
         """
-        group = self._registry.groups.get(group_id)
-        if group is None:
-            group = self._registry.add(Group(group_id, self._clock.wall_ms()))
-        return group
+        if group_id not in self._registry.groups:
+            self._registry.add(Group(group_id, self._clock.wall_ms()))
 
     def commit_in_transaction(
         self,
@@ -155,7 +153,9 @@ class OffsetCommits:
         code = self._registry.refusal(request.group_id)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
-        group = self.group_for_transaction(request.group_id)
+        group = self._registry.groups.get(request.group_id)
+        if group is None:
+            group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
         code = _refusal_in_transaction(group, request)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
@@ -244,7 +244,9 @@ class OffsetCommits:
         consumed = _consumed(group, partitions)
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]
-        self.remove(group, free)
+        if free:
+            # A group without offsets ends, but not for a request that names none.
+            self.remove(group, free)
         return 0, codes | dict.fromkeys(free, 0)
 
     def end(self, group: Group) -> None:

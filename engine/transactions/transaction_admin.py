@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from engine.hash_order import in_hash_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -88,7 +89,7 @@ class TransactionAdmin:
             return TransactionList(COORDINATOR_NOT_AVAILABLE)
         if self._registry.is_loading:
             return TransactionList(COORDINATOR_LOAD_IN_PROGRESS)
-        unknown = tuple(name for name in wanted.states if name not in _STATE_NAMES)
+        unknown = tuple(in_hash_order({*wanted.states} - _STATE_NAMES.keys()))
         now_ms = self._clock.wall_ms()
         return TransactionList(
             0,

@@ -448,7 +448,8 @@ def test_changes_of_loggers_are_all_made_or_none(
     ("operation", "key"), [(APPEND, "no.such.key"), (SUBTRACT, ""), (4, "retention.ms")]
 )
 def test_what_kafka_fails_at_has_no_code_of_its_own(operation: int, key: str) -> None:
-    assert (-1, None) == Stage().operate(TOPIC, "clicks", (operation, key, "1"))
+    for topic in ("clicks", "gone"):
+        assert (-1, None) == Stage().operate(TOPIC, topic, (operation, key, "1"))
 
 
 @pytest.mark.parametrize(
