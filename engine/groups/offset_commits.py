@@ -12,8 +12,8 @@ A commit counts as contact with its member. It is answered once the in-sync repl
 A commit in a transaction is written in any state but Dead, if its member and generation are those
 of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
 
-Source: GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.storeOffsets,
-getOffsets of 3.9.1.
+Source: G2, G4, GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.
+storeOffsets, getOffsets of 3.9.1.
 """
 
 from __future__ import annotations
