@@ -433,6 +433,10 @@ class Fetch:
                 assert partition.topic_partition is not None
                 row = row._replace(current_leader=leaders.find(partition.topic_partition))
             topic, _ = partition.key
+            if last_topic == NO_UUID:
+                # Kafka compares with a name that such a topic has not.
+                throttle_ms, session_id = exchange.throttle_ms, session_response.session_id
+                return FetchResponse([], UNKNOWN_SERVER_ERROR, session_id, throttle_ms=throttle_ms)
             if rows is None or topic != last_topic:
                 last_topic, rows = topic, []
                 topics.append((topic, rows))
@@ -496,7 +500,7 @@ def _opens_session_without_id(request: FetchRequest) -> bool:
     """Return whether a session would hold a topic without an id, at which Kafka fails."""
     if request.session_epoch != INITIAL_EPOCH:
         return False
-    return any(topic == NO_UUID for topic, _ in request.topics)
+    return any(topic == NO_UUID and partitions for topic, partitions in request.topics)
 
 
 def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:

@@ -50,7 +50,7 @@ from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import ROWS_PER_SHARE
-from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
+from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused, UnreadableRecords
 from engine.model import TopicPartition, new_tuple
 from engine.naming import ADMIN_CLIENT_ID
 from engine.replication.delayed_produce import ProduceResult
@@ -72,7 +72,7 @@ _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
 _FIRST_WITH_ABORTABLE = 11
 #: What refuses all of a request.
-_REFUSE_ALL = (CorruptMessage, TransactionalIdRefused, TwoProducers)
+_REFUSE_ALL = (CorruptMessage, TransactionalIdRefused, TwoProducers, UnreadableRecords)
 
 
 class _Judged(NamedTuple):
@@ -87,7 +87,7 @@ class _Judged(NamedTuple):
         """Append nothing to some partitions."""
         for key, error in errors.items():
             del self.batches[key]
-            self.refused[key] = ProduceResult(error)
+            self.refused.setdefault(key, ProduceResult(error))
 
 
 class _Answered:
@@ -325,7 +325,8 @@ class Produce:
     ) -> None:
         """Find out what is to be appended to partitions of a topic, and what may not be.
 
-        Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
+        Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused,
+        UnreadableRecords.
         """
         batches, refused, transactional = found
         version, session = exchange.api_version, exchange.session
@@ -347,12 +348,17 @@ class Produce:
                 refused[topic_partition] = ProduceResult(error)
             elif records is None:
                 batches[topic_partition] = memoryview(b"")
+                transactional.pop(topic_partition, None)
             else:
                 # Offsets are set in the batch itself.
                 writable = memoryview(bytearray(records)) if records.readonly else records
                 batches[topic_partition] = writable
-                if not is_fast and (batch := transactional_batch(records)) is not None:
+                batch = None if is_fast else transactional_batch(records)
+                if batch is not None:
                     transactional[topic_partition] = batch
+                elif transactional:
+                    # Of a partition that is named twice, the last batch counts.
+                    transactional.pop(topic_partition, None)
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
         """Refuse all partitions for what a batch of one of them is.

@@ -4,6 +4,7 @@
 |---|---|
 | v3+: no whole batch, more than one, one of magic 0 or 1 | INVALID_RECORD 87 |
 | v3 to v6: zstd | UNSUPPORTED_COMPRESSION_TYPE 76 |
+| v3 to v6: a codec that there is not | for all partitions UNKNOWN_SERVER_ERROR -1 |
 | the first batch has an impossible size or magic | for all partitions CORRUPT_MESSAGE 2 |
 | what follows it has | CORRUPT_MESSAGE 2 |
 | transactional, no transactional id in the request | for all partitions \
@@ -89,12 +90,15 @@ def is_fast_path(records: memoryview | None, api_version: int) -> bool:
         magic == MAGIC
         and length + LENGTH_OVERHEAD_BYTES == size
         and not flags & TRANSACTIONAL_FLAG
-        and (api_version >= _FIRST_WITH_ZSTD or flags & CODEC_BITS != _ZSTD)
+        and (api_version >= _FIRST_WITH_ZSTD or flags & CODEC_BITS < _ZSTD)
     )
 
 
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
-    """Return why records may not be in a request of this version, None if they may."""
+    """Return why records may not be in a request of this version, None if they may.
+
+    Raises UnreadableRecords, which refuses all of the request, for a codec that there is not.
+    """
     if api_version < _FIRST_WITH_BATCHES:
         return None
     batches = batches_in(records or memoryview(b""), allow_partial_tail=True)
@@ -109,7 +113,7 @@ def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
         if next(batches, None) is not None:
             return InvalidRecord("more than one batch for a partition")
     except UnknownCodec as error:
-        return UnreadableRecords(f"expected {error.expected}, got {error.got}")
+        raise UnreadableRecords(f"expected {error.expected}, got {error.got}") from error
     except CorruptRecord as error:
         return _corrupt(error)
     return None
@@ -130,7 +134,8 @@ def judged(
 ) -> ApiError | None:
     """Return why records may not be in a request, None if they may.
 
-    Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
+    Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused,
+    UnreadableRecords.
     """
     if not is_transactional(records):
         return refusal_of(records, api_version)

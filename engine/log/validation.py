@@ -68,7 +68,7 @@ from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.native.record_walk import Walked
 from engine.records.batch import BatchView
-from engine.records.batch_header import HEADER_BYTES, MAGIC, MAGIC_AT, PROLOGUE_BYTES
+from engine.records.batch_header import CODEC_BITS, HEADER_BYTES, MAGIC, MAGIC_AT, PROLOGUE_BYTES
 from engine.records.builder import BatchRefused
 from engine.records.codec import (
     Codec,
@@ -269,6 +269,9 @@ class LeaderRules:
                     checked.ensure_valid(batch)
                 else:
                     batch.ensure_valid()
+                if batch.attributes & CODEC_BITS > Codec.ZSTD:
+                    # Kafka finds this out before it asks what kind of batch it is.
+                    raise UnreadableRecords(f"a batch of codec {batch.attributes & CODEC_BITS}")
                 batches.append(batch)
         except CorruptRecord as error:
             raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error

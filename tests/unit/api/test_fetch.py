@@ -126,6 +126,20 @@ def test_unknown_topics_are_told_by_name_or_id(version: int) -> None:
     assert 3 == stage.fetch(0, version=version, index=9).error_code
 
 
+@pytest.mark.parametrize(
+    ("epoch", "offsets", "code"),
+    [(-1, {0: 0}, 0), (-1, {0: 0, 1: 0}, -1), (0, {0: 0}, -1), (0, {}, 0)],
+)
+def test_a_topic_without_an_id_fails_the_fetch_where_kafka_compares_its_name(
+    epoch: int, offsets: dict[int, int], code: int
+) -> None:
+    request = fetch_request(13, offsets, topic_id=bytes(16))
+    request.session_epoch = epoch
+    answer = DataStage().ask("Fetch", 13, request)
+    assert code == answer.error_code
+    assert (1 if code == 0 and offsets else 0) == len(answer.responses)
+
+
 def test_another_topic_of_the_same_name_is_told_by_its_id() -> None:
     stage = stage_with(1)
     stage.manager.find(T0).log.topic_id = "AAAAAAAAAAAAAAAAAAAAAA"

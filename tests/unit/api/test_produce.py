@@ -10,6 +10,7 @@ from engine.host.ports import LogDirOffline
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.codec import Codec
+from engine.records.crc import crc32c
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.replication.isr import InSyncSet
@@ -85,6 +86,27 @@ def test_a_first_batch_without_a_format_refuses_the_whole_request() -> None:
     message = "Record size 0 is less than the minimum record overhead (14)"
     assert [message, message] == [answer.error_message for answer in found]
     assert 0 == stage.manager.find(T0).log.log_end_offset
+
+
+@pytest.mark.parametrize(("version", "expected"), [(6, [-1, -1]), (7, [0, -1])])
+def test_a_codec_that_there_is_not_refuses_the_whole_request_of_an_old_producer(
+    version: int, expected: list[int]
+) -> None:
+    stage = DataStage()
+    control = bytearray(sent(1))
+    # The codec is found before the flag of control records is, which clients may not send.
+    control[21:23] = b"\x00\x27"
+    control[17:21] = crc32c(control[21:]).to_bytes(4, "big")
+    found = stage.produce(sent(1), bytes(control), version=version)
+    assert expected == [answer.error_code for answer in found]
+
+
+def test_of_a_partition_that_is_named_twice_the_last_batch_is_verified() -> None:
+    stage = DataStage()
+    transactional = sent_by(5, 0, is_transactional=True)
+    data = {"t": [(0, transactional), (0, sent(1))]}
+    answer = stage.ask("Produce", 7, produce_request(data, transactional_id="tx"))
+    assert [0] == [row.error_code for row in answer.responses[0].partition_responses]
 
 
 def test_a_request_that_is_refused_whole_lists_partitions_in_the_order_of_kafkas_map() -> None:
