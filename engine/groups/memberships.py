@@ -42,6 +42,7 @@ from engine.kafka_errors import (
     MEMBER_ID_REQUIRED,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
 )
 
 _log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
@@ -157,6 +158,9 @@ class Memberships:
         if not group.supports(request.protocol_type, request.protocols):
             return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
         if member_id in group.pending_members:
+            if request.group_instance_id is not None:
+                # Ids are given out to dynamic members alone: Kafka fails at this one.
+                return _refused(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
             return self._add(group, member_id, request)
         code = group.error_of_member(member_id, request.group_instance_id)
         if code:

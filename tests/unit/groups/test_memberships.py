@@ -28,6 +28,13 @@ def test_a_new_member_is_given_an_id_first(stage: Stage) -> None:
     assert (given.member_id, 0) == (join.result().member_id, join.result().error_code)
 
 
+def test_an_id_that_was_given_to_a_dynamic_member_is_no_static_members(stage: Stage) -> None:
+    given = stage.join(version=4).result()
+    found = stage.join(given.member_id, instance_id="i", version=5).result()
+    assert ("", -1, []) == (found.member_id, found.error_code, list(found.members))
+    assert {given.member_id} == stage.group().pending_members
+
+
 def test_an_id_that_nobody_joins_with_is_forgotten_after_the_session_timeout(stage: Stage) -> None:
     given = stage.join(version=4).result()
     stage.pass_ms(9_999)
