@@ -11,7 +11,8 @@ A list that is not set starts from the default of its key, and not from the brok
 elements count as any other, but for those at the end of a text: they are none, as Java splits.
 
 Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
-Kafka fails at a list of an unknown key and at an unknown operation, and has no code for that.
+Kafka fails at a list of an unknown key, or one that no file can set, and at an unknown operation
+on a topic, and has no code for that.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, UnexpectedChange
-from engine.config.key import ConfigKey, ConfigType
+from engine.config.key import ConfigKey, ConfigType, UpdateMode
 from engine.wire import messages
 
 #: A setting to change; AlterConfigs has no operations.
@@ -96,7 +97,7 @@ def _elements(
     name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
 ) -> list[str]:
     key = keys.get(name)
-    if key is None:
+    if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         raise UnexpectedChange(f"a list of the unknown key {name}")
     if key.type is not ConfigType.LIST:
         verb = Operation(operation).name.lower()

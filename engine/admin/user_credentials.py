@@ -75,6 +75,7 @@ class AllRefused(ApiError):
         super().__init__(UNKNOWN_SERVER_ERROR, "a user has no path in the store")
 
 
+_MISSING: Final = "Attempt to delete a user credential that does not exist"
 #: Names that encoding leaves as they are, and that no path may have.
 _WITHOUT_PATH: Final = frozenset((".", ".."))
 
@@ -90,7 +91,8 @@ class CredentialAdmin:
         """Change credentials; returns for each user why not, None for done.
 
         Refused users come first, as in Kafka. A legal change of a user that has no znode's path
-        fails the request for all users.
+        fails the request for all users; an empty salted password fails it for all users that are
+        not refused otherwise, and nothing is changed.
         """
         by_user: dict[str, list[CredentialChange]] = {}
         for change in changes:
@@ -101,13 +103,39 @@ class CredentialAdmin:
                 results[user] = judge(by_user.pop(user))
         if not _WITHOUT_PATH.isdisjoint(by_user):
             return dict.fromkeys((change.user for change in changes), AllRefused())
+        if any(_has_empty_password(of_user) for of_user in by_user.values()):
+            return results | await self._unprepared(by_user)
+        return results | await self._altered(by_user)
+
+    async def _unprepared(
+        self, by_user: Mapping[str, Sequence[CredentialChange]]
+    ) -> dict[str, EngineError | None]:
+        """Refuse changes of which one has no key; removals of what is missing are found first."""
+        missing: dict[str, EngineError | None] = {}
+        for user, changes in by_user.items():
+            found = await self._read(user, sanitized(user))
+            if any(
+                change.salted is None and ScramMechanism(change.mechanism) not in found.iterations
+                for change in changes
+            ):
+                missing[user] = CredentialRefused(RESOURCE_NOT_FOUND, _MISSING)
+        prepared = {user: changes for user, changes in by_user.items() if user not in missing}
+        if not any(_has_empty_password(changes) for changes in prepared.values()):
+            return missing | await self._altered(prepared)
+        refused = CredentialRefused(UNKNOWN_SERVER_ERROR, "an empty password has no key")
+        return missing | dict.fromkeys(prepared, refused)
+
+    async def _altered(
+        self, by_user: Mapping[str, Sequence[CredentialChange]]
+    ) -> dict[str, EngineError | None]:
+        """Change users one by one; the ones whose removal finds nothing come first."""
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
-        for user, of_user in by_user.items():
-            error = await self._alter_user(user, of_user)
+        for user, changes in by_user.items():
+            error = await self._alter_user(user, changes)
             is_missing = isinstance(error, ApiError) and error.code == RESOURCE_NOT_FOUND
             (missing if is_missing else altered)[user] = error
-        return results | missing | altered
+        return missing | altered
 
     async def _alter_user(
         self, user: str, changes: Sequence[CredentialChange]
@@ -173,6 +201,10 @@ def _nothing(user: str, code: int, message: str) -> UserCredentials:
     return UserCredentials(user, {}, CredentialRefused(code, message))
 
 
+def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
+    return any(change.salted is not None and not change.salted.password for change in changes)
+
+
 def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
     """Return what is wrong with a user's changes: the last of creations, else of removals."""
     for is_creation in (True, False):
@@ -210,15 +242,11 @@ def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) ->
         if change.salted is not None:
             continue
         if key not in config:
-            raise CredentialRefused(
-                RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
-            )
+            raise CredentialRefused(RESOURCE_NOT_FOUND, _MISSING)
         del config[key]
     for change in changes:
         if change.salted is None:
             continue
-        if not change.salted.password:
-            raise CredentialRefused(UNKNOWN_SERVER_ERROR, "an empty password has no key")
         mechanism = ScramMechanism(change.mechanism)
         config[mechanism.key] = credential_text(mechanism, change.salted)
     return config

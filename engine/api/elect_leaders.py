@@ -110,23 +110,29 @@ class ElectLeaders:
                 error_message=result.message,
             )
             by_topic.setdefault(partition.topic, []).append(row)
-        return messages.ElectLeadersResponse(replica_election_results=self._topics(by_topic))
+        return messages.ElectLeadersResponse(
+            replica_election_results=self._topics(by_topic.items())
+        )
 
     def _unknown_kind(self, request: messages.ElectLeadersRequest) -> messages.ElectLeadersResponse:
         row = messages.ElectLeadersResponse.PartitionResult
-        by_topic = {
-            topic.topic: [
-                row(partition_id=index, error_code=UNKNOWN_SERVER_ERROR, error_message=None)
-                for index in topic.partitions
-            ]
+        requested = [
+            (
+                topic.topic,
+                [
+                    row(partition_id=index, error_code=UNKNOWN_SERVER_ERROR, error_message=None)
+                    for index in topic.partitions
+                ],
+            )
             for topic in request.topic_partitions or ()
-        }
+        ]
         return messages.ElectLeadersResponse(
-            error_code=UNKNOWN_SERVER_ERROR, replica_election_results=self._topics(by_topic)
+            error_code=UNKNOWN_SERVER_ERROR, replica_election_results=self._topics(requested)
         )
 
     def _topics(
-        self, by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]]
+        self,
+        by_topic: Iterable[tuple[str, list[messages.ElectLeadersResponse.PartitionResult]]],
     ) -> list[messages.ElectLeadersResponse.ReplicaElectionResult]:
         topic = messages.ElectLeadersResponse.ReplicaElectionResult
-        return [topic(topic=name, partition_result=rows) for name, rows in by_topic.items()]
+        return [topic(topic=name, partition_result=rows) for name, rows in by_topic]

@@ -71,7 +71,7 @@ def _response(result: JoinResult, version: int) -> messages.JoinGroupResponse:
     response = messages.JoinGroupResponse(
         error_code=result.error_code,
         generation_id=result.generation_id,
-        protocol_name=name if version >= _WITH_NULLS else name or "",
+        protocol_name=(name or None) if version >= _WITH_NULLS else name or "",
         leader=result.leader_id,
         member_id=result.member_id,
         members=[

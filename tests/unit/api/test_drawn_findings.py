@@ -106,3 +106,74 @@ def test_a_token_has_no_owner_without_a_type(stage: MemoryBroker) -> None:
     answer: Any = stage.connect().ask("CreateDelegationToken", 3, **owner)
     found = (answer.error_code, answer.principal_type, answer.principal_name)
     assert (-1, "User", "ANONYMOUS") == found
+
+
+@pytest.mark.parametrize(
+    ("key", "operation", "expected"),
+    [
+        ("log.cleaner.threads", 4, (42, "Unknown operations type 4")),
+        ("no.such.key", -1, (42, "Unknown operations type -1")),
+        ("leader.replication.throttled.rate", 3, (-1, None)),
+    ],
+)
+def test_operations_on_a_brokers_settings_are_known_before_their_keys_are(
+    stage: MemoryBroker, key: str, operation: int, expected: tuple[int, str | None]
+) -> None:
+    request = messages.IncrementalAlterConfigsRequest
+    config = request.AlterableConfig(name=key, config_operation=operation, value="1")
+    resource = request.AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+    answer: Any = stage.connect().ask("IncrementalAlterConfigs", 1, resources=[resource])
+    (found,) = answer.responses
+    assert expected == (found.error_code, found.error_message)
+
+
+def test_an_election_of_an_unknown_kind_lists_the_topics_of_its_request(
+    stage: MemoryBroker,
+) -> None:
+    topic = messages.ElectLeadersRequest.TopicPartitions
+    asked = [topic(topic="t", partitions=[0]), topic(topic="t", partitions=[0, 2])]
+    answer: Any = stage.connect().ask(
+        "ElectLeaders", 2, election_type=2, topic_partitions=asked, timeout_ms=1000
+    )
+    found = [
+        [row.partition_id for row in one.partition_result]
+        for one in answer.replica_election_results
+    ]
+    assert [[0], [0, 2]] == found
+
+
+def test_a_protocol_without_a_name_is_none_for_members_that_know_null(stage: MemoryBroker) -> None:
+    protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol(name="")
+    fields: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000}
+    client = stage.connect()
+    fields |= {"group_id": "g", "group_instance_id": "i", "protocols": [protocol]}
+    assert client.ask("JoinGroup", 7, **fields, protocol_type="consumer") is None
+    stage.pass_time(4_000)
+    answer: Any = client.answer("JoinGroup", 7)
+    assert (0, None) == (answer.error_code, answer.protocol_name)
+
+
+def test_an_empty_password_is_refused_to_all_whose_changes_were_legal(stage: MemoryBroker) -> None:
+    request = messages.AlterUserScramCredentialsRequest
+    creation = {"mechanism": 1, "iterations": 8192, "salt": b"s"}
+    client = stage.connect()
+
+    def altered(deletions: dict[str, int], **passwords: bytes) -> list[tuple[str, int]]:
+        answer: Any = client.ask(
+            "AlterUserScramCredentials",
+            0,
+            deletions=[
+                request.ScramCredentialDeletion(name=name, mechanism=mechanism)
+                for name, mechanism in deletions.items()
+            ],
+            upsertions=[
+                request.ScramCredentialUpsertion(name=name, salted_password=password, **creation)
+                for name, password in passwords.items()
+            ],
+        )
+        return [(one.user, one.error_code) for one in answer.results]
+
+    assert [("gone", 91), ("a", -1), ("b", -1)] == altered({"gone": 1}, a=b"", b=b"p")
+    assert [("a", 91), ("b", 0)] == altered({"a": 2}, a=b"", b=b"p")
+    described: Any = client.ask("DescribeUserScramCredentials", 0, users=None)
+    assert ["b"] == [one.user for one in described.results]
