@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
@@ -105,6 +105,9 @@ class Side:
                 raise ConnectionResetError
             out += more
         return bytes(out)
+
+
+_THROTTLED: Final = 89
 
 
 class Pair:
@@ -267,6 +270,14 @@ class Pair:
         counted, noted = dict(self.requested), list(self.differences)
         body = {"topics": [one], "timeout_ms": 10_000}
         answers = self.ask("stage", "CreateTopics", 7, body)
+        while any(answer.topics[0].error_code == _THROTTLED for answer in answers):
+            # A quota that was drawn before: who was refused asks again.
+            time.sleep(max(answer.throttle_time_ms for answer in answers) / 1000)
+            again = self.ask("stage", "CreateTopics", 7, body)
+            answers = [
+                new if old.topics[0].error_code == _THROTTLED else old
+                for old, new in zip(answers, again, strict=True)
+            ]
         self.requested, self.differences = counted, noted
         return answers
 
