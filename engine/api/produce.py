@@ -34,6 +34,7 @@ from engine.api.produce_records import (
     TwoProducers,
     is_fast_path,
     judged,
+    needs_transaction,
     transactional_batch,
 )
 from engine.api.promised import in_order, promised
@@ -338,12 +339,15 @@ class Produce:
         for index, records in partitions:
             topic_partition = new_tuple(TopicPartition, (topic, index))
             error: ApiError | None = None
-            if not (is_fast := is_fast_path(records, version)):
-                error = judged(records, id_ if may_use_id else None, version)
+            usable_id = id_ if may_use_id else None
+            is_fast = is_fast_path(records, version)
+            is_in_transaction = not is_fast and needs_transaction(records, usable_id)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
             elif not self._metadata_cache.is_known(topic_partition):
                 error = UnknownTopicOrPartition(topic_partition)
+            elif not is_fast:
+                error = judged(records, usable_id, version, is_in_transaction=is_in_transaction)
             if error is not None:
                 refused[topic_partition] = ProduceResult(error)
             elif records is None:
@@ -353,7 +357,7 @@ class Produce:
                 # Offsets are set in the batch itself.
                 writable = memoryview(bytearray(records)) if records.readonly else records
                 batches[topic_partition] = writable
-                batch = None if is_fast else transactional_batch(records)
+                batch = transactional_batch(records) if is_in_transaction else None
                 if batch is not None:
                     transactional[topic_partition] = batch
                 elif transactional:

@@ -129,19 +129,32 @@ def _corrupt(error: CorruptRecord) -> CorruptMessage:
     return CorruptMessage(f"expected {error.expected}, got {error.got}")
 
 
-def judged(
-    records: memoryview | None, transactional_id: str | None, api_version: int
-) -> ApiError | None:
-    """Return why records may not be in a request, None if they may.
+def needs_transaction(records: memoryview | None, transactional_id: str | None) -> bool:
+    """Return whether the first batch is in a transaction.
 
-    Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused,
-    UnreadableRecords.
+    Raises what refuses all of the request, of unknown topics too: CorruptMessage for the head of
+    the batch, TransactionalIdRefused.
     """
-    if not is_transactional(records):
-        return refusal_of(records, api_version)
-    if transactional_id is None:
+    is_in_transaction = is_transactional(records)
+    if is_in_transaction and transactional_id is None:
         raise TransactionalIdRefused
-    return refusal_of(records, api_version) if transactional_id else NoTransactionalId()
+    return is_in_transaction
+
+
+def judged(
+    records: memoryview | None,
+    transactional_id: str | None,
+    api_version: int,
+    *,
+    is_in_transaction: bool,
+) -> ApiError | None:
+    """Return why records may not be written to a topic that is known, None if they may.
+
+    Raises UnreadableRecords, as `refusal_of` does.
+    """
+    if is_in_transaction and not transactional_id:
+        return NoTransactionalId()
+    return refusal_of(records, api_version)
 
 
 def transactional_batch(records: memoryview | None) -> TransactionalBatch | None:

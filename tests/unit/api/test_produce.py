@@ -99,6 +99,13 @@ def test_a_codec_that_there_is_not_refuses_the_whole_request_of_an_old_producer(
     control[17:21] = crc32c(control[21:]).to_bytes(4, "big")
     found = stage.produce(sent(1), bytes(control), version=version)
     assert expected == [answer.error_code for answer in found]
+    data = {"gone": [(0, bytes(control))], "t": [(0, sent(1))]}
+    answer = stage.ask("Produce", version, produce_request(data))
+    codes_by_topic = {
+        topic.name: topic.partition_responses[0].error_code for topic in answer.responses
+    }
+    # Records for a topic that there is not are not looked into.
+    assert {"gone": 3, "t": 0} == codes_by_topic
 
 
 def test_of_a_partition_that_is_named_twice_the_last_batch_is_verified() -> None:
