@@ -293,7 +293,9 @@ class TopApp(App[int]):
         head = Text("\n".join(lines))
         head.highlight_regex(r"(?m)^.*no answer.*$", "bold red")
         head.highlight_regex(r"\[\d \w+\]", "reverse")
-        self.query_one("#head", Static).update(head)
+        # A tick can come while the screen is taken down, when its widgets are gone.
+        for widget in self.query("#head").results(Static):
+            widget.update(head)
 
 
 def _cell(text: str, width: int, *, is_right: bool) -> Text:

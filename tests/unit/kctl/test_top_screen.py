@@ -223,6 +223,14 @@ def test_q_ends_and_a_fault_of_ours_ends_too() -> None:
     assert (exits.INTERNAL, fault) == (app.return_value, app.fault)
 
 
+def test_a_tick_while_the_screen_is_taken_down_shows_nothing() -> None:
+    async def steps(app: TopApp, _pilot: Pilot[int]) -> None:
+        await app.query_one("#head", Static).remove()
+        app._show_head()
+
+    drive(steps)
+
+
 def test_many_rows_are_the_first_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screen, "ROWS_MAX", 2)
 
