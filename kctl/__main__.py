@@ -84,7 +84,7 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    """Say what went wrong and what to try next; returns the exit code."""
+    """Print what went wrong and what to try next; returns the exit code."""
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -110,7 +110,7 @@ def _report(error: Exception) -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """Say what is wrong with the words of a command; returns the exit code."""
+    """Print what is wrong with the words of a command; returns the exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{message}\n")
@@ -160,7 +160,7 @@ def entry() -> None:
         code = main()
     except KeyboardInterrupt as interrupt:
         code = exits.interrupted(interrupt)
-    if code == exits.INTERRUPTED and exits.Terminated.is_told:
+    if code == exits.INTERRUPTED and exits.Terminated.is_raised:
         # Typer has one exit code for both.
         code = exits.TERMINATED
     if code in (exits.INTERRUPTED, exits.TERMINATED):

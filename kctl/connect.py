@@ -72,9 +72,9 @@ def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> 
     """
     from engine.client.blocking import KafkaClient
     from engine.client.settings import parse_addresses
-    from kctl.verbosity import tell_choice
+    from kctl.verbosity import print_choice
 
-    tell_choice("cluster", choice.bootstrap_servers, choice.source)
+    print_choice("cluster", choice.bootstrap_servers, choice.source)
     settings = client_settings_of(choice.command_config, options.overrides)
     host = real_host()
     return KafkaClient(

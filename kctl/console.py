@@ -30,7 +30,7 @@ class CannotAsk(EngineError):
 
 
 def show_rows() -> None:
-    """Have the rows that were printed leave, so that what is said next comes behind them.
+    """Have the rows that were printed leave, so that the next notice comes after them.
 
     What stdout does not take now is an error when the command ends, and none of this.
     """
@@ -38,20 +38,20 @@ def show_rows() -> None:
         sys.stdout.flush()
 
 
-def say(line: str) -> None:
-    """Print a line for people, behind the rows that were printed before it."""
+def notify(line: str) -> None:
+    """Print a notice on stderr, after the rows that were printed before it."""
     show_rows()
     sys.stderr.write(f"{line}\n")
 
 
 def report_error(error: EngineError, about: str | None = None) -> None:
-    """Tell the error of one item, so that the others can go on."""
+    """Report the error of one item, so that the others can go on."""
     text = str(error)
     is_named = about is None or about in text
-    say(f"error: {text}" if is_named else f"error: {about}: {text}")
+    notify(f"error: {text}" if is_named else f"error: {about}: {text}")
     hint = hint_for(error)
     if hint:
-        say(f"hint: {hint}")
+        notify(f"hint: {hint}")
 
 
 def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:

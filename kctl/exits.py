@@ -24,11 +24,11 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM asks the command to end, which it does as on Ctrl-C."""
 
     #: Whether one has been raised in this process.
-    is_told = False
+    is_raised = False
 
     def __init__(self) -> None:
         super().__init__()
-        Terminated.is_told = True
+        Terminated.is_raised = True
 
 
 def interrupted(error: BaseException | None) -> int:

@@ -40,8 +40,8 @@ class NameNotTyped(EngineError):
         )
         self.name = name
         self.command = command
-        said = f"{CONFIRM_VARIABLE}={name} kctl {command}"
-        self.hint = f"run it in a terminal, or say that you mean it: {said}"
+        command_line = f"{CONFIRM_VARIABLE}={name} kctl {command}"
+        self.hint = f"run it in a terminal, or say that you mean it: {command_line}"
 
 
 class GuardedCluster(EngineError):

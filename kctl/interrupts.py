@@ -31,7 +31,7 @@ class HeldInterrupts:
     is_urgent = False
 
     def __init__(self) -> None:
-        self._is_told = False
+        self._is_reported = False
         self._is_allowed = False
         self._pending: type[KeyboardInterrupt] | None = None
 
@@ -50,7 +50,7 @@ class HeldInterrupts:
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """Take a Ctrl-C or SIGTERM: hold it back, or raise KeyboardInterrupt."""
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
-        is_first, self._is_told = not self._is_told, True
+        is_first, self._is_reported = not self._is_reported, True
         if is_first and not self._is_allowed:
             self._pending = kind
             return

@@ -40,16 +40,16 @@ class Wanted(NamedTuple):
 
 
 @contextmanager
-def log_queries(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries]:
-    """Yield what answers queries; `say` is told what takes long. Spark ends with it."""
+def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
+    """Yield what answers queries; `show_step` is given each long step. Spark ends with it."""
     if engine_for(wanted.engine, wanted.master, wanted.plan.splits) == "local":
-        yield _local(wanted, say)
+        yield _local(wanted, show_step)
     else:
-        with _on_spark(wanted, say) as queries:
+        with _on_spark(wanted, show_step) as queries:
             yield queries
 
 
-def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
+def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
@@ -57,7 +57,7 @@ def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
     require_local_engine()
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
-        say("looking for transactions")
+        show_step("looking for transactions")
         read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
@@ -66,21 +66,21 @@ def _local(wanted: Wanted, say: Callable[[str], None]) -> LogQueries:
             query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
         )
 
-    return _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], say)
+    return _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
 
 
 @contextmanager
-def _on_spark(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries]:
+def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import require_spark, start_session
 
     require_spark()
-    say("starting Spark")
+    show_step("starting Spark")
     session = start_session(wanted.master or "local[*]")
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
-        say("looking for transactions")
+        show_step("looking for transactions")
         read = committed_on_spark(session, wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
@@ -89,7 +89,7 @@ def _on_spark(wanted: Wanted, say: Callable[[str], None]) -> Iterator[LogQueries
             session, query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
         )
 
-    yield _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], say)
+    yield _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
     session.stop()
 
 
@@ -97,16 +97,16 @@ def _decoding(
     wanted: Wanted,
     ask: Callable[..., QueryResult],
     problems: list[Problem],
-    say: Callable[[str], None],
+    show_step: Callable[[str], None],
 ) -> LogQueries:
-    """Return queries that see what keys and values say, if that is wanted."""
+    """Return queries that see the content of keys and values, if that is wanted."""
     from functools import partial
 
     from engine.analysis.value_decoding import views_of
     from kctl.value_options import decoding_of
 
     if wanted.values is not None:
-        say("looking for schemas")
+        show_step("looking for schemas")
     decoding = decoding_of(wanted.values, lambda query: ask(query, 0))
     return LogQueries(partial(ask, decoding=decoding), problems, views_of(decoding))
 

@@ -44,12 +44,12 @@ class Decoded(NamedTuple):
         }
 
 
-def _json_column(said: Sequence[object], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
+def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
     from engine.json_text import json_text
 
     return [
         content if item is NOTHING else json_text(item).encode()
-        for item, content in zip(said, raw, strict=True)
+        for item, content in zip(decoded, raw, strict=True)
     ]
 
 
@@ -59,7 +59,7 @@ class RecordDecoding:
     def __init__(self, decoder: SchemaDecoder, fail: Callable[[EngineError], None]) -> None:
         self._decoder = decoder
         self._fail = fail
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def decoded(self, run: RecordRun) -> Decoded:
         """Return what the keys and values of a run say."""
@@ -74,8 +74,8 @@ class RecordDecoding:
         try:
             return self._decoder.value(raw)
         except EngineError as error:
-            if str(error) not in self._told:
-                self._told.add(str(error))
+            if str(error) not in self._reported:
+                self._reported.add(str(error))
                 self._fail(error)
             return NOTHING
 

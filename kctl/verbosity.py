@@ -18,8 +18,8 @@ class Verbosity:
     is_on = False
 
 
-def tell_choice(what: str, address: str, source: str) -> None:
-    """Say what a command is about to talk to, and what decided that, if that was asked for."""
+def print_choice(what: str, address: str, source: str) -> None:
+    """Print what a command is about to talk to, and what decided that, if that was asked for."""
     if Verbosity.is_on:
         sys.stderr.write(f"{what}: {address} (by {source})\n")
 

@@ -33,10 +33,10 @@ def find_java() -> str:
 def java_version(java: str) -> int | None:
     """Return the major version of a java program, None if it does not say."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
+        output = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(rb'version "(\d+)', said.stderr + said.stdout)
+    match = re.search(rb'version "(\d+)', output.stderr + output.stdout)
     return int(match[1]) if match else None
 
 

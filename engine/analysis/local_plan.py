@@ -76,12 +76,14 @@ def _all_of(scans: list[ViewScan]) -> ViewScan:
 
 def _scans(node: JsonObject, views: Views) -> Iterator[tuple[str, ViewScan]]:
     """Yield the scans of a plan's node and of those below it."""
-    said = node["extra_info"]
+    details = node["extra_info"]
     # A name that is a keyword of DuckDB is quoted.
-    view = said.get("Table", "").rpartition(".")[2].strip('"') if isinstance(said, dict) else ""
+    view = (
+        details.get("Table", "").rpartition(".")[2].strip('"') if isinstance(details, dict) else ""
+    )
     if view in views:
-        conditions = tuple(_texts(said.get("Filters", "")))
-        columns = {*_names(said.get("Projections", "")), *_named_in(views[view], conditions)}
+        conditions = tuple(_texts(details.get("Filters", "")))
+        columns = {*_names(details.get("Projections", "")), *_named_in(views[view], conditions)}
         yield view, ViewScan(frozenset(columns), conditions)
     for child in node["children"]:
         yield from _scans(child, views)

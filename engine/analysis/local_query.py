@@ -181,7 +181,9 @@ def _explain(connection: DuckDBPyConnection, query: LocalQuery, views: Views) ->
 def failure_of(error: Exception) -> str:
     """Return what DuckDB says of a query, in a line: no class, no query text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    first = said[0].partition(" Error: ")[2] or said[0] if said else type(error).__name__
-    alike = next((line for line in said[1:] if line.startswith("Did you mean")), "")
+    messages = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    first = (
+        messages[0].partition(" Error: ")[2] or messages[0] if messages else type(error).__name__
+    )
+    alike = next((line for line in messages[1:] if line.startswith("Did you mean")), "")
     return f"{first} {alike}".strip()

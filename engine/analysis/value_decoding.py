@@ -160,10 +160,12 @@ class ValueDecoder:
         with_key = with_key or PROBLEM in self._own
         keys, values, controls = (batch.column(name).to_pylist() for name in _READ)
         for key, value, is_control in zip(keys, values, controls, strict=True):
-            said = (key if with_key else None, value if with_value else None)
-            key_said, value_said, problem = (None, None, None) if is_control else self._row(*said)
-            made[KEY].append(key_said)
-            made[VALUE].append(value_said)
+            contents = (key if with_key else None, value if with_value else None)
+            key_content, value_content, problem = (
+                (None, None, None) if is_control else self._row(*contents)
+            )
+            made[KEY].append(key_content)
+            made[VALUE].append(value_content)
             made[PROBLEM].append(problem)
         arrays = [
             pa.array(made[c.name], arrow_type(c.type)) if c.name in self._own
@@ -175,17 +177,17 @@ class ValueDecoder:
 
     def _row(self, key: bytes | None, value: bytes | None) -> tuple[object, object, str | None]:
         problems = []
-        said: list[object] = [None, None]
+        contents: list[object] = [None, None]
         for number, (name, raw, read) in enumerate(
             (("key", key, self._of_key), ("value", value, self._of_value))
         ):
             if raw is None:
                 continue
             try:
-                said[number] = read(raw)
+                contents[number] = read(raw)
             except (EngineError, ValueError) as error:
                 problems.append(f"{name}: {error}")
-        return said[0], said[1], "; ".join(problems) or None
+        return contents[0], contents[1], "; ".join(problems) or None
 
 
 def _texts(way: str) -> Callable[[bytes], object]:

@@ -205,6 +205,6 @@ def _log_configs(topic_configs: _Configs) -> dict[str, LogConfig]:
     configs = {}
     for name, entries in topic_configs.items():
         if not isinstance(entries, EngineError):
-            told = {entry.name: entry.value for entry in entries if entry.value is not None}
-            configs[name] = log_config(told)
+            own_values = {entry.name: entry.value for entry in entries if entry.value is not None}
+            configs[name] = log_config(own_values)
     return configs

@@ -196,15 +196,15 @@ class _Printing:
                 except EngineError as error:
                     if not self._skips:
                         raise
-                    self._tell_of_skipped(error)
+                    self._print_of_skipped(error)
 
-    def _tell_of_skipped(self, error: EngineError) -> None:
+    def _print_of_skipped(self, error: EngineError) -> None:
         text = "Error processing message, skipping this message: "
         log_line(self.call.err, "ERROR", text, _LOGGER)
         self.call.err.write(as_java(error).trace())
 
     def report(self) -> None:
-        """Tell how many records were printed."""
+        """Report how many records were printed."""
         self.call.flush()
         self.call.err.write(f"Processed a total of {self._count} messages\n")
 

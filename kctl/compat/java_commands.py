@@ -164,7 +164,7 @@ class _Reader:
             word = left.pop()
             if word in ("-h", "--help"):
                 raise HelpRequested(self.help_text())
-            if stops_at_a_word and not _looks_like_an_option(word):
+            if stops_at_a_word and not _resembles_an_option(word):
                 return [word, *reversed(left)]
             option, joined = self._option(word)
             if option is VERSION_OPTION:
@@ -176,10 +176,10 @@ class _Reader:
         """Return the values of an option, taken from the words behind it."""
         if option.takes is Takes.NOTHING:
             return []
-        if joined is None and (not left or _looks_like_an_option(left[-1])):
+        if joined is None and (not left or _resembles_an_option(left[-1])):
             self.refuse(f"argument {option.shown}: expected {_COUNTS[option.takes]}")
         values = [left.pop() if joined is None else joined]
-        while option.takes is Takes.SEVERAL and left and not _looks_like_an_option(left[-1]):
+        while option.takes is Takes.SEVERAL and left and not _resembles_an_option(left[-1]):
             values.append(left.pop())
         return values
 
@@ -260,5 +260,5 @@ _COUNTS = {
 }
 
 
-def _looks_like_an_option(word: str) -> bool:
+def _resembles_an_option(word: str) -> bool:
     return word.startswith("-") and word != "-" and not is_java_number(word)

@@ -120,7 +120,7 @@ class _Events:
                 self._consume_some(source, commits=commits)
         except KeyboardInterrupt as interrupt:
             code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
-            self._tell_of_request()
+            self._print_of_request()
         except EngineError as error:
             self._call.err.write(as_java(error).trace())
             code = exits.FAILED
@@ -128,10 +128,10 @@ class _Events:
         source.close()
         self._print("shutdown_complete", {})
         if code == exits.OK:
-            self._tell_of_request()
+            self._print_of_request()
         return code
 
-    def _tell_of_request(self) -> None:
+    def _print_of_request(self) -> None:
         if self._call.is_four:
             self._print("shutdown_requested", {})
 

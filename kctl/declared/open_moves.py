@@ -9,7 +9,7 @@ from engine.host.held_file import RealHeldFiles
 from engine.reassign.journal import is_open
 from kctl.arguments import counted
 from kctl.commands.reassign.files import journal_state, state_folder
-from kctl.console import say
+from kctl.console import notify
 
 
 def has_earlier_moves(client: KafkaClient) -> bool:
@@ -19,7 +19,7 @@ def has_earlier_moves(client: KafkaClient) -> bool:
         return False
     state = journal_state(path)
     left = [change for change in state.begun.changes if change.name not in state.ended]
-    say(
+    notify(
         f"the moves of an earlier apply are not over: {len(left)} of "
         f"{counted(len(state.begun.changes), 'partition')} left; {path}"
     )

@@ -25,7 +25,7 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.acls.words import rule_text
 from kctl.connect import ClusterOptions
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.context import choose
 from kctl.declared.state_files import ReadState, read_state_files
 from kctl.render import Column
@@ -84,7 +84,7 @@ def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredStat
     )
     read: ReadState = read_state_files(paths, choice.context, os.environ)
     for line in read.passed_over:
-        say(f"note: passed over: {line}")
+        notify(f"note: passed over: {line}")
     return read.state
 
 
@@ -129,7 +129,7 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
     for kind, named in by_kind.items():
         names = list(map(visible_cell, named))
         few = ", ".join(names[:_NOTED_MAX]) + (", …" if len(names) > _NOTED_MAX else "")
-        say(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
+        notify(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
 
 
 def name_of(step: StateStep) -> str:

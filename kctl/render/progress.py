@@ -44,8 +44,8 @@ class ProgressBar:
             progress.stop()
             self._drawn = None
 
-    def say(self, text: str) -> None:
-        """Show what is being done."""
+    def show(self, text: str) -> None:
+        """Show the current step."""
         if self._drawn is not None:
             progress, task = self._drawn
             progress.update(task, description=text)

@@ -46,7 +46,7 @@ from kctl.commands.acls.words import (
     word_of,
 )
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 
@@ -167,12 +167,12 @@ def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
     if request.allow_everyone is not None:
         allows = request.allow_everyone
     elif allows is None:
-        say(f"note: brokers hide {_ALLOW_EVERYONE}; give --allow-everyone or --deny-everyone")
+        notify(f"note: brokers hide {_ALLOW_EVERYONE}; give --allow-everyone or --deny-everyone")
     super_users, _ = super_users_of(shown.get(_SUPER_USERS) or "")
     if request.super_users:
         super_users = frozenset(map(principal_of, request.super_users))
     elif _SUPER_USERS in shown and shown[_SUPER_USERS] is None:
-        say("note: brokers hide super.users; give --super-user for those that are to count")
+        notify("note: brokers hide super.users; give --super-user for those that are to count")
     return AuthorizerSettings(super_users, allows)
 
 
@@ -232,5 +232,5 @@ def _propose(
         if decisions[question].reason is not AclReason.DENYING_RULE
     ]
     if missing:
-        say("rules are missing; to create them:")
-        say(create_command(missing))
+        notify("rules are missing; to create them:")
+        notify(create_command(missing))

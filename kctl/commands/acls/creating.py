@@ -22,7 +22,7 @@ from kctl.commands.acls.rules_file import rules_in
 from kctl.commands.acls.wanted_rules import RulesRequest, wanted_rules
 from kctl.commands.acls.words import host_of, in_order, rule_row, rule_text
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.render import check_format
 from kctl.render.rows import OutputRow
 
@@ -88,7 +88,7 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
         if request.dry_run:
             rows += _rows(surplus, "would be deleted")
         elif failures and surplus:
-            say(f"{counted(len(surplus), 'rule')} not deleted, for not all could be created")
+            notify(f"{counted(len(surplus), 'rule')} not deleted, for not all could be created")
         else:
             deleted, failed = deleted_rows(client, surplus)
             rows, failures = rows + deleted, failures + failed
@@ -103,9 +103,9 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
 def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
     if diff.surplus and not request.prune:
         count = counted(len(diff.surplus), "rule")
-        say(f"note: {count} of the cluster not in {request.path}; --prune deletes them")
+        notify(f"note: {count} of the cluster not in {request.path}; --prune deletes them")
     elif not diff.missing and not diff.surplus:
-        say("nothing to change: the cluster has these rules and no others")
+        notify("nothing to change: the cluster has these rules and no others")
 
 
 def _created_rows(

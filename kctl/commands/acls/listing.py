@@ -32,7 +32,7 @@ from kctl.commands.acls.words import (
     rule_text,
 )
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 
@@ -75,13 +75,13 @@ def delete_rules(
 ) -> int:
     """Delete the rules that options mean, after they were shown; returns the exit code."""
     check_format(output)
-    if is_all == _says_something(filters, resources):
+    if is_all == _is_limited(filters, resources):
         raise RulesNotClear("which rules? Give options that say it, or --all for every one")
     wanted = filters_of(filters, resources)
     with connect(options) as client:
         rules = described(client, wanted)
         if not rules:
-            say("nothing to delete: there is no such rule")
+            notify("nothing to delete: there is no such rule")
             return end_with(CHANGE_COLUMNS, [], output)
         if dry_run:
             rows = [{**rule_row(rule), "result": "would be deleted"} for rule in rules]
@@ -144,7 +144,7 @@ def _permission_of(text: str | None) -> AclPermission:
     return member_of(AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY))
 
 
-def _says_something(filters: FilterOptions, resources: ResourceOptions) -> bool:
+def _is_limited(filters: FilterOptions, resources: ResourceOptions) -> bool:
     return any((*filters, *resources))
 
 

@@ -28,7 +28,7 @@ from kctl.commands.apply.step_run import StepResult, StepRun
 from kctl.commands.reassign.execute import settings_of
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import (
     STEP_COLUMNS,
@@ -108,7 +108,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
             has_moves = finish_earlier_moves(client, moves) != exits.OK
         steps = compared(client, declared, prunes=request.prunes).steps
         for number, step in enumerate(steps, 1):
-            say(step_line(number, step))
+            notify(step_line(number, step))
         if steps:
             _check(client, steps, request)
         if moves.dry_run:
@@ -116,7 +116,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
             end_with(RESULT_COLUMNS, rows, moves.output)
             return exits.CHANGES_PENDING if steps or has_moves else exits.OK
         if not steps:
-            say("nothing to change: the cluster has the declared state")
+            notify("nothing to change: the cluster has the declared state")
             return end_with(RESULT_COLUMNS, [], moves.output, failures=has_moves)
         confirm(f"carry out {steps_counted(steps)}, of {cluster_named(client)}", yes=moves.yes)
         return _carried_out(client, steps, moves)
@@ -149,7 +149,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
         check_moves(client, operations, request.moves)
     except ReassignmentUnderWay as error:
         # Others need not wait for it, and it may be over when it is their turn.
-        say(f"warning: replicas cannot be moved now: {error}")
+        notify(f"warning: replicas cannot be moved now: {error}")
 
 
 class OwnLogin(EngineError):
@@ -205,7 +205,7 @@ def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOpt
     try:
         run.run()
     except KeyboardInterrupt:
-        say("interrupted: the same command again does what is left")
+        notify("interrupted: the same command again does what is left")
         raise
     finally:
         code = _print(steps, run.results, moves.output)
@@ -239,7 +239,7 @@ def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
         if isinstance(one, ChangeSettings):
             names = [name for name, value in one.settings.items() if value is not None]
             for line in note_on_unknown(_resource(one), names):
-                say(line)
+                notify(line)
 
 
 def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
@@ -254,5 +254,7 @@ def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: st
     failures = sum(not ended.is_done for ended in results)
     code = end_with(RESULT_COLUMNS, rows, output, failures=failures)
     if failures:
-        say(f"{failures} of {steps_counted(steps)} not done: the same command again does the rest")
+        notify(
+            f"{failures} of {steps_counted(steps)} not done: the same command again does the rest"
+        )
     return code

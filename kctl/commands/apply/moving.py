@@ -25,7 +25,7 @@ from kctl.commands.reassign.execute import begin, resume_on, settings_of
 from kctl.commands.reassign.files import journal_state
 from kctl.commands.reassign.jobs import change_of
 from kctl.commands.reassign.preflight import require_possible
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.declared.open_moves import journal_path
 from kctl.options.moves import MoveOptions
 from kctl.render.table import size_text
@@ -56,7 +56,7 @@ def plan_moves(
     """
     read = read_cluster(client)
     for warning in read.warnings:
-        say(f"warning: {warning}")
+        notify(f"warning: {warning}")
     changes: list[PartitionChange] = []
     factors = {
         one.topic: one.replication_factor
@@ -69,7 +69,7 @@ def plan_moves(
         constraints = PlanConstraints(moves_per_broker=moves.moves_per_broker)
         plan = set_replication_factor(read.model, factors, constraints)
         for line in (*plan.warnings, *(f"{u.subject}: {u.reason}" for u in plan.unmet)):
-            say(f"warning: {line}")
+            notify(f"warning: {line}")
         changes += in_order(plan)
     rows = [
         TargetRow(one.topic, number, replicas)
@@ -82,11 +82,11 @@ def plan_moves(
 def check_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> None:
-    """Say what is to be copied. Errors: those of `plan_moves`, PlanRefused of a preflight."""
+    """Print what is to be copied. Errors: those of `plan_moves`, PlanRefused of a preflight."""
     planned = plan_moves(client, operations, moves)
     copies = sum(len(change.added) for change in planned.changes)
     size = size_text(sum(change.bytes_moved for change in planned.changes))
-    say(
+    notify(
         f"moves: {counted(len(planned.changes), 'partition')}, "
         f"{counted(copies, 'replica')} to copy, {size}"
     )

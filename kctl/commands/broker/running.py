@@ -13,7 +13,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.real import RealFiles
 from engine.naming import STORE_FILE
 from kctl import exits
-from kctl.console import say
+from kctl.console import notify
 from kctl.setting_arguments import settings_of
 
 
@@ -32,7 +32,7 @@ def run_broker(path: str, changes: list[str]) -> int:
     directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
     files.make_dir(directory)
     for listener in open_listeners(static):
-        say(f"warning: {listener} takes everybody who reaches it, without authentication")
+        notify(f"warning: {listener} takes everybody who reaches it, without authentication")
     log_to_stderr()
     run(settings, None if is_remote else f"{directory}/{STORE_FILE}")
     return exits.OK

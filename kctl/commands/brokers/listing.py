@@ -144,7 +144,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
             failures += 1
         else:
             row |= _disk_row(held)
-            failures += _tell_failed(broker_id, held)
+            failures += _print_failed(broker_id, held)
         settings = configs[broker_id]
         if isinstance(settings, EngineError):
             report_error(settings, f"broker {broker_id}")
@@ -215,7 +215,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
             report_error(dirs, f"broker {broker_id}")
             failures += 1
             continue
-        failures += _tell_failed(broker_id, dirs)
+        failures += _print_failed(broker_id, dirs)
         for log_dir in dirs:
             rows += (
                 _replica_rows(broker_id, log_dir)
@@ -230,7 +230,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
     )
 
 
-def _tell_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
+def _print_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
     """Return which log directories a broker cannot use; returns how many."""
     failed = [(log_dir.path, log_dir.error) for log_dir in dirs if log_dir.error is not None]
     for path, error in failed:

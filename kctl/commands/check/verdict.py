@@ -25,7 +25,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.check.folding import FindingRow, folded
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.durations import duration_ms
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
@@ -51,9 +51,9 @@ FINDING_COLUMNS = (
 )
 #: How often is looked while waiting.
 _PERIOD_S = 0.5
-#: How long one look may take while waiting: a silent broker must not use up all the time.
-_LOOK_S = 10.0
-#: Of the time of a look so much is kept for the metadata store, and for the end of the process.
+#: How long one check may take while waiting: a silent broker must not use up all the time.
+_CHECK_S = 10.0
+#: Of the time of a check so much is kept for the metadata store, and for the end of the process.
 _STORE_SHARE = 0.25
 _END_SHARE = 0.05
 #: What goes with a move, and ends with it.
@@ -83,7 +83,7 @@ class CheckRequest(NamedTuple):
         )
 
 
-class Look(NamedTuple):
+class CheckResult(NamedTuple):
     """What one look found: findings, since when sets are as they are, whose moves are."""
 
     findings: Sequence[HealthFinding]
@@ -98,36 +98,36 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
         if kind not in KINDS:
             raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
     request.thresholds()
-    look = _await(options, request) if request.wait else _look(options, request)
-    rows = [FindingRow(one, finding_row(one, look)) for one in look.findings]
+    result = _await(options, request) if request.wait else _check(options, request)
+    rows = [FindingRow(one, finding_row(one, result)) for one in result.findings]
     shown = folded(rows) if request.output == "table" else [one.row for one in rows]
     write_rows(FINDING_COLUMNS, shown, request.output)
     if not rows:
-        say("nothing is wrong")
+        notify("nothing is wrong")
     elif len(shown) < len(rows):
-        say(f"{len(rows)} findings, those of one cause in one row; -o wide shows each")
-    return exits.PROBLEMS_FOUND if _problems(look, request) else exits.OK
+        notify(f"{len(rows)} findings, those of one cause in one row; -o wide shows each")
+    return exits.PROBLEMS_FOUND if _problems(result, request) else exits.OK
 
 
-def _await(options: ClusterOptions, request: CheckRequest) -> Look:
-    """Look until there is nothing to wait for, or the time is up; returns the last look."""
+def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
+    """Check until nothing is waited for, or the time is up; returns the last result."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
         try:
-            look = _look(options._replace(timeout_s=min(left_s, _LOOK_S)), request)
+            result = _check(options._replace(timeout_s=min(left_s, _CHECK_S)), request)
         except EngineError as error:
             is_unreachable = getattr(error, "exit_code", exits.FAILED) == exits.UNREACHABLE
             if not is_unreachable or _is_late(deadline_s):
                 raise
         else:
-            if not _awaited(look, request) or _is_late(deadline_s):
-                return look
+            if not _awaited(result, request) or _is_late(deadline_s):
+                return result
         time.sleep(_PERIOD_S)
 
 
 def _is_late(deadline_s: float) -> bool:
-    """Return whether there is no time for a pause and another look."""
+    """Return whether there is no time for a pause and another check."""
     return time.monotonic() + 2 * _PERIOD_S > deadline_s
 
 
@@ -138,24 +138,24 @@ def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
     return known_journals().moves(cluster_id)
 
 
-def _problems(look: Look, request: CheckRequest) -> list[HealthFinding]:
+def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
     """Return the findings that make the exit code 4."""
     return [
         one
-        for one in look.findings
+        for one in result.findings
         if request.strict or one.severity != NOTICE or (request.moves and one.kind == "move")
     ]
 
 
-def _awaited(look: Look, request: CheckRequest) -> list[HealthFinding]:
+def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
     """Return the problems that are waited for: a move, and its throttles, only if it is said."""
-    problems = _problems(look, request)
-    if request.moves or not any(one.kind == "move" for one in look.findings):
+    problems = _problems(result, request)
+    if request.moves or not any(one.kind == "move" for one in result.findings):
         return problems
     return [one for one in problems if one.kind not in _OF_MOVES]
 
 
-def _look(options: ClusterOptions, request: CheckRequest) -> Look:
+def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
     """Return what is found within the time-out."""
     began_s = time.monotonic()
     with connect(options) as client:
@@ -171,7 +171,7 @@ def _look(options: ClusterOptions, request: CheckRequest) -> Look:
         since, of_store = _of_store(client, request, found, end_s)
         owners = _owners(facts.view.cluster_id) if facts.moves else {}
     found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
-    return Look([one for one in found if one.kind not in request.ignored], since, owners)
+    return CheckResult([one for one in found if one.kind not in request.ignored], since, owners)
 
 
 def _of_readers(
@@ -216,20 +216,20 @@ def _of_store(
     return {}, []
 
 
-def finding_row(finding: HealthFinding, look: Look) -> dict[str, object]:
+def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object]:
     """Return the row of a finding; `since` is that of its in-sync set, if it is about one."""
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,
         "finding": finding.kind,
         "subject": finding.subject,
-        "since": None if finding.partition is None else look.since.get(finding.subject),
+        "since": None if finding.partition is None else result.since.get(finding.subject),
         "cause": cause,
         "move": None,
     }
     if move is None:
         return row
-    owner = next((o for key, o in look.owners.items() if str(key) == finding.subject), None)
+    owner = next((o for key, o in result.owners.items() if str(key) == finding.subject), None)
     process = None if owner is None or owner.process is None else str(owner.process)
     row["move"] = {
         **move._asdict(),

@@ -18,7 +18,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, ask
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.embedded import cluster_path
 
 _DONE = {
@@ -46,7 +46,7 @@ def change(action: str, broker_id: int | None, data: str | None, timeout_s: floa
     with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause):
         done = ask(directory, requested, broker_id, RealClock(), timeout_s, _pause)
     address = _address(directory, done)
-    say(f"broker {done} {_DONE[requested]}" + (f" at {address}" if address else ""))
+    notify(f"broker {done} {_DONE[requested]}" + (f" at {address}" if address else ""))
     return exits.OK
 
 
@@ -76,7 +76,7 @@ def signal_broker(what: str, broker_id: int, data: str | None) -> int:
         pid, done = pause_broker(directory, plan, broker_id), "paused"
     else:
         pid, done = resume_broker(directory, plan, broker_id), "resumed"
-    say(f"broker {broker_id}, process {pid}, is {done}")
+    notify(f"broker {broker_id}, process {pid}, is {done}")
     return exits.OK
 
 

@@ -27,7 +27,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.embedded import KEYSTORE, admin_properties, cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
@@ -141,7 +141,7 @@ def start_cluster(request: StartRequest) -> int:
             return exits.OK
         if data.state() is ClusterState.RUNNING:
             daemon.check_running(data, plan)
-            say(f"the cluster in {data.path} is running already")
+            notify(f"the cluster in {data.path} is running already")
         else:
             daemon.start(data, files, plan, request.timeout_s)
     if KEYSTORE in plan.settings:
@@ -149,7 +149,7 @@ def start_cluster(request: StartRequest) -> int:
     try:
         return _show(daemon.status_of(data), request.output)
     except KeyboardInterrupt:
-        say(f"the cluster in {data.path} runs; `kctl cluster stop` stops it")
+        notify(f"the cluster in {data.path} runs; `kctl cluster stop` stops it")
         raise
 
 
@@ -220,7 +220,9 @@ def _settings(data: DataDirectory, request: StartRequest) -> dict[str, str]:
 
 def _warn_of_secrets(words: list[str]) -> None:
     for name in filter(is_secret, settings_of(words)):
-        say(f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE")
+        notify(
+            f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE"
+        )
 
 
 def _check_open(plan: ClusterPlan) -> None:
@@ -229,7 +231,7 @@ def _check_open(plan: ClusterPlan) -> None:
     if found and not plan.is_insecure:
         raise OpenToAll(found)
     for listener in found:
-        say(f"warning: {listener} takes everybody who reaches it, without authentication")
+        notify(f"warning: {listener} takes everybody who reaches it, without authentication")
 
 
 def _racks(text: str) -> tuple[str, ...]:
@@ -250,7 +252,7 @@ def _check(plan: ClusterPlan) -> None:
     for name in unknown:
         question = did_you_mean(name, broker_keys())
         line = f"warning: {name} is no setting of brokers and is passed over"
-        say(f"{line}; {question}" if question else line)
+        notify(f"{line}; {question}" if question else line)
     _check_open(plan)
 
 
@@ -260,9 +262,9 @@ def stop_cluster(data: str | None, timeout_s: float) -> int:
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterThere(directory.path)
     if daemon.stop(directory, RealClock(), timeout_s, _pause):
-        say(f"the cluster in {directory.path} has stopped")
+        notify(f"the cluster in {directory.path} has stopped")
     else:
-        say(f"the cluster in {directory.path} was not running")
+        notify(f"the cluster in {directory.path} was not running")
     return exits.OK
 
 
@@ -367,11 +369,11 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
         _forget_secured(directory)
         left = daemon.destroy(directory, files)
     forget_cluster(files, os.environ, directory.path)
-    say(f"the cluster in {directory.path} is gone")
+    notify(f"the cluster in {directory.path} is gone")
     for path in stays:
-        say(f"note: its log directory {path} stays")
+        notify(f"note: its log directory {path} stays")
     for path in left:
-        say(f"note: {path} is not the cluster's and stays")
+        notify(f"note: {path} is not the cluster's and stays")
     return exits.OK
 
 

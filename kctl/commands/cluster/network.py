@@ -16,7 +16,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import LINK_DELAY_MS_MAX
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.console import say
+from kctl.console import notify
 from kctl.embedded import cluster_path
 
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s)")
@@ -33,10 +33,10 @@ def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
         directory, plan, lambda faults: faults.with_partition(parted), timeout_s=timeout_s
     )
     named = [_named(group) for group in faults.groups]
-    say(f"{' and '.join(named)} do not reach each other; clients reach every broker")
+    notify(f"{' and '.join(named)} do not reach each other; clients reach every broker")
     everywhere = _outside(plan, faults)
     if everywhere:
-        say(f"in no group, and reached by all: {', '.join(everywhere)}")
+        notify(f"in no group, and reached by all: {', '.join(everywhere)}")
     return exits.OK
 
 
@@ -53,9 +53,9 @@ def slow(
     )
     _change(directory, plan, lambda faults: faults.with_slow(of, made), timeout_s=timeout_s)
     if not made.delay_ms and not made.loss:
-        say(f"{_title(of)} is as fast as the others")
+        notify(f"{_title(of)} is as fast as the others")
         return exits.OK
-    say(
+    notify(
         f"{_title(of)}: {made.delay_ms} ms more for each packet to and from it, "
         f"{100 * made.loss:g}% lost"
     )
@@ -66,7 +66,7 @@ def heal(data: str | None, timeout_s: float) -> int:
     """Take all faults back."""
     directory, plan = _cluster(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
-    say("the network has no faults")
+    notify("the network has no faults")
     return exits.OK
 
 

@@ -11,7 +11,7 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.repair import Repair
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.embedded import cluster_path
 from kctl.render import Column, check_format, write_rows
 
@@ -45,19 +45,19 @@ def repair_cluster(request: RepairRequest) -> int:
     with daemon.turn(data, files, clock, request.timeout_s, _pause):
         found = repair.examine(data, files)
         if not found.is_needed:
-            say(f"the cluster in {data.path} has its metadata: there is nothing to repair")
+            notify(f"the cluster in {data.path} has its metadata: there is nothing to repair")
             return exits.OK
         for note in found.notes:
-            say(f"note: {note}")
+            notify(f"note: {note}")
         if request.dry_run:
             write_rows(REPAIR_COLUMNS, _rows(found, "would be written"), request.output)
             return exits.CHANGES_PENDING
         for path, reason in found.reasons.items():
-            say(f"{path}: {reason}")
+            notify(f"{path}: {reason}")
         confirm(_question(data, found), yes=request.yes)
         aside = repair.apply(data, files, clock, found)
     for path in aside:
-        say(f"note: what was there is now {path}")
+        notify(f"note: what was there is now {path}")
     write_rows(REPAIR_COLUMNS, _rows(found, "written"), request.output)
     return exits.OK
 

@@ -33,7 +33,7 @@ from engine.security.passwords import random_password
 from engine.security.scram import ITERATIONS_MIN, ScramMechanism
 from kctl import exits
 from kctl.commands.certs.issuing import AUTHORITY, CertificatesRequest, write_certificates
-from kctl.console import say
+from kctl.console import notify
 from kctl.context import Profile, Profiles, change_profiles, load_profiles, profiles_path
 from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, KEYSTORE, cluster_path
 
@@ -262,7 +262,7 @@ def _keep_context(data: DataDirectory, servers: str) -> None:
         return changed if changed.current else changed._replace(current=name)
 
     change_profiles(RealFiles(), profiles_path(os.environ), kept)
-    say(f"context {name} is the administrator's: `kctl topics list --context {name}`")
+    notify(f"context {name} is the administrator's: `kctl topics list --context {name}`")
 
 
 def forget_secured(data: DataDirectory) -> None:

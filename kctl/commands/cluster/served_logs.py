@@ -7,7 +7,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.served_logs import ServedLogs, check_same, serve_logs
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.real import RealClock
-from kctl.console import say
+from kctl.console import notify
 
 
 def make_served(
@@ -22,5 +22,5 @@ def make_served(
         return
     served = serve_logs(data, files, RealClock(), requested, plan)
     for note in served.notes:
-        say(f"note: {note}")
-    say(f"serving {served.partition_count} partitions, {served.log_bytes} bytes")
+        notify(f"note: {note}")
+    notify(f"serving {served.partition_count} partitions, {served.log_bytes} bytes")

@@ -15,7 +15,7 @@ from engine.host.link_faults import encode_faults
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.commands.cluster.lifecycle import BROKER_FIELDS, STATUS_COLUMNS, status_row
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
@@ -59,7 +59,7 @@ def show_status(data: str | None, output: str) -> int:
         _show_tables(row, output)
     else:
         write_object(HEALTH_COLUMNS, row, output)
-    return _tell(status)
+    return _print_status(status)
 
 
 def _show_tables(row: OutputRow, output: str) -> None:
@@ -115,34 +115,36 @@ def _health(status: ClusterStatus) -> OutputRow:
     return {**health._asdict(), "throttles": [one._asdict() for one in health.throttles]}
 
 
-def _tell_halt(broker: BrokerStatus, subject: str) -> None:
-    """Say why a broker was halted, with its FATAL line, and what to do."""
+def _print_halt(broker: BrokerStatus, subject: str) -> None:
+    """Print why a broker was halted, with its FATAL line, and what to do."""
     if broker.halt is None:
         return
     if broker.halt.line is None:
-        say(f"error: {subject} seems to have been halted: {broker.halt.cause}")
+        notify(f"error: {subject} seems to have been halted: {broker.halt.cause}")
     else:
-        say(f"error: {subject} was halted: {broker.halt.cause or 'its log says why'}")
-        say(f"  {broker.halt.line}")
-    say(f"hint: {broker.halt.hint}")
+        notify(f"error: {subject} was halted: {broker.halt.cause or 'its log says why'}")
+        notify(f"  {broker.halt.line}")
+    notify(f"hint: {broker.halt.hint}")
 
 
-def _tell(status: ClusterStatus) -> int:
-    """Say what does not run; returns the exit code."""
+def _print_status(status: ClusterStatus) -> int:
+    """Print what does not run; returns the exit code."""
     if status.state is ClusterState.HUNG:
-        say(f"process {status.pids[0]} is there and does not answer")
-        say(f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again")
+        notify(f"process {status.pids[0]} is there and does not answer")
+        notify(
+            f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again"
+        )
         return exits.UNREACHABLE
     if status.state is not ClusterState.RUNNING:
         # All brokers share the process that was halted.
         for broker in status.brokers[:1]:
-            _tell_halt(broker, "the cluster")
+            _print_halt(broker, "the cluster")
         return exits.FAILED
     for broker in status.brokers:
         if broker.state is not BrokerState.RUNNING:
-            say(f"broker {broker.broker_id} is {broker.state.value}")
+            notify(f"broker {broker.broker_id} is {broker.state.value}")
         for line in broker.log_end:
-            say(f"  {line}")
-        _tell_halt(broker, f"broker {broker.broker_id}")
+            notify(f"  {line}")
+        _print_halt(broker, f"broker {broker.broker_id}")
     are_all_running = all(broker.state is BrokerState.RUNNING for broker in status.brokers)
     return exits.OK if are_all_running else exits.FAILED

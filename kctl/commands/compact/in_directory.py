@@ -31,11 +31,11 @@ from kctl.commands.compact.rows import (
     dirty_row,
     draw_bars,
     plan_columns,
-    tell_sum,
+    print_sum,
     with_freed,
 )
 from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.destinations import check_destination
 from kctl.render import check_format
 from kctl.render.rows import OutputRow
@@ -73,7 +73,7 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
         noted = log_dir.state.checkpoints.get(CLEANER_POINTS, {})
         named = {key.topic for key in noted}
         if not named:
-            say(
+            notify(
                 f"{log_dir.path}: no cleaner has noted a topic there: name those that are compacted"
             )
     # Nothing of a topic that is not meant may go because of its age.
@@ -82,8 +82,10 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
     return _Chosen(frozenset(named), compacted, kept)
 
 
-def _tell_settings() -> None:
-    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
+def _print_settings() -> None:
+    notify(
+        "settings are Kafka's defaults but for --set: log directories do not have those of topics"
+    )
 
 
 def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
@@ -97,7 +99,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     found: set[str] = set()
-    _tell_settings()
+    _print_settings()
     for path in request.dirs:
         try:
             log_dir = find_log_dir(RealFiles(), path)
@@ -111,9 +113,9 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
         except EngineError as error:
             report_error(error, path)
             failures += 1
-    failures += _tell_missing(request.topics, found)
+    failures += _print_missing(request.topics, found)
     rows.sort(key=lambda row: (row["topic"], row["partition"]))
-    tell_sum(rows, is_exact=request.exact)
+    print_sum(rows, is_exact=request.exact)
     if request.chart:
         draw_bars(rows, is_exact=request.exact)
     columns = plan_columns(is_exact=request.exact, has_chart=request.chart)
@@ -170,7 +172,7 @@ def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict
         return {str(log.topic_partition): log for log in logs}
 
 
-def _tell_missing(topics: list[str], found: set[str]) -> int:
+def _print_missing(topics: list[str], found: set[str]) -> int:
     """Return which topics were named and have no log there; returns how many."""
     missing = sorted(set(topics) - found)
     for topic in missing:
@@ -188,10 +190,10 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     check_destination(request.out, [directory])
     log_dir = find_log_dir(RealFiles(), directory)
     chosen = _choose(log_dir, request.topics, request.match, request.settings)
-    _tell_settings()
+    _print_settings()
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     if request.topics and not chosen.topics & present:
-        missing = _tell_missing(request.topics, present)
+        missing = _print_missing(request.topics, present)
         return end_with(RUN_COLUMNS, [], request.output, failures=missing)
     settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
     host = DirectoryHost(RealFiles(), *_machine())
@@ -218,6 +220,6 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
         if log.fault is None
     ]
     freed = sum(log.freed_bytes for log in logs)
-    say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
-    missing = _tell_missing(request.topics, {log.topic_partition.topic for log in logs})
+    notify(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
+    missing = _print_missing(request.topics, {log.topic_partition.topic for log in logs})
     return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows) + missing)

@@ -21,12 +21,12 @@ from engine.model import TopicPartition
 from kctl.command_results import end_with
 from kctl.commands.compact.on_embedded import leaders_logs
 from kctl.commands.compact.requests import CompactPlanRequest, KeysLeft
-from kctl.commands.compact.rows import Freed, draw_bars, plan_columns, tell_sum, with_freed
+from kctl.commands.compact.rows import Freed, draw_bars, plan_columns, print_sum, with_freed
 from kctl.commands.compact.topics import CompactedTopics, compacted_topics
 from kctl.commands.logs.progress import Progress
 from kctl.commands.retention.settings import overrides_of
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import check_format
 
 
@@ -38,7 +38,7 @@ def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int
     now_ms = RealClock().wall_ms()
     with connect(options) as client:
         chosen = compacted_topics(client, request.topics, request.match, overrides)
-        logs = _logs(client, chosen, now_ms, is_told=not overrides)
+        logs = _logs(client, chosen, now_ms, is_reported=not overrides)
         failures = chosen.failures + sum(isinstance(log, EngineError) for log in logs.values())
         for key, log in logs.items():
             if isinstance(log, EngineError):
@@ -49,9 +49,9 @@ def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int
             failures += unread
         else:
             rows = [log.row(None) for log in known.values()]
-    tell_sum(rows, is_exact=request.exact)
+    print_sum(rows, is_exact=request.exact)
     if any(row["is_estimated"] for row in rows):
-        say("estimated: no request tells where segments begin, nor up to where a cleaner was")
+        notify("estimated: no request tells where segments begin, nor up to where a cleaner was")
     if request.chart:
         draw_bars(rows, is_exact=request.exact)
     columns = plan_columns(is_exact=request.exact, has_chart=request.chart)
@@ -77,7 +77,7 @@ class _KnownLog(NamedTuple):
     def row(self, trial: RecordTrial | None) -> dict[str, object]:
         """Return what is known of the log, and was read of it."""
         if self.state is not None:
-            return self._told_row(self.state)
+            return self._reported_row(self.state)
         part = closed_segments(self.history, self.config, self.now_ms)
         row = {
             **self.history.topic_partition._asdict(),
@@ -104,7 +104,7 @@ class _KnownLog(NamedTuple):
             }
         return row
 
-    def _told_row(self, state: LogCompaction) -> dict[str, object]:
+    def _reported_row(self, state: LogCompaction) -> dict[str, object]:
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,
@@ -120,9 +120,9 @@ class _KnownLog(NamedTuple):
 
 
 def _logs(
-    client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_told: bool
+    client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
-    """Return the logs of topics; `is_told` asks an embedded cluster how dirty they are."""
+    """Return the logs of topics; `is_reported` asks an embedded cluster how dirty they are."""
     if not chosen.configs:
         return {}
     cuts = {
@@ -131,7 +131,7 @@ def _logs(
         for lag_ms in (config.segment_ms, config.min_compaction_lag_ms)
     }
     histories = cluster_histories(client, list(chosen.configs), cuts)
-    states = leaders_logs(client) if is_told else {}
+    states = leaders_logs(client) if is_reported else {}
     logs: dict[TopicPartition, _KnownLog | EngineError] = {}
     for key, log in sorted(histories.items()):
         if isinstance(log, EngineError):

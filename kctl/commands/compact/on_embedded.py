@@ -29,7 +29,7 @@ from kctl.commands.compact.rows import (
 )
 from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topics
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import RowWriter, check_format
 from kctl.render.lasting_line import LastingLine, share_and_left
 from kctl.render.rows import OutputRow
@@ -113,19 +113,21 @@ def _requested(
         client.links.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-        told = ask_compaction(data, RealClock(), timeout_s, pause, topics=topics, begins=begins)
+        states_by_broker = ask_compaction(
+            data, RealClock(), timeout_s, pause, topics=topics, begins=begins
+        )
     return {
         CleanedReplica(TopicPartition(log.topic, log.partition), broker_id): log
-        for broker_id, logs in sorted(told.items())
+        for broker_id, logs in sorted(states_by_broker.items())
         for log in logs
     }
 
 
-def _tell_silent(data: DataDirectory) -> None:
-    """Say which brokers could not be asked."""
+def _print_silent(data: DataDirectory) -> None:
+    """Print which brokers could not be asked."""
     for broker in daemon.status_as(data, data.state()).brokers:
         if broker.state is not BrokerState.RUNNING:
-            say(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
+            notify(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
 
 
 def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
@@ -157,10 +159,10 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
                 break
             writer.flush()
             time.sleep(_PERIOD_S)
-        _tell_silent(data)
+        _print_silent(data)
     writer.close()
     if not replicas:
-        say("no log is compacted")
+        notify("no log is compacted")
     code = check_code(replicas.values(), is_check=request.check)
     return exits.FAILED if failures else code
 
@@ -197,7 +199,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
         if names:
             before = _of_topics(_requested(client, data, names, begins=True), names)
             after = _awaited(client, data, before, names)
-            _tell_silent(data)
+            _print_silent(data)
     failures = found.failures
     rows = []
     for key, log in after.items():
@@ -208,17 +210,17 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
             rows.append(_run_row(key, before.get(key, log), log))
     freed = sum(row["freed_bytes"] for row in rows)
     if rows or not failures:
-        say(f"{size_text(freed)} went, of {counted(len(rows), 'replica')}")
+        notify(f"{size_text(freed)} went, of {counted(len(rows), 'replica')}")
     return end_with(CLUSTER_RUN_COLUMNS, rows, request.output, failures=failures)
 
 
 def _advise(found: CompactedTopics) -> None:
-    """Say which settings have topics cleaned soon, and which bring back what was."""
+    """Print which settings have topics cleaned soon, and which bring back what was."""
     for topic in sorted(found.configs)[:_ADVISED_MAX]:
-        soon, *back = advice(topic, found.told[topic])
+        soon, *back = advice(topic, found.entries[topic])
         if soon:
-            say(f"to have {topic} cleaned soon: {soon}")
-            say(f"and afterwards: {' && '.join(back)}")
+            notify(f"to have {topic} cleaned soon: {soon}")
+            notify(f"and afterwards: {' && '.join(back)}")
 
 
 def _refuse_options(request: CompactRunRequest) -> None:
@@ -245,7 +247,7 @@ def _awaited(
             line.show(partial(_progress, before, replicas))
     except KeyboardInterrupt:
         line.clear()
-        say("brokers go on with what they were asked for: `kctl compact status` shows how far")
+        notify("brokers go on with what they were asked for: `kctl compact status` shows how far")
         raise
     line.clear()
     return replicas

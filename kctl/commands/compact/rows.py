@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kctl import exits
 from kctl.arguments import counted
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import Column
 from kctl.render.bars import bar
 from kctl.render.rows import OutputRow
@@ -138,8 +138,8 @@ def plan_columns(*, is_exact: bool, has_chart: bool) -> tuple[Column, ...]:
     return (*PLAN_COLUMNS, *(EXACT_COLUMNS if is_exact else ()), *((chart,) if has_chart else ()))
 
 
-def tell_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Say what goes in all, or at most."""
+def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
+    """Print what goes in all, or at most."""
     if not rows:
         return
     size = sum(row["size_bytes"] for row in rows)
@@ -149,9 +149,9 @@ def tell_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
     logs = counted(len(rows), "partition")
     verb = "go by a cleaning" if is_exact else "at most may go by a cleaning"
     about = "about " if any(row["is_estimated"] for row in rows) else ""
-    say(f"{about}{size_text(gone)} of {size_text(size)}{share} {verb}, of {logs}")
+    notify(f"{about}{size_text(gone)} of {size_text(size)}{share} {verb}, of {logs}")
     if not is_exact:
-        say("how much goes, records tell: --exact reads them")
+        notify("how much goes, records tell: --exact reads them")
 
 
 def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:

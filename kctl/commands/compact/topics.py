@@ -40,10 +40,10 @@ class NotCompacted(EngineError):
 
 
 class CompactedTopics(NamedTuple):
-    """Settings of logs by topic, as set and as brokers told them, and how many topics failed."""
+    """Settings of logs by topic, as set and as brokers report them, and how many topics failed."""
 
     configs: dict[str, LogConfig]
-    told: dict[str, Mapping[str, ConfigEntry]]
+    entries: dict[str, Mapping[str, ConfigEntry]]
     failures: int
 
 
@@ -72,12 +72,12 @@ def compacted_topics(
         if isinstance(entries, EngineError):
             failures.append(entries)
             continue
-        told = {entry.name: entry for entry in entries}
-        values = {name: entry.value for name, entry in told.items() if entry.value is not None}
+        by_key = {entry.name: entry for entry in entries}
+        values = {name: entry.value for name, entry in by_key.items() if entry.value is not None}
         config = log_config({**values, **overrides})
         if config.is_compacted:
             found.configs[resource.name] = config
-            found.told[resource.name] = told
+            found.entries[resource.name] = by_key
         elif resource.name in topics:
             failures.append(NotCompacted(resource.name, values.get("cleanup.policy", "delete")))
     for error in failures:
@@ -85,7 +85,7 @@ def compacted_topics(
     return found._replace(failures=len(failures))
 
 
-def advice(topic: str, told: Mapping[str, ConfigEntry]) -> list[str]:
+def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
     """Return the command that has a broker clean a topic soon, and those that undo it.
 
     The first is empty where the topic's settings are such already.
@@ -93,12 +93,14 @@ def advice(topic: str, told: Mapping[str, ConfigEntry]) -> list[str]:
     changes = {
         key: value
         for key, value in SOON.items()
-        if key in told and _number(told[key].value) > float(value)
+        if key in entries and _number(entries[key].value) > float(value)
     }
     if not changes:
         return [""]
     own = {
-        key: told[key] for key in changes if told[key].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+        key: entries[key]
+        for key in changes
+        if entries[key].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
     }
     setting = " ".join(f"{key}={value}" for key, value in changes.items())
     lines = [f"kctl configs set --topic {topic} {setting}"]

@@ -19,7 +19,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import TABLES, Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_topics
@@ -191,7 +191,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
         refused, not_set = unset_errors(client, request.resources, unset)
         wanted = {r: request.changes for r in request.resources if r not in refused}
         if unset and wanted and not request.dry_run:
-            say(f"unset {', '.join(unset)} of {cluster_named(client)}")
+            notify(f"unset {', '.join(unset)} of {cluster_named(client)}")
         results: dict[Resource, EngineError | None] = dict(refused)
         results |= config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
     rows = []
@@ -204,7 +204,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
             continue
         rows.append(_changed_row(resource, request, not_set.get(resource, [])))
         for line in note_on_unknown(resource, _names_set(request.changes)):
-            say(line)
+            notify(line)
     return end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
 
 
@@ -217,7 +217,7 @@ def _changed_row(
     return {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,
-        "change": ", ".join(_told(change) for change in request.changes),
+        "change": ", ".join(_change_text(change) for change in request.changes),
         "result": result,
     }
 
@@ -226,7 +226,7 @@ def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
     return [change.name for change in changes if change.op is not ConfigOp.DELETE]
 
 
-def _told(change: ConfigChange) -> str:
+def _change_text(change: ConfigChange) -> str:
     signs = {ConfigOp.SET: "=", ConfigOp.APPEND: "+=", ConfigOp.SUBTRACT: "-="}
     if change.op is ConfigOp.DELETE:
         return f"unset {change.name}"

@@ -21,7 +21,7 @@ from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, PointKind, parse_point
@@ -176,7 +176,7 @@ def _starts(
     run.ends = run.without_errors({partition: ends[partition] for partition in starts})
     left = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
     if start.kind is PointKind.OFFSET and len(left) < len(starts):
-        _tell_beyond(run, lookup, {p: o for p, o in starts.items() if p not in left})
+        _print_beyond(run, lookup, {p: o for p, o in starts.items() if p not in left})
     return left
 
 
@@ -216,10 +216,10 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
     return consumer
 
 
-def _tell_beyond(
+def _print_beyond(
     run: PrintRun, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]
 ) -> None:
-    """Tell of offsets that no record of their partition has had yet, and the next has not."""
+    """Report offsets that no record of their partition has had yet, and the next has not."""
     log_ends = lookup.resolve(parse_point("end", 0))
     for partition, offset in offsets.items():
         end = log_ends[partition]
@@ -281,7 +281,7 @@ class PrintRun:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Tell the error of one partition; the others go on."""
+        """Report the error of one partition; the others go on."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -310,7 +310,7 @@ class PrintRun:
             for fetched in arrived:
                 self._take(fetcher, fetched)
             self._sink.flush()
-            self._tell_trouble(fetcher.trouble, client.timeout_ms)
+            self._print_trouble(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
         """Print records of a group's member until nothing is left to print, then commit and leave.
@@ -324,7 +324,7 @@ class PrintRun:
                 for consumed in arrived:
                     self._take_of_group(consumer, consumed)
                 self._sink.flush()
-                self._tell_trouble(consumer.trouble, timeout_ms)
+                self._print_trouble(consumer.trouble, timeout_ms)
         finally:
             self._sink.flush()
             consumer.close()
@@ -341,13 +341,13 @@ class PrintRun:
         if consumed.error is not None:
             self.fail(consumed.error, str(consumed.partition))
 
-    def _tell_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
-        """Say once that the brokers are waited for, and once that they are back."""
+    def _print_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
+        """Print once that the brokers are waited for, and once that they are back."""
         if trouble is not None and not self._is_waiting:
             self.clear_rate_line()
-            say(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
+            notify(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
         elif trouble is None and self._is_waiting:
-            say("going on")
+            notify("going on")
         self._is_waiting = trouble is not None
 
     def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:

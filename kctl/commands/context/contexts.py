@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
-from kctl.console import say
+from kctl.console import notify
 from kctl.context import (
     Profile,
     Profiles,
@@ -99,9 +99,9 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     profiles = _change(keep)
     profile = profiles.by_name[name]
     is_current = profiles.current == name
-    say(f"context {name} is kept" + (" and current" if is_current else "") + _guards(profile))
+    notify(f"context {name} is kept" + (" and current" if is_current else "") + _guards(profile))
     if note:
-        say(note)
+        notify(note)
     return exits.OK
 
 
@@ -196,7 +196,7 @@ def use_context(name: str) -> int:
         return profiles._replace(current=name)
 
     _change(use)
-    say(f"context {name} is current")
+    notify(f"context {name} is current")
     return exits.OK
 
 
@@ -222,5 +222,5 @@ def delete_context(name: str) -> int:
         return Profiles(None if profiles.current == name else profiles.current, others)
 
     current = _change(forget).current
-    say(f"context {name} is forgotten" + ("" if current else "; none is current now"))
+    notify(f"context {name} is forgotten" + ("" if current else "; none is current now"))
     return exits.OK

@@ -43,7 +43,7 @@ from kctl.commands.copy.planning import (
 from kctl.commands.copy.request import CopyRequest
 from kctl.commands.topics.settling import await_created
 from kctl.connect import ClusterOptions, client_of
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.guard import client_checks, reading_checks
 from kctl.hints import hint_for
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
@@ -172,7 +172,7 @@ def _try(
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)
     if job.state is not None:
-        say(f"goes on with the copy of {path}")
+        notify(f"goes on with the copy of {path}")
     create = create_topics(destination, job.topics.missing, validate_only=True)
     failures = [error for error in create.values() if isinstance(error, EngineError)]
     for error in failures:
@@ -180,7 +180,7 @@ def _try(
     positions = _known_positions(destination, job)
     rows = _rows(job, _Ended(positions, None, "would be copied", exits.OK))
     for one in job.plan.translated_offsets():
-        say(f"group {one.group_id}: offset {one.offset} of {one.partition} would be translated")
+        notify(f"group {one.group_id}: offset {one.offset} of {one.partition} would be translated")
     return end_with(TOPIC_COLUMNS, rows, request.output, failures=len(failures))
 
 
@@ -214,7 +214,7 @@ def _copy(
     if job.state is None:
         journal.begin(plan, this_process())
     else:
-        say(f"going on with the copy of {journal.path}")
+        notify(f"going on with the copy of {journal.path}")
     writer = _writer(destination, request, job, journal)
     run: CopyingRun | None = None
     positions = {key: found.start for key, found in plan.ranges.items()}
@@ -231,18 +231,18 @@ def _copy(
         interrupt = _until_done(source, plan, run, interrupts)
         if interrupt is not None:
             run.commit()
-            say(f"stopped: the same command goes on with it, by {journal.path}")
+            notify(f"stopped: the same command goes on with it, by {journal.path}")
             return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
         run.finish()
     except EngineError as error:
         # Nobody waits for a destination that is gone.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
             writer.abandon()
-        _tell_failure(error, plan, journal.path)
+        _print_failure(error, plan, journal.path)
         code = getattr(error, "exit_code", exits.FAILED)
         return _Ended(run.committed if run else positions, run, "failed", code)
     journal.over("complete")
-    _tell_groups(plan)
+    _print_groups(plan)
     _delete_progress(destination, plan)
     return _Ended(run.positions, run, "copied", exits.OK)
 
@@ -260,7 +260,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
 def _writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
-    notes = ProducerNotes(on_retry=_tell_retry)
+    notes = ProducerNotes(on_retry=_print_retry)
     options = request.producer()
     stored = {} if job.state is None else job.state.stored
     if job.plan.delivery == EXACTLY_ONCE:
@@ -283,7 +283,7 @@ def _until_done(
             line.update(*run.progress)
             if run.trouble is not None and not is_waiting:
                 line.clear()
-                say(f"source: {run.trouble}; trying again")
+                notify(f"source: {run.trouble}; trying again")
             is_waiting = run.trouble is not None
     except KeyboardInterrupt as interrupt:
         if interrupts.is_urgent:
@@ -294,24 +294,24 @@ def _until_done(
     return None
 
 
-def _tell_retry(error: EngineError) -> None:
-    say(f"destination: {error}; trying again")
+def _print_retry(error: EngineError) -> None:
+    notify(f"destination: {error}; trying again")
 
 
-def _tell_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
+def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
     # That a transaction ends is the copy's affair; why it does is the operator's.
-    told = error.cause if isinstance(error, TransactionFailed) else error
-    report_error(told, "destination" if isinstance(error, TransactionFailed) else None)
+    cause = error.cause if isinstance(error, TransactionFailed) else error
+    report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)
     if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
-        say(f"hint: {hint_for(error.cause)}")
-    if _is_of_rights(told) and plan.delivery == EXACTLY_ONCE:
-        say(
+        notify(f"hint: {hint_for(error.cause)}")
+    if _is_of_rights(cause) and plan.delivery == EXACTLY_ONCE:
+        notify(
             f"hint: exactly once needs WRITE on the transactional id {plan.name}, READ on the "
             "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
             "alone, and may copy records twice"
         )
     if not isinstance(error, ProgressLost):
-        say(f"what is committed stays: the same command goes on behind it, by {path}")
+        notify(f"what is committed stays: the same command goes on behind it, by {path}")
 
 
 def _is_of_rights(error: EngineError) -> bool:
@@ -321,12 +321,12 @@ def _is_of_rights(error: EngineError) -> bool:
     return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
 
 
-def _tell_groups(plan: TopicCopy) -> None:
+def _print_groups(plan: TopicCopy) -> None:
     groups: dict[str, int] = {}
     for one in plan.translated_offsets():
         groups[one.group_id] = groups.get(one.group_id, 0) + 1
     for group_id, count in groups.items():
-        say(f"group {group_id}: {counted(count, 'partition')} translated")
+        notify(f"group {group_id}: {counted(count, 'partition')} translated")
 
 
 def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
@@ -341,7 +341,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
         # Nothing was to be copied.
         return
     if error is not None:
-        say(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
+        notify(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
 
 
 # -- the end

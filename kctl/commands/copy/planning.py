@@ -28,7 +28,7 @@ from engine.naming import uuid_text
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.copy.request import CopyRequest
-from kctl.console import say
+from kctl.console import notify
 from kctl.offset_points import OffsetLookup, parse_point
 from kctl.selection import select_topics
 
@@ -113,7 +113,7 @@ def new_plan(
     if earlier is not None:
         plan = _behind(destination, plan, earlier, ends)
     if plan.continued:
-        say("begins where the last copy by the same command has ended")
+        notify("begins where the last copy by the same command has ended")
     offsets = _group_offsets(source, destination, request, plan)
     if earlier is not None:
         offsets = continued_group_offsets(offsets, plan, earlier)
@@ -135,7 +135,7 @@ def _behind(
         copied_to = earlier.ranges[key].end
         ranges[key] = continued_range(key, ends[key], copied_to)
         if ranges[key].start > copied_to:
-            say(f"{key}: the source has deleted offsets {copied_to} to {ranges[key].start - 1}")
+            notify(f"{key}: the source has deleted offsets {copied_to} to {ranges[key].start - 1}")
     for key in absent:
         start = max(min(ranges[key].start, earlier.ranges[key].end), ends[key].first)
         ranges[key] = CopyRange(start, max(ranges[key].end, start))
@@ -196,16 +196,16 @@ def _group_offsets(
             key: one.offset for key, one in commits(source, group_id).items() if key in plan.ranges
         }
         if not found:
-            say(f"the group {group_id} has committed nothing of these topics")
+            notify(f"the group {group_id} has committed nothing of these topics")
         if describe_group(source, group_id).members:
-            say(f"the group {group_id} has members at the source: it is translated as it is now")
+            notify(f"the group {group_id} has members at the source: it is translated as it is now")
         for key, offset in sorted(found.items()):
             offsets.append(GroupOffset(group_id, key, offset))
             start = plan.ranges[key].start
             if offset < start:
                 is_known = key in plan.continued
                 goes_on = "stays where that copy has put it" if is_known else f"goes on at {start}"
-                say(f"the group {group_id} is at offset {offset} of {key}: it {goes_on}")
+                notify(f"the group {group_id} is at offset {offset} of {key}: it {goes_on}")
     return offsets
 
 

@@ -13,7 +13,7 @@ from engine.client.settings import ClientSettings, parse_addresses
 from engine.cluster.plan import ClusterPlan
 from engine.demo.temporary_cluster import TemporaryCluster
 from kctl.connect import ClusterOptions, connect, real_host
-from kctl.console import say
+from kctl.console import notify
 from kctl.temporary import temporary_folder
 
 
@@ -53,7 +53,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
         )
 
     with temporary_folder("kctl-demo-") as folder:
-        say(f"starting a cluster of {plan.broker_count} in {folder}")
+        notify(f"starting a cluster of {plan.broker_count} in {folder}")
         with TemporaryCluster(host.clock, _pause, f"{folder}/cluster", plan) as cluster:
             yield DemoCluster(cluster.bootstrap_servers, {}, client, cluster)
 

@@ -26,7 +26,7 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.demo.clusters import DemoCluster, demo_cluster, is_named
 from kctl.connect import ClusterOptions, cluster_named
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.render import Column, check_format, write_rows
 from kctl.render.lasting_line import LastingLine, share_and_left
 from kctl.render.rows import OutputRow
@@ -71,7 +71,7 @@ def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> in
         took_s = (client.clock.monotonic_ms() - began_ms) / 1000
         checked = _check(client, copy)
     write_rows(INSTANCE_COLUMNS, [_row(each, checked) for each in totals], request.output)
-    return _tell(checked, copy, took_s)
+    return _print_verdict(checked, copy, took_s)
 
 
 def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
@@ -89,7 +89,7 @@ def _fill(client: KafkaClient, copy: CopyPlan) -> None:
         fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
     finally:
         line.clear()
-    say(f"{copy.input_topic} has {counted(copy.record_count, 'record')}")
+    notify(f"{copy.input_topic} has {counted(copy.record_count, 'record')}")
 
 
 def _copy(
@@ -106,7 +106,7 @@ def _copy(
 
     def on_strike(what: str) -> None:
         line.clear()
-        say(what)
+        notify(what)
 
     def on_progress(done: int, totals: Sequence[InstanceTotals]) -> None:
         shares = ", ".join(f"{each.instance}: {each.committed}" for each in totals)
@@ -156,14 +156,14 @@ def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
     }
 
 
-def _tell(checked: CheckedOutput, copy: CopyPlan, took_s: float) -> int:
+def _print_verdict(checked: CheckedOutput, copy: CopyPlan, took_s: float) -> int:
     faults = checked.faults
     count = counted(copy.record_count, "record")
     if faults.is_clean:
         rate = copy.record_count / max(took_s, 0.001)
-        say(f"{count} copied, each once and in order, in {took_s:.1f} s: {rate:,.0f} records/s")
+        notify(f"{count} copied, each once and in order, in {took_s:.1f} s: {rate:,.0f} records/s")
         return exits.OK
-    say(
+    notify(
         f"error: of {count} {faults.missing} are missing, {faults.doubled} doubled and "
         f"{faults.out_of_order} out of order in {copy.output_topic}"
     )

@@ -17,7 +17,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.commands.demo.clusters import demo_cluster
 from kctl.connect import ClusterOptions
-from kctl.console import say
+from kctl.console import notify
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.record_rows import text_of
 from kctl.render import Column, RowWriter, check_format
@@ -87,7 +87,7 @@ def _run(
         began_ms = demo.began_ms or clock.monotonic_ms()
         took_s = max(clock.monotonic_ms() - began_ms, 1) / 1000
         printer.close()
-        say(
+        notify(
             f"{counted(demo.sent_count, 'record')} produced and {demo.received_count} consumed in "
             f"{took_s:.1f} s: {demo.sent_count / took_s:,.0f} records/s"
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import STEP_COLUMNS, compared, read_declared, step_row
 from kctl.render import check_format, write_rows
@@ -24,5 +24,5 @@ def show_difference(
     write_rows(STEP_COLUMNS, [step_row(n, step) for n, step in enumerate(steps, 1)], output)
     if steps or has_moves:
         return exits.CHANGES_PENDING
-    say("nothing to change: the cluster has the declared state")
+    notify("nothing to change: the cluster has the declared state")
     return exits.OK

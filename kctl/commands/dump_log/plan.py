@@ -230,7 +230,7 @@ class DumpPlan:
         )
 
     def _on_unjudged(self, error: EngineError) -> None:
-        """Tell of a record that is left out because nobody knows whether it is wanted."""
+        """Report a record that is left out because nobody knows whether it is wanted."""
         report_error(error)
         self._failures += 1
 

@@ -10,7 +10,7 @@ from engine.exporter.snapshots import take_snapshot
 from engine.exporter.view_changes import Change, changes_between, newest
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.durations import duration_ms
 from kctl.render import check_format
 from kctl.render.columns import Column
@@ -66,11 +66,11 @@ def _watch(
             if not request.follows:
                 raise
             if not is_lost:
-                say(f"warning: {error}; looking again")
+                notify(f"warning: {error}; looking again")
             is_lost = True
             continue
         if is_lost:
-            say("the cluster answers again; what came and went meanwhile is not seen")
+            notify("the cluster answers again; what came and went meanwhile is not seen")
         is_lost = False
         for change in changes_between(snapshot, next_snapshot):
             writer.write(_row(change, client.clock.wall_ms()))

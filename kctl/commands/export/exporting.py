@@ -23,7 +23,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls.words import rule_text
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings
 from kctl.selection import name_matcher
 
@@ -53,9 +53,11 @@ def export_state(options: ClusterOptions, request: ExportRequest) -> int:
     if request.match is not None:
         state = state._replace(topics=_matching(state.topics, request.match))
     for broker, name in unreadable_settings(state):
-        say(f"note: broker {broker}: {name} is left out: it is set, and nobody can read its value")
+        notify(
+            f"note: broker {broker}: {name} is left out: it is set, and nobody can read its value"
+        )
     for rule in idle_rules(state):
-        say(f"note: left out, for its host is none that brokers see: {rule_text(rule)}")
+        notify(f"note: left out, for its host is none that brokers see: {rule_text(rule)}")
     _write(state, kinds, request)
     return exits.OK
 
@@ -82,7 +84,7 @@ def _read(
         except (ApiError, NoCommonVersion) as error:
             if wanted or not _is_not_there(error):
                 raise
-            say(f"note: {kind.value} are left out: {error}")
+            notify(f"note: {kind.value} are left out: {error}")
             continue
         kinds.append(kind)
     return CurrentState(**found), kinds
@@ -110,10 +112,10 @@ def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRe
     files = RealFiles()
     if not (request.out.endswith("/") or files.is_dir(request.out)):
         files.replace_file(request.out, text(kinds).encode())
-        say(f"written to {request.out}")
+        notify(f"written to {request.out}")
         return
     folder = request.out.rstrip("/") or "/"
     files.make_dir(folder)
     for kind in kinds:
         files.replace_file(f"{folder}/{kind.value}.yaml", text([kind]).encode())
-    say(f"written to {folder}: {', '.join(f'{kind.value}.yaml' for kind in kinds)}")
+    notify(f"written to {folder}: {', '.join(f'{kind.value}.yaml' for kind in kinds)}")

@@ -12,7 +12,7 @@ from engine.exporter.metric_family import MetricFamily
 from engine.exporter.text_format import check_library, metrics_page
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.durations import duration_ms
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _serve(exporter: Exporter, request: ExporterRequest) -> int:
     server = PageServer(request.host, request.port, pages)
     try:
         host = f"[{request.host}]" if ":" in request.host else request.host
-        say(f"metrics are at http://{host}:{server.port}/metrics; Ctrl-C ends this")
+        notify(f"metrics are at http://{host}:{server.port}/metrics; Ctrl-C ends this")
         server.serve()
     except KeyboardInterrupt:
         return exits.OK

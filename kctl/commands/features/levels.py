@@ -33,7 +33,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.numbers import whole_number
 from kctl.render import Column, check_format, write_rows
 from kctl.render.rows import OutputRow
@@ -90,10 +90,10 @@ def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
     rows = [_list_row(feature, features.epoch) for feature in features.by_name.values()]
     code = end_with(LIST_COLUMNS, rows, output, failures=failures)
     if not rows and not failures:
-        say(f"{NoFeatures()}; {NoFeatures.hint}")
+        notify(f"{NoFeatures()}; {NoFeatures.hint}")
     for broker_id, levels in features.behind.items():
         known = ", ".join(f"{name}={level}" for name, level in levels.items()) or "fewer levels"
-        say(f"broker {broker_id} has not read the latest metadata yet: it knows {known}")
+        notify(f"broker {broker_id} has not read the latest metadata yet: it knows {known}")
     differs = features.behind or any(one.different for one in features.by_name.values())
     return exits.PROBLEMS_FOUND if check and differs and not code else code
 
@@ -140,7 +140,7 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
         updates = _updates(features, wanted, request)
         if not updates:
             write_rows(CHANGE_COLUMNS, [], request.output)
-            say("every feature has the level of the release, or a higher one")
+            notify("every feature has the level of the release, or a higher one")
             return exits.OK
         if not request.dry_run:
             confirm(_question(client, features, updates, request), yes=request.yes)

@@ -20,7 +20,7 @@ from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.groups.listing import existing_group, host_text
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions
@@ -175,7 +175,7 @@ def delete_committed(
             confirm(what, yes=yes)
             results = delete_offsets(client, group_id, known)
     if not known and not failures:
-        say("nothing to delete: the group has committed nothing for these partitions")
+        notify("nothing to delete: the group has committed nothing for these partitions")
     rows: list[OutputRow] = []
     result = "would be deleted" if dry_run else "deleted"
     for partition, error_of_one in results.items():
@@ -217,7 +217,7 @@ def remove(options: ClusterOptions, request: RemoveRequest) -> int:
                 for member, error in zip(chosen, removed.values(), strict=True)
             }
     if not group.members:
-        say(f"group {group.group_id} has no members")
+        notify(f"group {group.group_id} has no members")
     rows: list[OutputRow] = []
     for member in chosen:
         error_of_one = results[member.member_id]

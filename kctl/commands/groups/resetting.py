@@ -30,7 +30,7 @@ from kctl.commands.groups.changes import GroupHasMembers
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_times import duration_ms_of
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.iso_times import age_ms, parse_time_ms
 from kctl.numbers import read_whole
 from kctl.render import Column, check_format
@@ -162,7 +162,7 @@ def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) 
             changes += sum(row["committed_offset"] != row["new_offset"] for row in group_rows)
             failures += failed
     if rows and not request.execute:
-        say(f"{counted(changes, 'offset')} would change: nothing is done without --execute")
+        notify(f"{counted(changes, 'offset')} would change: nothing is done without --execute")
     return end_with(RESET_COLUMNS, rows, request.output, failures=failures)
 
 
@@ -234,7 +234,7 @@ class GroupReset:
         if request.from_group is not None and not request.all_topics:
             return list(committed_offsets(self._client, request.from_group)), 0
         if not committed:
-            say(f"group {self._group_id} has committed nothing")
+            notify(f"group {self._group_id} has committed nothing")
         return list(committed), 0
 
     def _new_offsets(

@@ -22,7 +22,7 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.command_results import end_with
-from kctl.console import say
+from kctl.console import notify
 from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -89,7 +89,7 @@ def simulate(request: SimulateRequest) -> int:
     revoked = _revoked(kept, assignments, is_cooperative=is_cooperative(assignor))
     rows = _rows(topics, had, assignments[-1], revoked)
     moves = sum(row["moves"] == "yes" for row in rows)
-    say(
+    notify(
         f"{counted(moves, 'partition')} of {len(rows)} would go to another member; "
         f"{len(revoked)} revoked, {counted(len(assignments), 'rebalance')}"
     )

@@ -6,7 +6,7 @@ from engine.planner import planner
 from engine.planner.constraints import LevelGoal
 from kctl.commands.reassign.jobs import JobRequest, run_job, undo_job
 from kctl.connect import ClusterOptions
-from kctl.console import say
+from kctl.console import notify
 from kctl.options.moves import MoveOptions
 
 #: Orders of replicas cost next to nothing: as many at once as there are.
@@ -36,5 +36,5 @@ def demote_broker(
         return undo_job(options, request)
     code = run_job(options, request)
     if not code:
-        say(f"`kctl leaders demote {broker_id} --back` brings its leadership back")
+        notify(f"`kctl leaders demote {broker_id} --back` brings its leadership back")
     return code

@@ -14,7 +14,7 @@ from kctl.commands.logs.rows import (
     diff_row,
     dirs_row,
 )
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import RowWriter
 
 
@@ -38,7 +38,7 @@ def list_dirs(paths: list[str], output: str) -> int:
     dirs, failures = open_dirs(paths)
     for log_dir in dirs:
         for problem in log_dir.state.problems:
-            say(f"warning: {problem}")
+            notify(f"warning: {problem}")
         for partition in log_dir.partitions:
             try:
                 summary = summarize(RealFiles(), partition, log_dir.state)
@@ -67,7 +67,7 @@ def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
     writer.write(diff_row(comparison))
     writer.close()
     for damage in comparison.damage:
-        say(f"warning: {damage}")
+        notify(f"warning: {damage}")
     return exits.OK if comparison.is_same else exits.PROBLEMS_FOUND
 
 

@@ -22,7 +22,7 @@ from kctl.arguments import counted
 from kctl.commands.logs.listing import log_bytes
 from kctl.commands.logs.progress import Progress
 from kctl.commands.logs.rows import ACTION_COLUMNS, action_row
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.destinations import check_destination
 from kctl.render import RowWriter
 
@@ -136,7 +136,7 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
                 repair_into(files, plan, target)
             else:
                 for name in repair_in_place(files, plan, backup=request.backup):
-                    say(f"kept {plan.path}/{name}")
+                    notify(f"kept {plan.path}/{name}")
         except EngineError as error:
             report_error(error)
             failures += 1
@@ -150,20 +150,20 @@ def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir:
     places = {p.files.path: p.topic_partition for p in log_dir.partitions}
     ends = {place: plan.end_offset for plan in plans if (place := places.get(plan.path))}
     for change in lower_checkpoints(RealFiles(), request.into or log_dir.path or ".", ends):
-        say(change)
+        notify(change)
 
 
 def _summarize(plans: list[RepairPlan]) -> None:
     actions = sum(len(plan.actions) for plan in plans)
-    say(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
+    notify(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
     for plan in plans:
         if plan.lost_bytes:
-            say(
+            notify(
                 f"{plan.name}: ends at offset {plan.end_offset}; "
                 f"{plan.lost_bytes} bytes from there on are cut"
             )
         if plan.overlaps:
-            say(
+            notify(
                 f"{plan.name}: {plan.overlaps} batches with offsets that were there before stay, "
                 "as a broker keeps them; --cut-overlaps cuts at the first"
             )

@@ -32,7 +32,7 @@ from kctl.commands.logs.rows import (
     finding_row,
     summary_row,
 )
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import TABLES, RowWriter
 
 
@@ -66,9 +66,9 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
             else:
                 rows.add(report)
     rows.close(failures)
-    say(f"{len(partitions)} partitions, {rows.batches} batches: {rows.problems} problems")
+    notify(f"{len(partitions)} partitions, {rows.batches} batches: {rows.problems} problems")
     if rows.has_hidden:
-        say("hint: --all shows each problem, -o json has them for scripts")
+        notify("hint: --all shows each problem, -o json has them for scripts")
     if failures:
         return exits.FAILED
     return exits.PROBLEMS_FOUND if rows.problems else exits.OK

@@ -23,7 +23,7 @@ from engine.log.directory.log_dir import find_log_dir
 from engine.model import TopicPartition
 from engine.wire.coordinator_records import CoordinatorRecord, decode_coordinator_record
 from kctl.command_results import end_with
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.time_text import time_text
@@ -77,7 +77,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
         report_error(error)
         reading.failures += 1
     if reading.failures:
-        say("some records could not be read: later commits may be missing")
+        notify("some records could not be read: later commits may be missing")
     return end_with(COLUMNS, reading.rows(), request.output, failures=reading.failures)
 
 

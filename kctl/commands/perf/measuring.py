@@ -28,7 +28,7 @@ from kctl.commands.perf.report import Measured, print_result, show_progress
 from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
 from kctl.commands.topics.settling import await_created
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.durations import duration_ms
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
@@ -124,10 +124,10 @@ def measure_producing(
             request.records,
             work_ns,
             interval_ns=interval_ns,
-            on_retry=_tell_retry,
+            on_retry=_print_retry,
         )
         finished, warm_up = _finished_after_warm_up(run, interrupts, request)
-        settings = _settings_told(request, sending)
+        settings = _settings_shown(request, sending)
         _print(request, topic, "produce", finished, warm_up, settings, run.failed_count)
         return finished.exit_code
 
@@ -168,7 +168,7 @@ def measure_consuming(
         }
         _print(request, topic, "consume", finished, warm_up, settings)
         if finished.is_complete and finished.measurement.records < request.records:
-            say(
+            notify(
                 f"{finished.measurement.records} of {request.records} records are measured: the "
                 f"others are not there, or among the {warm_up} of the warm-up"
             )
@@ -202,10 +202,10 @@ def measure_latency(
             request.records,
             work_ns,
             interval_ns=interval_ns,
-            on_retry=_tell_retry,
+            on_retry=_print_retry,
         )
         finished, warm_up = _finished_after_warm_up(run, interrupts, request)
-        settings = _settings_told(request, sending)
+        settings = _settings_shown(request, sending)
         _print(request, topic, "latency", finished, warm_up, settings)
         return finished.exit_code
 
@@ -350,11 +350,11 @@ def _finished_after_warm_up(
     return finished, sum(counts)
 
 
-def _tell_retry(error: EngineError) -> None:
-    say(f"warning: {error}; trying again")
+def _print_retry(error: EngineError) -> None:
+    notify(f"warning: {error}; trying again")
 
 
-def _settings_told(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
+def _settings_shown(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
     """Return how records were sent, by the names of Kafka's settings."""
     partitions = f"by {request.key_count} keys" if request.key_count else "in turn"
     rate = "unlimited" if request.rate_per_s is None else f"{request.rate_per_s:g}/s"

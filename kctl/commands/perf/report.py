@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from engine.measuring.measurement import Interval, Measurement
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import TABLES, Column, write_object, write_rows
 from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow
@@ -76,8 +76,8 @@ def print_result(result: Measured, output: str) -> None:
         sys.stdout.write("\n")
         write_rows(INTERVAL_COLUMNS, row["intervals"], output)
     settings = ", ".join(f"{key}={value}" for key, value in result.settings.items())
-    say(f"by {CLIENT}; {settings}")
-    say(f"{result.warm_up_records} records before, and all of start-up, are not counted")
+    notify(f"by {CLIENT}; {settings}")
+    notify(f"{result.warm_up_records} records before, and all of start-up, are not counted")
 
 
 def result_row(result: Measured) -> OutputRow:

@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.produce.request import ProduceRequest
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import Column, RowWriter, check_format
 from kctl.render.rate_line import RateLine
 
@@ -50,7 +50,7 @@ class ProduceReport:
         self._timeout_s = timeout_s
         self._count = 0
         self._failures = 0
-        self._told: set[tuple[object, str]] = set()
+        self._reported: set[tuple[object, str]] = set()
         self._is_retry_told = False
         self._last_line = 0
         #: Lines that failed alone, and the first line that is not stored for another reason.
@@ -99,14 +99,14 @@ class ProduceReport:
             self.fail(error, f"{self._place(places[0])} of {batch.size_bytes:,} bytes in its batch")
             limits = self._limits() if len(self._single) == 1 else None
             if limits is not None:
-                say(limits)
+                notify(limits)
             return
         first = min(places)
         self._first_lost = first if self._first_lost is None else min(self._first_lost, first)
         self._is_doubtful |= result.is_doubtful
         key = (batch.partition, str(error))
-        if key not in self._told:
-            self._told.add(key)
+        if key not in self._reported:
+            self._reported.add(key)
             self.fail(error, str(batch.partition))
 
     def _place(self, place: int) -> str:
@@ -114,7 +114,7 @@ class ProduceReport:
         return f"file {files[place - 1]}" if files else f"line {place}"
 
     def stop_at(self, error: EngineError, line: int) -> None:
-        """Tell of a line that is no record, behind which nothing was read."""
+        """Report a line that is no record, behind which nothing was read."""
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
@@ -127,7 +127,7 @@ class ProduceReport:
         )
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Tell an error."""
+        """Report an error."""
         self._make_room()
         report_error(error, about)
         self._failures += 1
@@ -136,20 +136,20 @@ class ProduceReport:
     def note(self, text: str) -> None:
         """Report something beside the records, on stderr."""
         self._make_room()
-        say(text)
+        notify(text)
 
     # -- what the producer says meanwhile
 
     def on_retry(self, error: EngineError) -> None:
-        """Tell once that sending is tried again, until it has worked."""
+        """Report once that sending is tried again, until it has worked."""
         if not self._is_retry_told:
             self._is_retry_told = True
             self._make_room()
-            say(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
+            notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
-        """Tell that the producer goes on without an id."""
-        say(f"warning: not idempotent, the cluster gives no producer id: {error}")
+        """Report that the producer goes on without an id."""
+        notify(f"warning: not idempotent, the cluster gives no producer id: {error}")
 
     # -- the end
 
@@ -159,8 +159,8 @@ class ProduceReport:
         if self._writer is not None:
             self._writer.close(failures=self._failures)
         for line in self._where_to_go_on() if self.has_failed else ():
-            say(line)
-        say(counted(self._count, "record"))
+            notify(line)
+        notify(counted(self._count, "record"))
 
     def _where_to_go_on(self) -> list[str]:
         if self._request.files or not self._count:

@@ -20,7 +20,7 @@ from engine.errors import EngineError
 from engine.naming import uuid_text
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.durations import duration_ms
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
@@ -82,7 +82,7 @@ class QuorumRequest(NamedTuple):
     output: str
 
 
-class _Look(NamedTuple):
+class _QuorumState(NamedTuple):
     """One look at the quorum, and what is wrong with it."""
 
     cluster_id: str | None
@@ -98,8 +98,8 @@ class _Look(NamedTuple):
 
 def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> int:
     """Print the quorum with its replicas and findings; returns the exit code."""
-    look = _look(options, request)
-    row = _quorum_row(look)
+    state = _describe(options, request)
+    row = _quorum_row(state)
     if request.output not in TABLES:
         write_object(QUORUM_COLUMNS, row, request.output)
     else:
@@ -110,23 +110,23 @@ def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> 
         if row["findings"]:
             sys.stdout.write("\n")
             write_rows(FINDING_COLUMNS, row["findings"], request.output)
-    if not look.findings:
-        say("nothing is wrong")
-    return look.exit_code(request)
+    if not state.findings:
+        notify("nothing is wrong")
+    return state.exit_code(request)
 
 
 def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: bool) -> int:
     """Print a row for each voter, and each observer if asked; returns the exit code."""
-    look = _look(options, request)
-    chosen = [one for one in look.health.replicas if observers or one.is_voter]
-    rows = [_replica_row(one, look.quorum) for one in chosen]
+    state = _describe(options, request)
+    chosen = [one for one in state.health.replicas if observers or one.is_voter]
+    rows = [_replica_row(one, state.quorum) for one in chosen]
     write_rows(REPLICA_COLUMNS, rows, request.output)
-    for finding in look.findings:
-        say(f"{finding.severity}: {finding.subject}: {finding.cause}")
-    return look.exit_code(request)
+    for finding in state.findings:
+        notify(f"{finding.severity}: {finding.subject}: {finding.cause}")
+    return state.exit_code(request)
 
 
-def _look(options: ClusterOptions, request: QuorumRequest) -> _Look:
+def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
     check_format(request.output)
     behind_for_ms = duration_ms(request.behind, "--behind")
     with connect(options) as client:
@@ -136,7 +136,7 @@ def _look(options: ClusterOptions, request: QuorumRequest) -> _Look:
             raise NoQuorum(_controller_text(client)) from error
         cluster_id = client.brokers_view().cluster_id
         health = quorum_health(quorum, client.clock.wall_ms(), behind_for_ms)
-    return _Look(cluster_id, quorum, health, quorum_findings(quorum, health))
+    return _QuorumState(cluster_id, quorum, health, quorum_findings(quorum, health))
 
 
 def _controller_text(client: KafkaClient) -> str:
@@ -147,10 +147,10 @@ def _controller_text(client: KafkaClient) -> str:
     return f"its controller is broker {view.controller_id} at {controller.address}"
 
 
-def _quorum_row(look: _Look) -> OutputRow:
-    quorum, health = look.quorum, look.health
+def _quorum_row(state: _QuorumState) -> OutputRow:
+    quorum, health = state.quorum, state.health
     return {
-        "cluster_id": look.cluster_id,
+        "cluster_id": state.cluster_id,
         "leader_id": quorum.leader_id if quorum.leader_id >= 0 else None,
         "leader_epoch": quorum.leader_epoch,
         "high_watermark": quorum.high_watermark,
@@ -166,7 +166,7 @@ def _quorum_row(look: _Look) -> OutputRow:
                 "subject": one.subject,
                 "cause": one.cause,
             }
-            for one in look.findings
+            for one in state.findings
         ],
     }
 

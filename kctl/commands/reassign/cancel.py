@@ -20,7 +20,7 @@ from kctl.command_results import end_with
 from kctl.commands.reassign.execute import go_on, print_ends
 from kctl.commands.reassign.files import journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import NothingNamed, select_partitions
 
@@ -98,7 +98,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
         for error in errors:
             report_error(error)
         if not chosen:
-            say("nothing of that moves")
+            notify("nothing of that moves")
             return end_with(CANCEL_COLUMNS, [], output, failures=len(errors))
         count = counted(len(chosen), "partition")
         if dry_run:
@@ -115,10 +115,10 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
             failures += 1
             continue
         rows.append(_row(key, chosen[key].original, CANCELLED))
-    say("throttles stay as they are: `kctl reassign throttles` shows them")
+    notify("throttles stay as they are: `kctl reassign throttles` shows them")
     reordered = sum(bool(chosen[key].removing) for key, error in answers.items() if error is None)
     if reordered:
-        say(
+        notify(
             f"warning: the controller knows no order of before: {counted(reordered, 'partition')}"
             " may prefer another leader now; a journal or plan knows it (`kctl reassign rollback`)"
         )
@@ -133,20 +133,20 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
     """Show what a cancel of a journal would take back; returns the exit code."""
     state = journal_state(path)
     if state.is_over:
-        say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
+        notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
         return exits.OK
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
         ongoing = list_reassignments(client)
     if is_held(RealHeldFiles(), path):
-        say(f"{state.writer or 'another process'} is at work by it, and would be asked to")
+        notify(f"{state.writer or 'another process'} is at work by it, and would be asked to")
     rows = [
         _row(change.name, change.old_replicas, MOVING)
         for change in state.begun.changes
         if change.name in ongoing and ongoing[change.name].target == change.new_replicas
     ]
     if state.ours and not state.is_returned:
-        say("its throttles would be brought back to those of before")
+        notify("its throttles would be brought back to those of before")
     write_rows(CANCEL_COLUMNS, rows, output)
     return exits.CHANGES_PENDING
 
@@ -158,7 +158,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
     """
     state = journal_state(path)
     if state.is_over:
-        say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
+        notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
         return exits.OK
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
@@ -170,12 +170,12 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
             except JournalHeld as held:
                 over = _cancelled_by_writer(client, held)
                 if over is not None:
-                    return _tell_over(over, path, output)
+                    return _print_over(over, path, output)
                 # It ended without the end, by a kill: the cancel is this process's.
                 continue
             if state.is_over:
                 journal.close()
-                return _tell_over(state, path, output)
+                return _print_over(state, path, output)
             return go_on(client, journal, output, is_cancel=True)
 
 
@@ -186,7 +186,7 @@ def _cancelled_by_writer(client: KafkaClient, held: JournalHeld) -> JournalState
     """
     files, path = RealHeldFiles(), held.path
     request_cancel(files, path, this_process())
-    say(f"{held.writer or 'another process'} is at work by it: asked to take its moves back")
+    notify(f"{held.writer or 'another process'} is at work by it: asked to take its moves back")
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while is_held(files, path):
         is_answered = read_journal(files, path).is_cancelling
@@ -197,9 +197,11 @@ def _cancelled_by_writer(client: KafkaClient, held: JournalHeld) -> JournalState
     return state if state.is_over else None
 
 
-def _tell_over(state: JournalState, path: str, output: str | None) -> int:
+def _print_over(state: JournalState, path: str, output: str | None) -> int:
     """Print how changes ended that another process took back, or had finished before."""
     if state.how_over == CANCELLED:
         return print_ends(state.begun.changes, state.ended, output)
-    say(f"error: it was complete before it could be taken back (`kctl reassign rollback {path}`)")
+    notify(
+        f"error: it was complete before it could be taken back (`kctl reassign rollback {path}`)"
+    )
     return print_ends(state.begun.changes, state.ended, output, failures=1)

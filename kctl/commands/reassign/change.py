@@ -16,7 +16,7 @@ from engine.reassign.journal import is_held, request_change
 from engine.reassign.journal_state import SettingsChange, read_journal
 from kctl import exits
 from kctl.commands.reassign.files import journal_state
-from kctl.console import say
+from kctl.console import notify
 from kctl.render.table import size_text
 from kctl.sizes import parse_bytes
 
@@ -62,7 +62,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
     """
     state = journal_state(path)
     if state.is_over:
-        say(f"{path}: it is over already")
+        notify(f"{path}: it is over already")
         return exits.OK
     files = RealHeldFiles()
     number = request_change(files, path, change, this_process())
@@ -76,27 +76,27 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
         time.sleep(_POLL_S)
     state = read_journal(files, path)
     if state.is_over and number not in state.answers:
-        say(f"{path}: it was over before that was read")
+        notify(f"{path}: it was over before that was read")
         return exits.OK
     refusal = state.answers.get(number)
     if refusal is not None:
         raise ChangeRefused(path, state.writer, refusal)
     is_followed = number in state.answers
     holds = "from now on" if is_followed else f"once `kctl reassign resume {path}` goes on"
-    say(f"{words_of(change)}, {holds}")
+    notify(f"{words_of(change)}, {holds}")
     return exits.OK
 
 
 def words_of(change: SettingsChange) -> str:
     """Return what a change means, in words."""
-    said = []
+    words = []
     if change.is_adaptive:
-        said.append("throttle auto")
+        words.append("throttle auto")
     elif change.replication_rate is not None:
         rate = change.replication_rate
-        said.append(f"throttle {size_text(rate)}/s" if rate else "no throttle")
+        words.append(f"throttle {size_text(rate)}/s" if rate else "no throttle")
     if change.moves_per_broker is not None:
-        said.append(f"{change.moves_per_broker} moves at once for each broker")
+        words.append(f"{change.moves_per_broker} moves at once for each broker")
     if change.is_paused is not None:
-        said.append("nothing new begins" if change.is_paused else "what waits begins")
-    return ", ".join(said)
+        words.append("nothing new begins" if change.is_paused else "what waits begins")
+    return ", ".join(words)

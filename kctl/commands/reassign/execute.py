@@ -40,7 +40,7 @@ from kctl.commands.reassign.files import journal_state, known_journals, read_pla
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import between_directories, require_possible
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.options.moves import MoveOptions
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
@@ -104,7 +104,7 @@ def execute_plan(
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
         if not changes:
-            say("the plan is carried out already")
+            notify("the plan is carried out already")
             return end_with(END_COLUMNS, [], moves.output)
         require_possible(
             client,
@@ -151,8 +151,8 @@ def begin(client: KafkaClient, path: str, begun: Begun, output: str | None) -> i
     try:
         known_journals().note(path)
     except StorageError as error:
-        say(f"warning: `kctl check` will not know that the moves are ours: {error}")
-    say(f"journal: {path}")
+        notify(f"warning: `kctl check` will not know that the moves are ours: {error}")
+    notify(f"journal: {path}")
     return go_on(client, journal, output)
 
 
@@ -172,7 +172,7 @@ def resume_journal(
         change = throttle_of(throttle)._replace(moves_per_broker=moves_per_broker, is_paused=False)
     state = journal_state(path)
     if state.is_over:
-        say(f"{path}: it is over already")
+        notify(f"{path}: it is over already")
         return exits.OK
     is_at_work = is_held(RealHeldFiles(), path)
     if is_at_work and (state.paused_by is not None or change != SettingsChange(is_paused=False)):
@@ -236,26 +236,26 @@ def go_on(
         )
         if is_cancel:
             goes_on = f"not all is taken back: `kctl reassign cancel {path}` goes on with it"
-        say(goes_on)
+        notify(goes_on)
         raise
     except EngineError:
-        _tell_unfinished(path)
+        _print_unfinished(path)
         raise
     finally:
         journal.close()
     failures = _report_end(end, path)
     if end.cancelled_by is not None and not is_cancel:
-        say(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
+        notify(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
         failures += 1
     return print_ends(begun.changes, end.how_ended, output, failures=failures)
 
 
-def _tell_unfinished(path: str) -> None:
-    """Say how to go on with an execution that an error has ended, if it has changed anything."""
+def _print_unfinished(path: str) -> None:
+    """Print how to go on with an execution that an error has ended, if it has changed anything."""
     with suppress(EngineError):
         state = read_journal(RealHeldFiles(), path)
         if not state.is_over and not state.has_changed_nothing:
-            say(
+            notify(
                 f"it is not over: `kctl reassign resume {path}` goes on with it,"
                 " `cancel` takes back what moves, and its throttles"
             )
@@ -266,25 +266,25 @@ def _report_end(end: ExecutionEnd, path: str) -> int:
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
-        say(f"warning: {setting} was changed by somebody else meanwhile, and stays so")
+        notify(f"warning: {setting} was changed by somebody else meanwhile, and stays so")
     for setting, left in end.left_throttles.items():
-        say(f"error: {setting} is still throttled: {left}")
+        notify(f"error: {setting} is still throttled: {left}")
     if end.left_throttles:
-        say(f"hint: once that broker is alive, `kctl reassign resume {path}` takes it away")
+        notify(f"hint: once that broker is alive, `kctl reassign resume {path}` takes it away")
     for key in end.taken_back:
-        say(f"error: {key}: somebody took its move back before it was complete")
+        notify(f"error: {key}: somebody took its move back before it was complete")
     if end.taken_back:
-        say(
+        notify(
             f"hint: nothing more was begun; `kctl reassign resume {path}` asks for what is left"
             " again, `cancel` ends it, `rollback` brings back what is done"
         )
     if end.still_moving:
-        say(
+        notify(
             f"hint: throttles stay with what still moves; `kctl reassign cancel {path}` tries again"
         )
     if end.election_error is not None:
         report_error(end.election_error, "preferred leaders are not elected")
-        say("hint: all moves are over; `kctl leaders elect` has them elected")
+        notify("hint: all moves are over; `kctl leaders elect` has them elected")
     is_unelected = end.election_error is not None
     return len(end.refused) + len(end.left_throttles) + len(end.taken_back) + is_unelected
 
@@ -303,7 +303,7 @@ def print_ends(
     rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]
     for row in bad:
-        say(
+        notify(
             f"error: {row['topic']}-{row['partition']} is {row['result']}: not as the plan wants it"
         )
     failures += len(bad)

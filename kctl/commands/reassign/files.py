@@ -11,7 +11,7 @@ from engine.host.real import RealFiles
 from engine.planner.plan_fields import BadPlanFile
 from engine.planner.plan_file import PlanFile, plan_from_json
 from engine.reassign.journal_state import JournalState, UnreadableJournal, read_journal
-from kctl.console import say
+from kctl.console import notify
 
 if TYPE_CHECKING:
     from engine.reassign.known_journals import KnownJournals
@@ -80,7 +80,7 @@ def journal_state(path: str) -> JournalState:
     """Return what a journal tells, and report each line that cannot be read; its errors."""
     state = read_journal(RealHeldFiles(), path)
     for line_number, reason in state.damage:
-        say(f"warning: {path}: line {line_number} is passed over: {reason}")
+        notify(f"warning: {path}: line {line_number} is passed over: {reason}")
     return state
 
 

@@ -36,11 +36,11 @@ from kctl.commands.reassign.execute import (
     settings_of,
 )
 from kctl.commands.reassign.files import journal_state, state_folder
-from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, tell_plan, write_plan
+from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, print_plan, write_plan
 from kctl.commands.reassign.preflight import require_possible
 from kctl.commands.reassign.rollback import roll_back
 from kctl.connect import ClusterOptions, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.options.moves import MoveOptions
 from kctl.render import check_format, write_rows
 from kctl.render.table import size_text
@@ -76,10 +76,10 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
             return _go_on(client, request, f"{path}.journal")
         read = read_cluster(client)
         for warning in read.warnings:
-            say(f"warning: {warning}")
+            notify(f"warning: {warning}")
         constraints = PlanConstraints(moves_per_broker=request.moves.moves_per_broker)
         plan = request.plan(read.model, constraints)
-        tell_plan(plan, settings.rates.replication, None)
+        print_plan(plan, settings.rates.replication, None)
         if plan.is_empty:
             return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
         changes, settings = in_order(plan), settings_of(request.moves, plan)
@@ -123,8 +123,8 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     left = [change for change in state.begun.changes if change.name not in state.ended]
     what = "is being taken back" if state.is_cancelled else "is not over"
     of = counted(len(state.begun.changes), "partition")
-    say(f"the job of before {what}: {len(left)} of {of} left, {_throttle_of(state)}; {journal}")
-    say(f"`kctl reassign status {journal}` shows it, `cancel` and `rollback` end it")
+    notify(f"the job of before {what}: {len(left)} of {of} left, {_throttle_of(state)}; {journal}")
+    notify(f"`kctl reassign status {journal}` shows it, `cancel` and `rollback` end it")
     if request.moves.dry_run:
         write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in left], request.moves.output)
         return exits.CHANGES_PENDING
@@ -132,7 +132,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
         raise JournalHeld(journal, state.writer)
     verb = "take back" if state.is_cancelled else "go on with"
     confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
-    say(f"going on with the job of before: {journal}")
+    notify(f"going on with the job of before: {journal}")
     code = resume_on(
         client,
         journal,
@@ -143,7 +143,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     if not state.is_cancelled:
         return _finish(client, request, code)
     if code == exits.OK:
-        say("error: the job of before is taken back; the same command again begins a new one")
+        notify("error: the job of before is taken back; the same command again begins a new one")
     return exits.FAILED
 
 
@@ -176,5 +176,5 @@ def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
     if count:
         report_error(NotEmpty(broker_id, count))
         return exits.FAILED
-    say(f"broker {broker_id} holds no replica")
+    notify(f"broker {broker_id} holds no replica")
     return code

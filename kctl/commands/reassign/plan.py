@@ -17,9 +17,9 @@ from engine.planner.trade_offs import TradeOff, trade_offs
 from engine.reassign.cluster_reader import read_cluster
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.commands.reassign.rates import RateRequest, goals_of, rates_of, tell_rates
+from kctl.commands.reassign.rates import RateRequest, goals_of, print_rates, rates_of
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import Column, check_format, write_rows
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
@@ -78,15 +78,15 @@ _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote,
 
 
 class NotOneVerb(EngineError):
-    """It is not said what a plan is for, or more than one thing."""
+    """It is not words what a plan is for, or more than one thing."""
 
     exit_code = exits.USAGE
 
     def __init__(self, verbs: Iterable[str]) -> None:
         self.verbs = [f"--{verb}" for verb in verbs]
-        said = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
+        words = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
         self.hint = f"give one of {_VERBS}"
-        super().__init__(f"a plan is for one thing: {said}")
+        super().__init__(f"a plan is for one thing: {words}")
 
 
 class PlanRequest(NamedTuple):
@@ -122,16 +122,16 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         read = read_cluster(client)
         rates = rates_of(client, request.rates, goals, read.cluster_id)
     for warning in read.warnings:
-        say(f"warning: {warning}")
+        notify(f"warning: {warning}")
     if rates is not None:
         read = read._replace(model=with_rates(read.model, rates))
     plan = ask(read.model, _constraints(request, read.model))
     if request.out is not None:
         text = plan_to_json(plan, read.cluster_id, rates)
         RealFiles().replace_file(request.out, text.encode())
-    tell_plan(plan, rate, request.out)
+    print_plan(plan, rate, request.out)
     if rates is not None:
-        tell_rates(plan)
+        print_rates(plan)
     if request.front:
         constraints = _constraints(request, read.model)
         front = trade_offs(lambda bounded: ask(read.model, bounded), constraints, plan)
@@ -142,7 +142,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
         # Bounds may leave something for a later plan; without them no plan reaches it.
         nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
-        say(f"error: the goal cannot be reached; {nearest}")
+        notify(f"error: the goal cannot be reached; {nearest}")
         return exits.FAILED
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
 
@@ -236,14 +236,14 @@ def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
     )
 
 
-def tell_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
-    """Say what a plan comes to, and what it could not reach."""
+def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
+    """Print what a plan comes to, and what it could not reach."""
     for warning in plan.warnings:
-        say(f"warning: {warning}")
+        notify(f"warning: {warning}")
     for unmet in plan.unmet:
-        say(f"warning: {unmet.subject}: {unmet.goal} is not reached: {unmet.reason}")
+        notify(f"warning: {unmet.subject}: {unmet.goal} is not reached: {unmet.reason}")
     if plan.is_empty:
-        say("nothing is to be done")
+        notify("nothing is to be done")
         return
     # Where something is not reached, what reaching it takes is no bound of this plan.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
@@ -258,7 +258,7 @@ def tell_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> Non
         parts.append(f"{plan.eta_s(rate):,.0f} s at {size_text(rate)}/s")
     where = "" if path is None else f"; written to {path}"
     batches = f"{len(plan.batches)} batches" if len(plan.batches) != 1 else "1 batch"
-    say(f"{', '.join(parts)}, in {batches}{where}")
+    notify(f"{', '.join(parts)}, in {batches}{where}")
 
 
 def write_plan(

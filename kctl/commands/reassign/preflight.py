@@ -14,7 +14,7 @@ from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.preflight import DiskRoom, preflight, waiting_changes
 from engine.reassign.throttles import settings_for, wanted
 from kctl.arguments import counted
-from kctl.console import say
+from kctl.console import notify
 from kctl.render.table import size_text
 
 
@@ -54,18 +54,18 @@ def require_possible(
         waiting, positions, read_ground(client, waiting), is_room_required=not ignores_room
     )
     for warning in found.warnings:
-        say(f"warning: {warning}")
+        notify(f"warning: {warning}")
     if found.faults:
         for fault in found.faults[1:]:
-            say(f"error: {fault}")
+            notify(f"error: {fault}")
         lacks_room = any(room.lasting_short_bytes for room in found.rooms)
         reasons = [str(fault) for fault in found.faults]
         raise PlanRefused(reasons, is_begun=begun is not None, lacks_room=lacks_room)
     if is_dry_run:
         for room in found.rooms:
-            say(_room_line(room))
+            notify(_room_line(room))
         for line in _throttle_lines(client, changes, settings):
-            say(line)
+            notify(line)
 
 
 def _room_line(room: DiskRoom) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.model import TopicPartition
 from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.phases import AT_WORK
-from kctl.console import say
+from kctl.console import notify
 from kctl.render.table import size_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class MoveProgress:
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._tasks: dict[TopicPartition | None, TaskID] = {}
-        self._said: str | None = None
+        self._printed_pause: str | None = None
         # When the whole and each change were seen first, and what was copied then.
         self._began: dict[TopicPartition | None, tuple[int, int]] = {}
 
@@ -38,7 +38,7 @@ class MoveProgress:
             self._bars = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.fields[told]}"),
+                TextColumn("{task.fields[state]}"),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -59,14 +59,14 @@ class MoveProgress:
         """Show a look: the whole, and what is at work."""
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
-        self._say_pause(now)
+        self._print_pause(now)
         bars = self._bars
         if bars is None:
             return
         at_work = [change for change in now.changes if change.phase in AT_WORK][:_BARS_MAX]
         rate = self._rate(None, now.now_ms, copied)
         head = f"{now.ended_count} of {len(now.changes)} partitions"
-        self._bar(bars, None, head, copied, total, _told(copied, total, rate))
+        self._bar(bars, None, head, copied, total, _progress_text(copied, total, rate))
         keys = {change.change.name for change in at_work}
         for key in [key for key in self._tasks if key is not None and key not in keys]:
             bars.remove_task(self._tasks.pop(key))
@@ -76,8 +76,8 @@ class MoveProgress:
     def _change_bar(self, bars: Progress, now: ChangeStatus, now_ms: int) -> None:
         key = now.change.name
         rate = self._rate(key, now_ms, now.copied_bytes)
-        told = f"{now.phase.value} {_told(now.copied_bytes, now.total_bytes, rate)}"
-        self._bar(bars, key, f"  {key}", now.copied_bytes, now.total_bytes, told)
+        state = f"{now.phase.value} {_progress_text(now.copied_bytes, now.total_bytes, rate)}"
+        self._bar(bars, key, f"  {key}", now.copied_bytes, now.total_bytes, state)
 
     def _bar(
         self,
@@ -86,12 +86,12 @@ class MoveProgress:
         text: str,
         done: int,
         total: int,
-        told: str,
+        state: str,
     ) -> None:
         if key not in self._tasks:
-            self._tasks[key] = bars.add_task(text, total=max(total, 1), told=told)
+            self._tasks[key] = bars.add_task(text, total=max(total, 1), state=state)
         bars.update(
-            self._tasks[key], description=text, completed=done, total=max(total, 1), told=told
+            self._tasks[key], description=text, completed=done, total=max(total, 1), state=state
         )
 
     def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
@@ -99,18 +99,18 @@ class MoveProgress:
         passed_ms = now_ms - began_ms
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
 
-    def _say_pause(self, now: ExecutionStatus) -> None:
+    def _print_pause(self, now: ExecutionStatus) -> None:
         reasons = [] if now.pause is None else [f"nothing new begins: {now.pause}"]
         if now.missed:
             ids = ", ".join(map(str, now.missed))
             reasons.append(f"broker {ids} is not alive: what it is to get waits")
-        said = "; ".join(reasons) or None
-        if said is not None and said != self._said:
-            say(said)
-        self._said = said
+        reasons_text = "; ".join(reasons) or None
+        if reasons_text is not None and reasons_text != self._printed_pause:
+            notify(reasons_text)
+        self._printed_pause = reasons_text
 
 
-def _told(copied: int, total: int, rate: float | None) -> str:
+def _progress_text(copied: int, total: int, rate: float | None) -> str:
     parts = [f"{size_text(copied)} of {size_text(total)}"]
     if rate:
         parts.append(f"{size_text(round(rate))}/s")

@@ -11,7 +11,7 @@ from engine.planner.sampled_rates import SampledRates
 from engine.reassign.execution import require_cluster
 from kctl.arguments import UnreadableArgument
 from kctl.commands.reassign.files import NoPlan, read_plan
-from kctl.console import say
+from kctl.console import notify
 from kctl.options.rates import WINDOW_S, sampled
 
 
@@ -77,10 +77,10 @@ def rates_of(
     return SampledRates(window_ms, {name: rate.bytes_per_s for name, rate in rates.items()})
 
 
-def tell_rates(plan: ReassignmentPlan) -> None:
-    """Say how level rates are before and after, and what they leave out."""
+def print_rates(plan: ReassignmentPlan) -> None:
+    """Print how level rates are before and after, and what they leave out."""
     before, after = plan.before, plan.after
-    say(
+    notify(
         f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "
         f"{after.in_max_over_mean:.2f}; bytes out {before.out_max_over_mean:.2f}, then "
         f"{after.out_max_over_mean:.2f} (to followers: what consumers fetch is not told by Kafka)"

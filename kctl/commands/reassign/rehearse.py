@@ -28,7 +28,7 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.reassign.files import read_plan
 from kctl.connect import ClusterOptions, connect, real_host
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.render import Column, RowWriter, check_format
 from kctl.sizes import parse_bytes
 from kctl.temporary import temporary_folder
@@ -88,9 +88,9 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
     writer = RowWriter(REHEARSAL_COLUMNS, request.output)
     with temporary_folder("kctl-rehearsal-") as folder:
         rehearsal = Rehearsal(_ports(), f"{folder}/cluster", copy, request.kill)
-        end = rehearsal.run(changes, settings, lambda step: writer.write(_row(step)), say)
+        end = rehearsal.run(changes, settings, lambda step: writer.write(_row(step)), notify)
     writer.close()
-    return _tell(end, len(changes))
+    return _print_end(end, len(changes))
 
 
 def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
@@ -135,17 +135,19 @@ def _row(step: SeenStep) -> dict[str, object]:
     }
 
 
-def _tell(end: RehearsalEnd, count: int) -> int:
+def _print_end(end: RehearsalEnd, count: int) -> int:
     for warning in end.warnings:
-        say(f"warning: {warning}")
+        notify(f"warning: {warning}")
     for key, error in end.end.refused.items():
         report_error(error, str(key))
     for gone in end.lost:
         records = counted(gone.end_offset - gone.first_offset, "acknowledged record")
         offsets = f"offsets {gone.first_offset} to {gone.end_offset - 1}"
-        say(f"error: {gone.partition} has lost {records}: {offsets}")
+        notify(f"error: {gone.partition} has lost {records}: {offsets}")
     is_good = end.end.is_clean and not end.lost
     how = "as planned" if is_good else "NOT as planned"
     changes = counted(end.leader_changes, "change") + " of leaders"
-    say(f"{counted(count, 'partition')} {how} in {end.took_ms / 1000:.1f} s, {changes} on the way")
+    notify(
+        f"{counted(count, 'partition')} {how} in {end.took_ms / 1000:.1f} s, {changes} on the way"
+    )
     return exits.OK if is_good else exits.PROBLEMS_FOUND

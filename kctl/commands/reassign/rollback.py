@@ -19,7 +19,7 @@ from kctl.commands.reassign.files import journal_state
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import require_possible
 from kctl.connect import ClusterOptions, connect
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.options.moves import MoveOptions
 from kctl.render import check_format, write_rows
 
@@ -33,7 +33,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
         cluster_id = client.view([]).cluster_id
         require_cluster(state.begun.cluster_id, cluster_id)
         if not state.is_over:
-            say(f"{path} is not over: what moves is taken back first")
+            notify(f"{path} is not over: what moves is taken back first")
             if moves.dry_run:
                 return _show(_moving(client, state) + _changes(client, state), moves.output)
             code = cancel_journal(options, path, yes=moves.yes, output=None)
@@ -42,7 +42,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
             _await_quiet(client, state.begun.changes)
         changes = _changes(client, state)
         if not changes:
-            say("everything is where it was before")
+            notify("everything is where it was before")
             return end_with(END_COLUMNS, [], moves.output)
         require_possible(
             client,

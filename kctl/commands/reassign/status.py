@@ -19,7 +19,7 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.reassign.files import read_either
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import Column, RowWriter, check_format
 from kctl.render.rows import OutputRow
 
@@ -73,9 +73,9 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
                 watched = _following(client, watched)
     writer.close()
     if not seen:
-        say("nothing moves")
+        notify("nothing moves")
     elif path is None and any(row["removing"] for row in seen.values()):
-        say(ORDER_UNKNOWN)
+        notify(ORDER_UNKNOWN)
     return exits.OK
 
 
@@ -184,9 +184,9 @@ def verify_plan(options: ClusterOptions, path: str, output: str) -> int:
         writer.write(row)
     writer.close()
     for throttle in throttles:
-        say(f"throttle: {throttle.setting}={throttle.value} of {throttle.kind} {throttle.name}")
+        notify(f"throttle: {throttle.setting}={throttle.value} of {throttle.kind} {throttle.name}")
     phases = [MovePhase(row["phase"]) for row in rows]
     done = sum(phase is MovePhase.DONE for phase in phases)
     moving = sum(phase in AT_WORK for phase in phases)
-    say(f"{done} of {counted(len(rows), 'partition')} as planned, {moving} on the way")
+    notify(f"{done} of {counted(len(rows), 'partition')} as planned, {moving} on the way")
     return exits.OK if done == len(rows) else exits.PROBLEMS_FOUND

@@ -27,7 +27,7 @@ from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format
 
 THROTTLE_COLUMNS = (
@@ -70,10 +70,10 @@ def show_throttles(
             # The answer may have taken a while: a move that began meanwhile needs what it has set.
             asked, idle = idle, still_idle(idle, needed_throttles(client))
             if len(idle) < len(asked):
-                say(f"{len(asked) - len(idle)} of them changed or are needed by now, and stay")
+                notify(f"{len(asked) - len(idle)} of them changed or are needed by now, and stay")
             failures = _clear(client, idle)
     if idle and not clear:
-        say(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
+        notify(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
     shown = idle if clear else found
     code = end_with(THROTTLE_COLUMNS, map(_row, shown), output, failures=failures)
     return exits.CHANGES_PENDING if clear and dry_run and idle else code

@@ -28,7 +28,7 @@ from engine.records.record import Header
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.numbers import shortened
 from kctl.offset_points import PointKind, parse_point
@@ -235,12 +235,12 @@ class _Report:
         self._rate_line.update(self._stored, self._read_bytes)
 
     def on_retry(self, error: EngineError) -> None:
-        """Tell that batches are sent again."""
+        """Report that batches are sent again."""
         self._rate_line.clear()
-        say(f"sending again: {error}")
+        notify(f"sending again: {error}")
 
     def close(self) -> None:
         """Return how many records were sent, and up to which offset of each partition."""
         self._rate_line.clear()
         ends = ", ".join(f"{number}: {end}" for number, end in sorted(self._ends.items()))
-        say(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))
+        notify(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))

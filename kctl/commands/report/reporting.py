@@ -18,7 +18,7 @@ from engine.report.saved_report import SavedReport, read_report
 from kctl import exits
 from kctl.commands.report.columns import FINDING_COLUMNS, PARTS, REPORT_COLUMNS, shown_rows
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.durations import duration_ms
 from kctl.render import check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
@@ -66,7 +66,9 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
         )
     report = build_report(gathered, report_options, since)
     if since is not None and since.cluster_id != report.cluster_id:
-        say(f"warning: {request.since} is of cluster {since.cluster_id}, not {report.cluster_id}")
+        notify(
+            f"warning: {request.since} is of cluster {since.cluster_id}, not {report.cluster_id}"
+        )
     document = document_of(report)
     if request.html is not None:
         _write_page(request.html, document)
@@ -124,7 +126,7 @@ def _write_page(path: str, document: OutputRow) -> None:
 
     page = cluster_page(document)
     RealFiles().replace_file(os.path.abspath(path), page.encode("utf-8", "replace"))
-    say(f"{path}: {len(document['findings'])} findings")
+    notify(f"{path}: {len(document['findings'])} findings")
 
 
 def _print(document: OutputRow, output: str) -> None:

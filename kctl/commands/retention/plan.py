@@ -19,7 +19,7 @@ from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.iso_times import iso_time, parse_time_ms
 from kctl.render import Column, check_format
 from kctl.render.bars import bar
@@ -131,14 +131,14 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
     if request.advise is not None:
         budget = parse_bytes(request.advise)
         advice = advise(seen.topics, seen.configs, budget, now_ms) if seen.topics else []
-        return _tell_advice(advice, request, seen.failures)
+        return _print_advice(advice, request, seen.failures)
     forecasts = [
         forecast_retention(log, seen.configs[topic], now_ms)
         for topic, logs in sorted(seen.topics.items())
         for log in logs
     ]
-    _tell_sum(forecasts)
-    _tell_compacted(seen.configs)
+    _print_sum(forecasts)
+    _print_compacted(seen.configs)
     if request.upcoming:
         rows = sorted(
             (row for forecast in forecasts for row in _upcoming(forecast)),
@@ -188,7 +188,9 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
     for logs in topics.values():
         logs.sort(key=lambda log: log.topic_partition)
     config = log_config(overrides)
-    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
+    notify(
+        "settings are Kafka's defaults but for --set: log directories do not have those of topics"
+    )
     return _Seen(topics, dict.fromkeys(topics, config), failures)
 
 
@@ -210,8 +212,8 @@ def _of_cluster(
                 report_error(entries, resource.name)
                 failures += 1
                 continue
-            told = {entry.name: entry.value for entry in entries if entry.value is not None}
-            configs[resource.name] = log_config({**told, **overrides})
+            own_values = {entry.name: entry.value for entry in entries if entry.value is not None}
+            configs[resource.name] = log_config({**own_values, **overrides})
         cuts = [now_ms - config.retention_ms for config in configs.values()]
         topics: dict[str, list[LogHistory]] = {}
         found = cluster_histories(client, list(configs), set(cuts)) if configs else {}
@@ -226,7 +228,7 @@ def _of_cluster(
     return _Seen(topics, configs, failures)
 
 
-def _tell_sum(forecasts: Sequence[RetentionForecast]) -> None:
+def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
     freed = sum(forecast.freed_bytes for forecast in forecasts)
     size = sum(forecast.size_bytes for forecast in forecasts)
     least = sum(forecast.freed_least_bytes for forecast in forecasts)
@@ -235,21 +237,21 @@ def _tell_sum(forecasts: Sequence[RetentionForecast]) -> None:
     logs = counted(len(forecasts), "partition")
     gone = f"{size_text(freed)} of {size_text(size)}{share}"
     if least != most:
-        # Where segments begin is not told: whole ones go, and none in part.
+        # Where segments begin is not own_values: whole ones go, and none in part.
         gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
-    say(f"{gone} go now, of {logs}")
+    notify(f"{gone} go now, of {logs}")
     for forecast in forecasts:
         if forecast.future_ms is not None:
             dated = f"{forecast.topic_partition}: a record is dated {iso_time(forecast.future_ms)}"
-            say(f"warning: {dated}, in the future: its segment and all after it stay until then")
+            notify(f"warning: {dated}, in the future: its segment and all after it stay until then")
 
 
-def _tell_compacted(configs: Mapping[str, LogConfig]) -> None:
+def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
     count = sum(config.is_compacted for config in configs.values())
     if count:
         verb = "is" if count == 1 else "are"
         topics = counted(count, "topic")
-        say(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
+        notify(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
 
 
 def _row(forecast: RetentionForecast) -> OutputRow:
@@ -310,7 +312,7 @@ def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
         }
 
 
-def _tell_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: int) -> int:
+def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: int) -> int:
     rows = [
         {
             "topic": row.topic,
@@ -329,7 +331,7 @@ def _tell_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: 
     code = end_with(ADVICE_COLUMNS, rows, request.output, failures=failures)
     for row in advice:
         words = " ".join(f"{key}={value}" for key, value in row.settings().items())
-        say(f"kctl configs set --topic {row.topic} {words}")
+        notify(f"kctl configs set --topic {row.topic} {words}")
     if any(row.retention_ms is None for row in advice):
-        say("note: where growth is not known, the budget is shared evenly and by bytes alone")
+        notify("note: where growth is not known, the budget is shared evenly and by bytes alone")
     return code if code != exits.OK else exits.OK

@@ -15,7 +15,7 @@ from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
 from kctl.connect import ClusterOptions, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.destinations import check_destination
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -106,7 +106,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
             lambda log: rows.append(_row(log)),
         )
     freed = sum(row["freed_bytes"] for row in rows)
-    say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
+    notify(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
     return end_with(RUN_COLUMNS, rows, request.output, failures=len(absent))
 
 
@@ -169,5 +169,5 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         for key, now in after.items()
         if key in before and before[key].start_offset < now.start_offset
     ]
-    say(f"every broker looked: {counted(len(rows), 'partition')} begin later")
+    notify(f"every broker looked: {counted(len(rows), 'partition')} begin later")
     return end_with(RUN_COLUMNS, rows, request.output)

@@ -11,7 +11,7 @@ from engine.sim import campaign
 from engine.sim.shrink import shrink
 from engine.sim.simulation import RunResult
 from kctl import exits
-from kctl.console import say
+from kctl.console import notify
 from kctl.render import TABLES, Column, check_format, write_object
 from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow
@@ -82,7 +82,7 @@ def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
         for seed in seeds:
             result = campaign.run_seed(seed, duration_ms=duration_ms, is_traced=True)
             for line in result.lines:
-                say(line)
+                notify(line)
             yield result
         return
     lasting_ms_max = None if request.minutes is None else int(request.minutes * 60_000)
@@ -92,22 +92,22 @@ def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
 
 
 def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
-    """Tell of a failed seed at once; returns its row."""
+    """Report a failed seed at once; returns its row."""
     violation = result.violation
     assert violation is not None
     seed = result.plan.seed
     replay = f"kctl sim run --seed {seed} --trace"
     if request.seconds != 30.0:
         replay += f" --seconds {request.seconds:g}"
-    say(f"error: seed {seed} at {violation.at_ms / 1000:.3f} s: {violation}")
+    notify(f"error: seed {seed} at {violation.at_ms / 1000:.3f} s: {violation}")
     faults = result.plan.faults
     if request.is_shrunk:
         smaller = shrink(result)
         faults = smaller.plan.faults
-        say(f"  {len(faults)} of {len(result.plan.faults)} faults are enough:")
+        notify(f"  {len(faults)} of {len(result.plan.faults)} faults are enough:")
         for fault in faults:
-            say(f"    {fault}")
-    say(f"hint: see it again with: {replay}")
+            notify(f"    {fault}")
+    notify(f"hint: see it again with: {replay}")
     return {
         "seed": seed,
         "rule": violation.rule,

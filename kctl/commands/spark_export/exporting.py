@@ -80,11 +80,11 @@ def export_logs(
     from engine.host.held_file import RealHeldFiles
     from engine.host.real import RealEntropy
 
-    bar.say("starting Spark")
+    bar.show("starting Spark")
     session = start_session(master)
     splits = reading.splits
     if wishes.values is not None:
-        bar.say("looking for schemas")
+        bar.show("looking for schemas")
     decoding = decoding_of(
         wishes.values, lambda query: run_query(session, query, splits, control=False, max_rows=0)
     )
@@ -94,7 +94,7 @@ def export_logs(
         splits = narrowed(splits, shape.condition, views_of(decoding))
     problems = reading.problems
     if wishes.is_committed:
-        bar.say("looking for transactions")
+        bar.show("looking for transactions")
         splits, undecided = committed_on_spark(session, splits)
         problems = [*problems, *undecided]
     plan = ExportPlan(

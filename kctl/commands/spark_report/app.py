@@ -105,9 +105,9 @@ def spark_report(
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
     wanted = Wanted(engine, master, plan, is_committed=False, control=False)
-    with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.say) as queries:
+    with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
-            bar.say(report.name)
+            bar.show(report.name)
             results.append((report, queries.ask(report.query, max_rows)))
     if html is not None:
         _write_page(html, results, queries.problems, logdirs)

@@ -64,7 +64,7 @@ def spark_shell(
     decoded = wanted_values(values, schema_registry, schemas)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
-    with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.say) as queries:
+    with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
         bar.stop()
         warn_of(queries.problems)
 

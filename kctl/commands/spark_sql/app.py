@@ -88,8 +88,8 @@ def spark_sql(
     check_statement(query)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
-    with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.say) as queries:
-        bar.say("running the query")
+    with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
+        bar.show("running the query")
         result = queries.ask(query, max_rows)
     write_result(result, output)
     warn_of(queries.problems)

@@ -22,7 +22,7 @@ from engine.security.principals import USER_TYPE, principal_parts, principal_tex
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, say
+from kctl.console import confirm, notify
 from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -191,7 +191,7 @@ def _write_properties(client: KafkaClient, token: IssuedToken, path: str) -> Non
     except EngineError:
         expire_token(client, token.hmac, _UNSET_MS)
         raise
-    say(f"a client with --command-config {path} is {principal_text(*token.owner)}")
+    notify(f"a client with --command-config {path} is {principal_text(*token.owner)}")
 
 
 def client_properties(token: IssuedToken, settings: ClientSettings) -> str:

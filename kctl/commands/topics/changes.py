@@ -31,7 +31,7 @@ from kctl.command_results import end_with
 from kctl.commands.topics.listing import topic_id_text
 from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.numbers import INT32_MAX, read_whole
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -261,7 +261,7 @@ def _configure(
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
     if request.delete_configs and wanted and not request.dry_run:
-        say(f"unset {', '.join(request.delete_configs)} of {cluster_named(client)}")
+        notify(f"unset {', '.join(request.delete_configs)} of {cluster_named(client)}")
     results: dict[Resource, EngineError | None] = dict(refused)
     results |= alter_configs(client, wanted, validate_only=request.dry_run)
     summary = ", ".join(
@@ -340,5 +340,5 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         result = "would be deleted" if request.dry_run else "deleted"
         rows.append({"name": topic.name, "result": result, "partitions": len(topic.partitions)})
     if not topics and not failures:
-        say("nothing to delete")
+        notify("nothing to delete")
     return end_with(DELETE_COLUMNS, rows, request.output, failures=failures)

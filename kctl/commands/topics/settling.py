@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import ClusterView, TopicView
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
-from kctl.console import say
+from kctl.console import notify
 
 _WAIT_MS = 10_000
 
@@ -46,4 +46,4 @@ def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicVi
         return [name for name in wanted if name in view.topics and not is_done(view.topics[name])]
 
     if wanted and not client.await_view(wanted, lambda view: not late(view), _WAIT_MS):
-        say("not every broker tells of the change yet: it is made, and shows in a moment")
+        notify("not every broker tells of the change yet: it is made, and shows in a moment")

@@ -12,7 +12,7 @@ from engine.host.real import RealFiles
 from kctl import exits
 from kctl.commands.transactions.partition_word import one_partition
 from kctl.connect import ClusterOptions, connect
-from kctl.console import say
+from kctl.console import notify
 from kctl.durations import duration_ms
 from kctl.embedded import cluster_path
 from kctl.render import Column, check_format, write_rows
@@ -63,7 +63,7 @@ def forge(command_config: str | None, timeout_s: float, request: ForgeRequest) -
         "transactional_id": forged.transactional_id,
     }
     write_rows(FORGED_COLUMNS, [row], request.output)
-    say(f"readers of committed records of {key} wait at offset {forged.start_offset}")
+    notify(f"readers of committed records of {key} wait at offset {forged.start_offset}")
     return exits.OK
 
 

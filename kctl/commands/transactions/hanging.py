@@ -19,7 +19,7 @@ from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.transactions.partition_word import one_partition
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -99,14 +99,14 @@ def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str)
     code = end_with(HANGING_COLUMNS, rows, output, failures=len(failures))
     if hanging:
         first = hanging[0].producer
-        say(
+        notify(
             f"readers of committed records of {first.partition} wait at offset "
             f"{first.transaction_start_offset}; `kctl transactions abort "
             f"{first.partition.topic}:{first.partition.partition} --start-offset "
             f"{first.transaction_start_offset}` lets them go on"
         )
     elif not failures:
-        say("no transaction hangs")
+        notify("no transaction hangs")
     return code or (exits.PROBLEMS_FOUND if hanging else exits.OK)
 
 

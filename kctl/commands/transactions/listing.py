@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error, say
+from kctl.console import notify, report_error
 from kctl.durations import duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -128,7 +128,7 @@ def show_producers(
     for error in failures:
         report_error(error)
     if is_open and not rows and not failures:
-        say("no transaction is open in these partitions")
+        notify("no transaction is open in these partitions")
     return end_with(PRODUCER_COLUMNS, rows, output, failures=len(failures))
 
 

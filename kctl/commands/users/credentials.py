@@ -17,7 +17,7 @@ from engine.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
-from kctl.console import confirm, report_error, say
+from kctl.console import confirm, notify, report_error
 from kctl.passwords import (
     NoPassword,
     PasswordOptions,
@@ -136,7 +136,7 @@ def _set(
         password = read_password(request.password, request.user)
     _alter(client, request, iterations, password)
     if request.password.out is not None:
-        say(f"the password is in {request.password.out}")
+        notify(f"the password is in {request.password.out}")
     elif request.password.generate:
         columns = (*columns, PASSWORD_COLUMN)
         rows = [{**row, "password": password} for row in rows]

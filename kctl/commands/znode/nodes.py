@@ -15,11 +15,11 @@ from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
 from engine.znode.model import Stat
 from kctl import exits
 from kctl.commands.znode.tree import write_tree
-from kctl.console import say
+from kctl.console import notify
 from kctl.embedded import cluster_path
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
-from kctl.verbosity import tell_choice
+from kctl.verbosity import print_choice
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -92,7 +92,7 @@ def store_address(store: Store) -> str:
     if store.zookeeper is not None:
         if store.data is not None:
             raise TwoStores
-        tell_choice("metadata store", store.zookeeper, "-z")
+        print_choice("metadata store", store.zookeeper, "-z")
         return store.zookeeper
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
     is_running = directory.state() is ClusterState.RUNNING
@@ -100,7 +100,7 @@ def store_address(store: Store) -> str:
     if running is None or running.znode_address is None:
         raise NoStore(directory.path)
     source = f"the embedded cluster in {directory.path}"
-    tell_choice("metadata store", running.znode_address, source)
+    print_choice("metadata store", running.znode_address, source)
     return running.znode_address
 
 
@@ -134,7 +134,7 @@ def print_data(store: Store, path: str, output: str) -> int:
 
 def _write_raw(data: bytes | None) -> None:
     if data is None:
-        say("the node has no data (null)")
+        notify("the node has no data (null)")
         return
     sys.stdout.buffer.write(data)
     if sys.stdout.isatty() and not data.endswith(b"\n"):
@@ -208,14 +208,14 @@ class _Gap:
         self._lost_ms: int | None = None
 
     def lost(self) -> None:
-        """Say that the connection is lost."""
+        """Print that the connection is lost."""
         self._lost_ms = RealClock().wall_ms()
-        say("the connection is lost; waiting for it")
+        notify("the connection is lost; waiting for it")
 
     def new_session(self) -> None:
-        """Say that the session was lost too, and what that means."""
+        """Print that the session was lost too, and what that means."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
-        say(f"its session expired, a new one was taken: what came and went{since} is missed")
+        notify(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
 def _change_row(change: NodeChange) -> dict[str, object]:

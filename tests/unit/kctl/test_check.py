@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.client.findings import CRITICAL, WARNING, HealthFinding
 from engine.model import TopicPartition
 from kctl.commands.check.folding import FindingRow, folded
-from kctl.commands.check.verdict import Look, finding_row
+from kctl.commands.check.verdict import CheckResult, finding_row
 
 T0 = TopicPartition("t", 0)
 SINCE = "2026-11-27T18:27:59.343Z"
@@ -16,13 +16,13 @@ def test_the_time_of_an_in_sync_set_is_not_that_of_a_transaction_in_the_same_par
         HealthFinding(CRITICAL, "hanging-transaction", "t-0", "it hangs"),
         HealthFinding(WARNING, "under-replicated", "t-0", "broker 2 is gone", T0),
     ]
-    look = Look(found, {"t-0": SINCE}, {})
-    assert [None, SINCE] == [finding_row(one, look)["since"] for one in found]
+    result = CheckResult(found, {"t-0": SINCE}, {})
+    assert [None, SINCE] == [finding_row(one, result)["since"] for one in found]
 
 
 def rows_of(found: list[HealthFinding], since: dict[str, str]) -> list[FindingRow]:
-    look = Look(found, since, {})
-    return [FindingRow(one, finding_row(one, look)) for one in found]
+    result = CheckResult(found, since, {})
+    return [FindingRow(one, finding_row(one, result)) for one in found]
 
 
 def out_of_sync(number: int, severity: str = WARNING, broker: int = 3) -> HealthFinding:

@@ -9,7 +9,7 @@ import pytest
 
 import kctl.__main__ as program
 from engine.errors import EngineError
-from kctl.console import NotConfirmed, confirm, say
+from kctl.console import NotConfirmed, confirm, notify
 
 
 class _Gone(io.StringIO):
@@ -31,7 +31,7 @@ def one_pipe(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
 def test_what_is_said_comes_behind_the_rows_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = one_pipe(monkeypatch)
     sys.stdout.write("row\n")
-    say("note")
+    notify("note")
     assert b"row\nnote\n" == pipe.getvalue()
 
 
@@ -63,5 +63,5 @@ def test_the_error_that_ends_a_command_comes_behind_its_rows(
 def test_a_reader_that_is_gone_stops_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = one_pipe(monkeypatch)
     monkeypatch.setattr(sys, "stdout", _Gone())
-    say("note")
+    notify("note")
     assert b"note\n" == pipe.getvalue()
