@@ -95,6 +95,11 @@ def perform(
     err: TextIO,
 ) -> int:
     """Have leaders elected and print what came of it; returns the exit code."""
+    if given.is_four and given.has("admin.config"):
+        out.write(
+            "Option --admin.config has been deprecated and will be removed in a future version. "
+            "Use --command-config instead.\n"
+        )
     try:
         partitions = _partitions(given, files)
         with connect() as client:
