@@ -141,7 +141,8 @@ def principals_of(given: GivenOptions, option: str) -> list[str]:
 
 
 def _pattern_type(given: GivenOptions) -> PatternType:
-    text = given.text("resource-pattern-type") or "LITERAL"
+    has_type = given.has("resource-pattern-type")
+    text = given.needed("resource-pattern-type") if has_type else "LITERAL"
     known = [t for t in PatternType if t.name == text.upper() and t is not PatternType.UNKNOWN]
     if not known:
         raise ToolFailure(

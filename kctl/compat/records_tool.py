@@ -5,7 +5,6 @@ Source: DeleteRecordsCommand of 3.9.1.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TextIO
 
@@ -21,7 +20,15 @@ from kctl.compat.java_admin import TIMEOUT, gave_up
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.java_order import in_java_order
-from kctl.compat.json_values import array_of, field_of, long_of, object_of, text_of, whole_of
+from kctl.compat.json_values import (
+    array_of,
+    field_of,
+    first_document,
+    long_of,
+    object_of,
+    text_of,
+    whole_of,
+)
 from kctl.compat.plan_json import read_text
 from kctl.compat.releases import Release
 
@@ -107,7 +114,7 @@ def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineErr
 def read_offsets(text: str) -> dict[TopicPartition, int]:
     """Return the offsets of a file; raises ToolFailure."""
     try:
-        document = object_of(json.loads(text))
+        document = object_of(first_document(text))
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
     version = whole_of(document.get("version", 1))

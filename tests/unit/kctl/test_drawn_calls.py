@@ -17,7 +17,7 @@ from engine.host.ports import FileMissing, FileRefused
 from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
 from kctl.compat import tools
-from kctl.compat.acl_rules import principals_of, rules_of_resources
+from kctl.compat.acl_rules import principals_of, resource_filters, rules_of_resources
 from kctl.compat.acls_tool import options as acl_options
 from kctl.compat.groups_plan import read_plan
 from kctl.compat.groups_tool import options as groups_options
@@ -32,6 +32,7 @@ from kctl.compat.java_numbers import is_java_number, java_number
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_map_order
 from kctl.compat.java_patterns import is_java_pattern, java_pattern
+from kctl.compat.json_values import first_document
 from kctl.compat.record_formatters import CutShort, DefaultFormatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tools import run_tool
@@ -273,6 +274,18 @@ def test_records_of_a_partition_that_is_not_there_are_deleted_until_the_time_is_
         "Call(callName=deleteRecords(api=METADATA), deadlineMs="
     )
     assert last.endswith(" attempt(s)")
+
+
+def test_what_follows_a_document_is_not_read() -> None:
+    assert first_document(' {"version":1}trailing') == {"version": 1}
+    with pytest.raises(ValueError, match="Expecting value"):
+        first_document("")
+
+
+def test_an_empty_type_of_patterns_is_none() -> None:
+    given = read_options(acl_options(Release.V3_9), ["--resource-pattern-type", ""])
+    with pytest.raises(ToolFailure, match="Cannot parse argument '' of option"):
+        resource_filters(given)
 
 
 # Of 4.3.0
