@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-tools perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -175,6 +175,15 @@ OURS ?= 127.0.0.1:9093=/tmp/kctl-logs
 compare-tools: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.compat.java_scenario --scenario "$(SCENARIO)" --command "$(KAFKA_TOOL)" \
 		--real "$(REAL)" --ours "$(OURS)"
+
+# Drawn command lines: Kafka's tools on one real broker and ours on another, both of one release and of
+# broker.id=1 with log.dirs=DATA/d1,DATA/d2, an authorizer and auto.create.topics.enable=false:
+# make compare-tools-random KAFKA_LIBS=DIR REAL=host:port=DATA OURS=host:port=DATA FIRST=7 STAGES=50
+TOOLS ?=
+
+compare-tools-random: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.tools_random --libs "$(KAFKA_LIBS)" --version $(KAFKA_VERSION) \
+		--real "$(REAL)" --ours "$(OURS)" --seed $(FIRST) --stages $(STAGES) --tools "$(TOOLS)"
 
 # Against a cluster: make compat KCTL_TEST_BOOTSTRAP=host:port
 compat: $(VENV)/.dev-ready

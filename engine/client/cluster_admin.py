@@ -68,12 +68,16 @@ def unregister_broker(client: KafkaClient, broker_id: int) -> None:
 
 
 def describe_log_dirs(
-    client: KafkaClient, broker_ids: Iterable[int], topics: Sequence[str] | None = None
+    client: KafkaClient,
+    broker_ids: Iterable[int],
+    topics: Sequence[str] | None = None,
+    *,
+    is_sorted: bool = True,
 ) -> dict[int, list[LogDirView] | EngineError]:
     """Return the log directories of brokers, with all replicas or those of some topics.
 
     All brokers are asked at once; one that does not answer gets its error, one that has left the
-    cluster BROKER_NOT_AVAILABLE (8).
+    cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas come in the response's order.
     """
     request = messages.DescribeLogDirsRequest
     wanted = None
@@ -100,7 +104,7 @@ def describe_log_dirs(
         if isinstance(result, EngineError):
             found[broker_id] = result
         else:
-            found[broker_id] = log_dirs_of(result.message)
+            found[broker_id] = log_dirs_of(result.message, is_sorted=is_sorted)
     return dict(sorted(found.items()))
 
 
@@ -109,14 +113,20 @@ def log_dirs_call() -> Call:
     return Call("DescribeLogDirs", messages.DescribeLogDirsRequest(topics=None))
 
 
-def log_dirs_of(response: messages.DescribeLogDirsResponse) -> list[LogDirView] | EngineError:
+def log_dirs_of(
+    response: messages.DescribeLogDirsResponse, *, is_sorted: bool = True
+) -> list[LogDirView] | EngineError:
     """Return the log directories that a response tells of, or why it does not."""
     if response.error_code != NONE:
         return api_error(response.error_code)
-    return [_log_dir(row) for row in sorted(response.results, key=lambda row: row.log_dir)]
+    return [
+        _log_dir(row, is_sorted) for row in sorted(response.results, key=lambda row: row.log_dir)
+    ]
 
 
-def _log_dir(row: messages.DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDirView:
+def _log_dir(
+    row: messages.DescribeLogDirsResponse.DescribeLogDirsResult, is_sorted: bool
+) -> LogDirView:
     replicas = [
         ReplicaSize(
             TopicPartition(topic.name, p.partition_index),
@@ -127,10 +137,12 @@ def _log_dir(row: messages.DescribeLogDirsResponse.DescribeLogDirsResult) -> Log
         for topic in row.topics
         for p in topic.partitions
     ]
+    if is_sorted:
+        replicas.sort(key=lambda replica: replica.partition)
     return LogDirView(
         row.log_dir,
         None if row.error_code == NONE else api_error(row.error_code),
-        tuple(sorted(replicas, key=lambda replica: replica.partition)),
+        tuple(replicas),
         row.total_bytes if row.total_bytes >= 0 else None,
         row.usable_bytes if row.usable_bytes >= 0 else None,
     )

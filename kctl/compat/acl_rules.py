@@ -132,8 +132,7 @@ def principals_of(given: GivenOptions, option: str) -> list[str]:
     """Return the principals of an option; raises ToolFailure."""
     principals = [text.strip() for text in given.texts(option)]
     for principal in principals:
-        kind, colon, name = principal.partition(":")
-        if not colon or not kind or not name:
+        if ":" not in principal:
             raise ToolFailure(
                 ILLEGAL_ARGUMENT,
                 f"expected a string in format principalType:principalName but got {principal}",
@@ -142,7 +141,8 @@ def principals_of(given: GivenOptions, option: str) -> list[str]:
 
 
 def _pattern_type(given: GivenOptions) -> PatternType:
-    text = given.text("resource-pattern-type") or "LITERAL"
+    has_type = given.has("resource-pattern-type")
+    text = given.needed("resource-pattern-type") if has_type else "LITERAL"
     known = [t for t in PatternType if t.name == text.upper() and t is not PatternType.UNKNOWN]
     if not known:
         raise ToolFailure(
@@ -155,13 +155,12 @@ def _pattern_type(given: GivenOptions) -> PatternType:
 def resource_filters(given: GivenOptions) -> list[PatternFilter]:
     """Return the resources that a call names; raises ToolFailure."""
     pattern_type = _pattern_type(given)
-    found = [
-        PatternFilter(kind, name.strip(), pattern_type)
-        for option, kind in _RESOURCES
-        for name in given.texts(option)
-    ]
-    if pattern_type is PatternType.LITERAL and (given.has("cluster") or given.has("idempotent")):
-        found.append(_CLUSTER)
+    found = []
+    for option, kind in _RESOURCES:
+        found += [PatternFilter(kind, name.strip(), pattern_type) for name in given.texts(option)]
+        has_cluster = given.has("cluster") or given.has("idempotent")
+        if kind is AclResource.TOPIC and pattern_type is PatternType.LITERAL and has_cluster:
+            found.append(_CLUSTER)
     return list(dict.fromkeys(found))
 
 

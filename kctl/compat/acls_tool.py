@@ -95,13 +95,19 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 def run(call: ToolCall, given: GivenOptions) -> int:
     """Do what is requested and print it; returns the exit code."""
     _check(given, call.release)
-    servers = given.needed("bootstrap-server")
-    call.admit(given.names(), servers)
+    call.admit(given.names(), ",".join(given.texts("bootstrap-server")))
     try:
-        properties = call.properties(given.text("command-config"))
+        is_add = given.has("add")
+        # The tool of 3.9.1 reads the rules before it makes a client, that of 4.3.0 after it.
+        rules = rules_to_add(given, call.release) if is_add and not call.is_four else {}
+        path = given.text("command-config")
+        if path is None and given.has("command-config"):
+            call.out.write("Did not load any properties since the property file is not specified\n")
+        properties = call.properties(path)
+        servers = given.needed("bootstrap-server")
         with call.client(servers, properties) as client:
-            if given.has("add"):
-                _add(call, given, client)
+            if is_add:
+                _add(call, rules or rules_to_add(given, call.release), client)
             elif given.has("remove"):
                 _remove(call, given, client)
             else:
@@ -151,9 +157,8 @@ def _fits_a_consumer(given: GivenOptions) -> bool:
 # -- adding
 
 
-def _add(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
-    """Add rules; raises ToolFailure, OptionsRefused."""
-    rules = rules_to_add(given, call.release)
+def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
+    """Add rules; raises ToolFailure."""
     if call.is_four:
         rules = _without_present(call, client, rules)
     end = "\n" if call.is_four else " \n"

@@ -21,7 +21,7 @@ from engine.client.config_admin import (
 from engine.client.quota_admin import alter_quotas
 from engine.client.scram_admin import NewCredential, alter_credentials
 from engine.config.java_properties import parse_properties
-from engine.host.ports import FileMissing, Files
+from engine.host.ports import FileMissing, FileRefused, Files
 from engine.security.scram import ScramMechanism
 from kctl.compat.configs_entities import ConfigsRefused, Entities
 from kctl.compat.configs_views import quota_entity, quotas_of, settings_of
@@ -91,8 +91,8 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
         path = given.needed("add-config-file")
         try:
             added = parse_properties(files.read_bytes(path), path)
-        except FileMissing as error:
-            raise no_properties(path) from error
+        except (FileMissing, FileRefused) as error:
+            raise no_properties(path, error) from error
     if given.has("add-config"):
         added |= added_configs(given.needed("add-config"), is_four=given.is_four)
     if _FORMAT_VERSION in added and not given.is_four:

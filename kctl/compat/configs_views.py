@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Final, TextIO
 
+from engine.admin.topic_errors import TopicRefused
+from engine.admin.topic_rules import check_name
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigEntry,
@@ -70,7 +72,7 @@ def describe_configs_of(
 def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
     if kind == "topics":
         with admin_call("listTopics"):
-            return names_in_java_order(sorted(client.view(None).topics))
+            return names_in_java_order(client.view(None).topics)
     if kind == "client-metrics":
         return client_metrics_names(client, is_four=is_four)
     if kind == "groups":
@@ -114,6 +116,10 @@ def _configured_groups(client: KafkaClient) -> list[str]:
 def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
     """Return whether there is such an entity, or settings of it. Source: 4.3.0."""
     if kind == "topics":
+        try:
+            check_name(name)
+        except TopicRefused as error:
+            raise ConfigsRefused(message_of(error)) from error
         with admin_call("listTopics"):
             return name in client.view(None).topics
     if kind == "client-metrics":

@@ -29,7 +29,7 @@ from kctl.compat.console_consumer_options import (
     warn_of_old_names,
 )
 from kctl.compat.formatter_classes import formatter_named
-from kctl.compat.java_admin import TIMEOUT
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT, TIMEOUT
 from kctl.compat.java_consumer import (
     ConsumerSettings,
     GroupSource,
@@ -41,7 +41,7 @@ from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
 from kctl.compat.java_options import GivenOptions, ToolOption, refused
 from kctl.compat.java_patterns import java_pattern
-from kctl.compat.record_formatters import Formatter, PrintedRecord
+from kctl.compat.record_formatters import CutShort, Formatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 from kctl.exits import Terminated
@@ -76,6 +76,8 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     try:
         settings = consumer_settings(properties["group.id"], properties)
         pattern = _pattern(given)
+        if pattern is None and not given.has("partition"):
+            _check_topic(given.needed("topic"))
     except ToolFailure as failure:
         return _unknown_error(call, failure)
     call.admit(given.names(), servers)
@@ -94,6 +96,13 @@ def run(call: ToolCall, given: GivenOptions) -> int:
         if given.has("enable-systest-events"):
             call.out.write("shutdown_complete\n")
         return code
+
+
+def _check_topic(topic: str) -> None:
+    """Raise ToolFailure for a topic that a consumer does not subscribe to."""
+    if not topic.strip():
+        message = "Topic collection to subscribe to cannot contain null or empty topic"
+        raise ToolFailure(ILLEGAL_ARGUMENT, message)
 
 
 def _group_source(
@@ -194,6 +203,8 @@ class _Printing:
                 try:
                     texts.append(self._formatter(PrintedRecord(topic, partition, record)))
                 except EngineError as error:
+                    if isinstance(error, CutShort):
+                        texts.append(error.text)
                     if not self._skips:
                         raise
                     self._print_of_skipped(error)

@@ -20,6 +20,7 @@ from kctl.compat.java_options import (
     HELP,
     VERSION,
     GivenOptions,
+    OptionsRefused,
     ToolOption,
     refused,
     require,
@@ -97,13 +98,13 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 def run(call: ToolCall, given: GivenOptions) -> int:
     """Produce what is read; returns the exit code."""
+    if not given.has("bootstrap-server") and not given.has("broker-list") and not call.is_four:
+        raise OptionsRefused("Missing required option(s) [bootstrap-server]")
     require(given, "topic")
     if call.is_four:
         require(given, "bootstrap-server")
         _check_renamed(given)
-    servers = given.text("bootstrap-server") or given.text("broker-list")
-    if servers is None:
-        raise refused('Missing required argument "[bootstrap-server]"')
+    servers = given.text("bootstrap-server") or given.text("broker-list") or ""
     topic = given.needed("topic")
     for name in _NUMBERS:
         given.number(name, 0)

@@ -5,7 +5,6 @@ Source: LeaderElectionCommand of 3.9.1.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
@@ -35,7 +34,7 @@ from kctl.compat.java_options import (
     ToolOption,
 )
 from kctl.compat.java_order import in_java_order
-from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
+from kctl.compat.json_values import array_of, field_of, first_document, object_of, text_of, whole_of
 from kctl.compat.plan_json import read_text
 from kctl.compat.releases import Release
 
@@ -95,6 +94,11 @@ def perform(
     err: TextIO,
 ) -> int:
     """Have leaders elected and print what came of it; returns the exit code."""
+    if given.is_four and given.has("admin.config"):
+        out.write(
+            "Option --admin.config has been deprecated and will be removed in a future version. "
+            "Use --command-config instead.\n"
+        )
     try:
         partitions = _partitions(given, files)
         with connect() as client:
@@ -126,7 +130,7 @@ def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | Non
 def read_partitions(text: str) -> list[TopicPartition]:
     """Return the partitions of a file; raises ToolFailure."""
     try:
-        document = json.loads(text)
+        document = first_document(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "Replica election data is empty") from None
     if "partitions" not in object_of(document):

@@ -28,6 +28,7 @@ from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
+from kctl.compat.java_admin import UNNAMED_TOPIC, gave_up
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.releases import Release
@@ -159,11 +160,7 @@ def _is_unknown(error: EngineError) -> bool:
 
 
 def _gave_up(now_ms: int, attempts: int) -> ToolFailure:
-    cause = (
-        f"{_TIMEOUT}: Call(callName=listOffsets(api=METADATA), deadlineMs={now_ms}, "
-        f"tries={attempts}, nextAllowedTryMs={now_ms}) timed out at {now_ms} "
-        f"after {attempts} attempt(s)"
-    )
+    cause = f"{_TIMEOUT}: {gave_up('listOffsets(api=METADATA)', now_ms, attempts)}"
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
@@ -178,7 +175,7 @@ def topic_partitions(
     for topic in topics:
         error = topic_failure(view, topic)
         if error is not None:
-            found[topic] = api_error(error.code)
+            found[topic] = api_error(error.code, None if topic else UNNAMED_TOPIC)
         else:
             rows = view.topics[topic].partitions
             found[topic] = [TopicPartition(topic, row.partition) for row in rows]

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TextIO
 
 from engine.model import TopicPartition
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import OptionsRefused
 from kctl.compat.java_split import java_split
 
 #: The offsets of each group.
@@ -96,6 +97,8 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
     index, offset = (
         _whole(values.get(name, ""), name, kind, texts) for name in ("partition", "offset")
     )
+    if offset < 0:
+        raise OptionsRefused("Invalid negative offset", shows_usage=True)
     return _Line(values.get("group", ""), TopicPartition(values["topic"], index), offset)
 
 

@@ -30,13 +30,27 @@ _OPTIONS = (
     ToolOption("timeout", "Milliseconds to wait for a response, 5000 by default.", "NUMBER"),
     ToolOption("list", "List groups."),
     ToolOption(
-        "state", "List: show states, or only these. Describe: the state.", "STATE,...", True
+        "state",
+        "List: show states, or only these. Describe: the state.",
+        "STATE,...",
+        is_value_optional=True,
+        available_if=("describe", "list"),
     ),
-    ToolOption("type", "List: show types, or only these.", "TYPE,...", True),
+    ToolOption(
+        "type",
+        "List: show types, or only these.",
+        "TYPE,...",
+        is_value_optional=True,
+        available_if=("list",),
+    ),
     ToolOption("describe", "Show the offsets of groups and how far behind they are."),
-    ToolOption("offsets", "Describe: the offsets, which is the default."),
-    ToolOption("members", "Describe: the members."),
-    ToolOption("verbose", "Describe: with the assignment of each member."),
+    ToolOption(
+        "offsets", "Describe: the offsets, which is the default.", available_if=("describe",)
+    ),
+    ToolOption("members", "Describe: the members.", available_if=("describe",)),
+    ToolOption(
+        "verbose", "Describe: with the assignment of each member.", available_if=("describe",)
+    ),
     ToolOption("delete", "Delete groups that have no members."),
     ToolOption("delete-offsets", "Delete what a group committed for topics."),
     ToolOption("reset-offsets", "Set the offsets of groups that have no members."),
@@ -94,6 +108,14 @@ _NO_ACTION = (
 )
 
 
+_NO_ACTION_4 = (
+    "WARN: No action will be performed as the --execute option is missing. In version 5.0, this "
+    "command will require either --dry-run or --execute to be specified. You should add the "
+    "--dry-run option explicitly if you are scripting this command and want to keep the current "
+    "default behavior without prompting."
+)
+
+
 def options(release: Release) -> tuple[ToolOption, ...]:
     """Return the options of a release."""
     return (*_OPTIONS, *([_VALIDATE] if release.is_four else []))
@@ -124,16 +146,17 @@ def check_options(given: GivenOptions) -> str:
     _exclude(given, "topic", ("describe", "list"))
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
+        named = (*_ACTIONS, "validate-regex") if given.is_four else _ACTIONS
         raise _refused(
-            "Command must include exactly one action: "
-            + ", ".join(f"--{name}" for name in _ACTIONS)
+            "Command must include exactly one action: " + ", ".join(f"--{name}" for name in named)
         )
     return actions[0]
 
 
 def _check_describe(given: GivenOptions) -> None:
     if not any(map(given.has, _SCOPES)):
-        raise _refused(f"Option [describe] takes one of these options: {_listed(_LEVELS)}")
+        levels = ("group", "all-groups") if given.is_four else _LEVELS
+        raise _refused(f"Option [describe] takes one of these options: {_listed(levels)}")
     if sum(map(given.has, _VIEWS)) > 1:
         raise _refused(f"Option [describe] takes at most one of these options: {_listed(_VIEWS)}")
     if given.has("state") and given.text("state") is not None:
@@ -144,7 +167,7 @@ def _check_reset(given: GivenOptions) -> None:
     if given.has("dry-run") and given.has("execute"):
         raise _refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):
-        sys.stderr.write(f"{_NO_ACTION}\n")
+        sys.stderr.write(f"{_NO_ACTION_4 if given.is_four else _NO_ACTION}\n")
     _need_scope(given, "reset-offsets")
     for scenario in _SCENARIOS_CHECKED:
         _exclude(given, scenario, [other for other in _SCENARIOS if other != scenario])
@@ -179,8 +202,8 @@ def perform(
 ) -> int:
     """Do what is requested and print it; returns the exit code. Raises OptionsRefused."""
     try:
-        given.number("timeout", 0)
-        with connect() as client:
+        with _client(connect) as client:
+            given.number("timeout", 0)
             if action == "list":
                 list_groups_of(client, given, out)
             elif action == "describe":
@@ -197,3 +220,14 @@ def perform(
         out.write(f"\nError: Executing consumer group command failed due to {error}\n")
         err.write(error.trace() if isinstance(error, ToolFailure) else f"{error}\n")
     return exits.OK
+
+
+def _client(connect: Callable[[], KafkaClient]) -> KafkaClient:
+    """Return a client; a file that is not read is the cause of the failure that is raised."""
+    try:
+        return connect()
+    except ToolFailure as failure:
+        if not failure.java_class.startswith("java."):
+            raise
+        cause = f"{failure.java_class}: {failure}"
+        raise ToolFailure("java.lang.RuntimeException", cause, cause) from failure

@@ -42,7 +42,10 @@ def print_groups_4(
         for group in groups:
             _print_state(client, group, out, err, is_verbose=is_verbose)
     else:
-        rows = [offset_rows(client, group) for group in groups]
+        rows = [
+            sorted(offset_rows(client, group), key=lambda row: (row.topic, row.partition))
+            for group in groups
+        ]
         for group, of_group in zip(groups, rows, strict=True):
             _print_offsets(group, of_group, out, err, is_verbose=is_verbose)
 

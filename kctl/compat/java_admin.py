@@ -14,6 +14,8 @@ from engine.errors import ApiError, EngineError
 from kctl.compat.java_failures import ToolFailure, java_class, message_of
 
 TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
+#: What Java's client says of a topic without a name.
+UNNAMED_TOPIC: Final = "The given topic name '' cannot be represented in a request."
 ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
 _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 
@@ -34,6 +36,14 @@ def admin_call(name: str) -> Iterator[None]:
         yield
     except EngineError as error:
         raise admin_failure(error, name) from error
+
+
+def gave_up(call: str, now_ms: int, attempts: int) -> str:
+    """Return the words of Java's client for a call that was tried until its time was up."""
+    return (
+        f"Call(callName={call}, deadlineMs={now_ms}, tries={attempts}, nextAllowedTryMs={now_ms}) "
+        f"timed out at {now_ms} after {attempts} attempt(s)"
+    )
 
 
 def raise_first(results: dict[str, ApiError | None]) -> None:

@@ -6,30 +6,74 @@ Source: ClientUtils.parseAndValidateAddresses, KafkaAdminClient.createInternal o
 from __future__ import annotations
 
 import re
-from typing import Final
+from errno import EISDIR
+from typing import TYPE_CHECKING, Final
 
+from engine.client.errors import ClientSettingRefused
+from engine.host.ports import FileMissing, FileRefused
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import is_java_number
+from kctl.connect import ClusterOptions, connect
+
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
 
 _ADDRESS: Final = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-_CONFIG: Final = "org.apache.kafka.common.config.ConfigException"
+CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException"
+_NO_SUCH_FILE: Final = "java.nio.file.NoSuchFileException"
 _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 
-def check_bootstrap(text: str) -> None:
-    """Raise ToolFailure unless a list of addresses has a host and a port in each."""
+def java_bootstrap(text: str) -> str:
+    """Return the addresses of a list; without a host it is this one's. Raises ToolFailure."""
     addresses = [address.strip() for address in text.split(",") if address.strip()]
     for address in addresses:
         if not _ADDRESS.fullmatch(address):
             raise no_client(f"Invalid url in bootstrap.servers: {address}")
     if not addresses:
         raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
+    return ",".join(f"localhost{one}" if one.startswith(":") else one for one in addresses)
+
+
+def connect_resolved(options: ClusterOptions) -> KafkaClient:
+    """Return a client of this machine; raises ToolFailure where no address of brokers resolves.
+
+    The other errors are those of `connect`.
+    """
+    from engine.client.settings import parse_addresses
+    from engine.host.name_lookup import LookupFailed, lookup
+
+    hosts = {address.host for address in parse_addresses(options.bootstrap_server or "")}
+    if all(isinstance(lookup(host), LookupFailed) for host in sorted(hosts)):
+        raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
+    return connect(options)
+
+
+def refused_setting(error: ClientSettingRefused) -> ToolFailure:
+    """Return the failure of a tool one of whose client properties is refused.
+
+    A number that is none is found before a client is made of the properties.
+    """
+    if error.rule != "must be a number of milliseconds":
+        return no_client(str(error))
+    text = str(error.value).strip()
+    why = "Value must be at least 0" if is_java_number(text) else "Not a number of type INT"
+    message = f"Invalid value {text} for configuration {error.key}: {why}"
+    return ToolFailure(CONFIG_EXCEPTION, message)
 
 
 def no_client(reason: str) -> ToolFailure:
     """Return the failure of a tool whose settings make no client."""
-    return ToolFailure(_KAFKA, "Failed to create new KafkaAdminClient", f"{_CONFIG}: {reason}")
+    return ToolFailure(
+        _KAFKA, "Failed to create new KafkaAdminClient", f"{CONFIG_EXCEPTION}: {reason}"
+    )
 
 
-def no_properties(path: str) -> ToolFailure:
-    """Return the failure of a tool whose file of client properties is not there."""
-    return ToolFailure("java.nio.file.NoSuchFileException", path)
+def no_properties(path: str, error: FileMissing | FileRefused) -> ToolFailure:
+    """Return the failure of a tool whose file of client properties cannot be read."""
+    if not path or (isinstance(error, FileRefused) and error.errno == EISDIR):
+        # An empty path is the working directory.
+        return ToolFailure("java.io.IOException", "Is a directory")
+    if isinstance(error, FileRefused):
+        return ToolFailure("java.nio.file.AccessDeniedException", path)
+    return ToolFailure(_NO_SUCH_FILE, path)

@@ -206,7 +206,10 @@ class _Reader:
                 self.refuse(f"argument {option.shown}: not allowed with argument {shown}")
         for value in values:
             if option.is_number and not is_java_number(value):
-                self.refuse(f"argument {option.shown}: could not convert '{value}' to Integer")
+                self.refuse(
+                    f"argument {option.shown}: could not convert '{value}' to Integer "
+                    f'(For input string: "{value}")'
+                )
             if option.choices and value not in option.choices:
                 choices = ",".join(option.choices)
                 self.refuse(

@@ -1,4 +1,4 @@
-"""Numbers as Java's parsers read them."""
+"""Numbers as Java's parsers read them: of the decimal digits of any script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from kctl.compat.java_failures import ToolFailure
 
-_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?\d+")
 _FORMAT = "java.lang.NumberFormatException"
 INT_BITS = 32
 LONG_BITS = 64

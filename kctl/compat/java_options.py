@@ -10,7 +10,7 @@ Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -35,11 +35,14 @@ class ToolOption(NamedTuple):
     value: str | None = None
     is_value_optional: bool = False
     is_number: bool = False
+    #: Options of which one has to be there besides; none where it does not matter.
+    available_if: tuple[str, ...] = ()
 
 
 _JOPTSIMPLE = "joptsimple"
 
-#: What every tool has.
+#: Options of every tool, with which nothing else is needed.
+_FOR_HELP = ("help", "version")
 HELP = ToolOption("help", "Print this help.")
 VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 
@@ -124,24 +127,45 @@ def read_options(
         if not word.startswith("-") or word == "-":
             arguments.append(word)
             continue
-        name, _, joined = word.removeprefix("-").removeprefix("-").partition("=")
+        name, is_joined, joined = word.removeprefix("-").removeprefix("-").partition("=")
         option = known.get(name)
         if option is None:
-            raise OptionsRefused(f"{name} is not a recognized option")
+            raise OptionsRefused(f"{_unknown_name(word, name)} is not a recognized option")
         occurrences.append(name)
         found = values.setdefault(name, [])
         if option.value is None:
             continue
-        if joined:
+        if is_joined:
             found.append(joined)
         elif left and not (option.is_value_optional and _is_the_next_option(option, left[-1])):
             found.append(left.pop())
         elif not option.is_value_optional:
             raise OptionsRefused(f"Option {name} requires an argument")
+    if not any(name in values for name in _FOR_HELP):
+        _check_available(known, values)
     given = GivenOptions(values, occurrences, words)
     given.arguments = arguments
     given.release = release
     return given
+
+
+def _unknown_name(word: str, name: str) -> str:
+    """Return what is not known: of a word with one dash, which may be options of one letter."""
+    return name if word.startswith("--") else word[1]
+
+
+def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[str]]) -> None:
+    """Raise OptionsRefused for options without any of those that they go with."""
+    unavailable = [
+        name
+        for name in values
+        if (needed := known[name].available_if) and not any(other in values for other in needed)
+    ]
+    if unavailable:
+        raise OptionsRefused(
+            f"Option(s) [{', '.join(unavailable)}] are unavailable given other options on the "
+            "command line"
+        )
 
 
 def _is_the_next_option(option: ToolOption, word: str) -> bool:

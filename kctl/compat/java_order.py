@@ -25,6 +25,11 @@ def in_java_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
     return _by_bucket(sorted(set(keys)), _hash_of_partition)
 
 
+def in_java_map_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions in the order of a hash map that was filled in the order given."""
+    return _by_bucket(list(dict.fromkeys(keys)), _hash_of_partition)
+
+
 def names_in_java_order(names: Iterable[str]) -> list[str]:
     """Return names in the order of a hash set; those of one bucket in the order given."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash)

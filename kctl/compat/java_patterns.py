@@ -1,17 +1,40 @@
-"""Regular expressions as options of Kafka's tools have them. Differs: they are Python's."""
+"""Regular expressions as options of Kafka's tools have them.
+
+Differs: they are Python's, but that a brace has to begin a repetition.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from kctl.compat.java_failures import ToolFailure
+
+#: Where braces may be: names of characters, whatever is escaped, classes, repetitions.
+_WITH_BRACES: Final = re.compile(
+    r"\\[pPxNk]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9]+(?:,[0-9]*)?\}", re.S
+)
+
+
+def is_java_pattern(text: str) -> bool:
+    """Return whether a text is a regular expression of Python's and has no stray brace."""
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return "{" not in _WITH_BRACES.sub("", text)
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
     """Return a pattern; raises ToolFailure."""
     try:
-        return re.compile(text)
+        pattern = re.compile(text)
     except re.error as error:
-        raise ToolFailure(
-            "java.util.regex.PatternSyntaxException", f"{error} near index {error.pos}\n{text}"
-        ) from error
+        raise _refused(f"{error} near index {error.pos}", text) from error
+    if not is_java_pattern(text):
+        raise _refused(f"Illegal repetition near index {text.index('{')}", text)
+    return pattern
+
+
+def _refused(why: str, text: str) -> ToolFailure:
+    return ToolFailure("java.util.regex.PatternSyntaxException", f"{why}\n{text}")

@@ -50,3 +50,8 @@ def text_of(value: object) -> str:
 def _not_a(kind: str, value: Any) -> NoReturn:
     shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
+
+
+def first_document(text: str) -> Any:
+    """Return the document that a text begins with, as Jackson reads it; raises ValueError."""
+    return json.JSONDecoder().raw_decode(text.lstrip(" \t\r\n"))[0]

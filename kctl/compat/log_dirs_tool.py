@@ -18,7 +18,7 @@ from kctl.compat.java_admin import admin_call, admin_failure
 from kctl.compat.java_failures import TerseFailure, ToolFailure, java_class
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
-from kctl.compat.java_order import in_java_order, names_in_sized_java_order
+from kctl.compat.java_order import in_java_map_order, names_in_sized_java_order
 from kctl.compat.java_split import java_split
 from kctl.compat.releases import Release
 
@@ -80,7 +80,7 @@ def _print_dirs(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
         )
     broker_ids = named or in_cluster
     out.write("Querying brokers for log directories information\n")
-    described = describe_log_dirs(client, broker_ids)
+    described = describe_log_dirs(client, broker_ids, is_sorted=False)
     rows = []
     for broker_id in broker_ids:
         dirs = described[broker_id]
@@ -117,11 +117,7 @@ def _dir_rows(dirs: Sequence[LogDirView], topics: Collection[str]) -> list[dict[
 
 
 def _replica_rows(log_dir: LogDirView, topics: Collection[str]) -> list[dict[str, object]]:
-    replicas = {
-        replica.partition: replica
-        for replica in log_dir.replicas
-        if not topics or replica.partition.topic in topics
-    }
+    replicas = {replica.partition: replica for replica in log_dir.replicas}
     return [
         {
             "partition": str(key),
@@ -129,5 +125,6 @@ def _replica_rows(log_dir: LogDirView, topics: Collection[str]) -> list[dict[str
             "offsetLag": replicas[key].offset_lag,
             "isFuture": replicas[key].is_future,
         }
-        for key in in_java_order(replicas)
+        for key in in_java_map_order(replicas)
+        if not topics or key.topic in topics
     ]

@@ -104,13 +104,15 @@ def perform(
 ) -> int:
     """Do what is requested and print it; returns the exit code."""
     del files
-    with connect() as client:
-        try:
+    try:
+        with connect() as client:
             _act(client, given, action, out)
-        except ToolFailure as failure:
-            out.write(f"Error while executing client metrics command : {failure}\n")
-            log_failure(err, failure, _LOGGER)
-            return exits.FAILED
+    except ToolFailure as failure:
+        if failure.java_class.startswith("java.nio."):
+            raise
+        out.write(f"Error while executing client metrics command : {failure}\n")
+        log_failure(err, failure, _LOGGER)
+        return exits.FAILED
     return exits.OK
 
 

@@ -76,6 +76,8 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 def check_options(given: GivenOptions) -> None:
     """Raise OptionsRefused for options that do not fit."""
     if not given.has("bootstrap-server") and not given.has("broker-list"):
+        if given.is_four:
+            raise refused('Missing required argument "[bootstrap-server]"')
         raise OptionsRefused("Missing required option(s) [bootstrap-server]")
     name = "bootstrap-server" if given.has("bootstrap-server") else "broker-list"
     servers = given.needed(name)
@@ -96,7 +98,7 @@ def perform(
     """Print the offsets; returns the exit code."""
     del wanted, files
     try:
-        time_ms = time_of(given.text("time") or "latest" if given.has("time") else "latest")
+        time_ms = time_of(given.needed("time") if given.has("time") else "latest")
         is_wanted = filter_of(given)
         with connect() as client:
             _print_offsets(client, time_ms, is_wanted, given, out, err)

@@ -18,7 +18,7 @@ from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, Too
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_split import java_split
 from kctl.compat.json_mistakes import mistake_of
-from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
+from kctl.compat.json_values import array_of, field_of, first_document, object_of, text_of, whole_of
 
 #: The word for a log directory that the broker chooses.
 ANY_LOG_DIR = "any"
@@ -54,7 +54,7 @@ def read_text(files: Files, path: str) -> str:
 def read_proposal(text: str) -> Proposal:
     """Return what a reassignment file asks for; raises ToolFailure."""
     try:
-        document = json.loads(text)
+        document = first_document(text)
     except ValueError:
         mistake = mistake_of(text)
         cause = f"com.fasterxml.jackson.core.JsonParseException: {mistake}"
@@ -106,7 +106,7 @@ def read_proposal_to_execute(text: str) -> Proposal:
 def read_topics(text: str) -> list[str]:
     """Return the topics of a file for --generate; raises ToolFailure."""
     try:
-        document = json.loads(text)
+        document = first_document(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
     _check_version(object_of(document).get("version", _VERSION))

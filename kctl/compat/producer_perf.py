@@ -123,6 +123,9 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
                 )
     path = given.text("command-config") or given.text("producer.config")
     words = [*given.texts("producer-props"), *given.texts("command-property")]
+    for word in words:
+        if len(java_split(word, "=")) != 2:
+            raise ToolFailure(ILLEGAL_ARGUMENT, f"Invalid property: {word}")
     default = {"client.id": "perf-producer-client"}
     return default | call.properties(path) | pairs_of(words)
 

@@ -18,8 +18,13 @@ from engine.client.reassignments import (
     list_reassignments,
 )
 from engine.errors import ApiError, EngineError, api_error
-from engine.kafka_errors import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
+from engine.kafka_errors import (
+    INVALID_TOPIC_EXCEPTION,
+    REPLICA_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
+from kctl.compat.java_admin import UNNAMED_TOPIC
 from kctl.compat.java_failures import (
     ADMIN_COMMAND_FAILED,
     TerseFailure,
@@ -200,6 +205,7 @@ class ReassignActions:
             raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
 
     def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
+        _check_names(topics)
         view = self._client.view(topics)
         for name in sorted(set(topics)):
             failure = topic_failure(view, name)
@@ -225,6 +231,7 @@ class ReassignActions:
         """Return the replicas of partitions, none for those that are not there."""
         if not keys:
             return {}
+        _check_names(key.topic for key in keys)
         view = self._client.view({key.topic for key in keys})
         return {key: _replicas(view, key) for key in keys}
 
@@ -360,6 +367,12 @@ def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
         text = f"Index {count} out of bounds for length {count}"
         raise ToolFailure("java.lang.IndexOutOfBoundsException", text)
     return () if partition is None else partition.replicas
+
+
+def _check_names(topics: Iterable[str]) -> None:
+    """Raise ToolFailure for a topic without a name, which Java's client does not ask for."""
+    if "" in topics:
+        raise as_tool_failure(api_error(INVALID_TOPIC_EXCEPTION, UNNAMED_TOPIC))
 
 
 def _not_found(name: str, failure: ApiError) -> ApiError:

@@ -82,8 +82,13 @@ _ALWAYS = ("bootstrap-server", "command-config")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
-    return (*_OPTIONS, *(_OPTIONS_4 if release.is_four else []))
+    """Return the options of a release; in 4.3.0 brokers may be left out of their option."""
+    if not release.is_four:
+        return _OPTIONS
+    servers = [
+        option._replace(is_value_optional=option.name == "bootstrap-server") for option in _OPTIONS
+    ]
+    return (*servers, *_OPTIONS_4)
 
 
 def check_options(given: GivenOptions) -> str:
@@ -94,7 +99,11 @@ def check_options(given: GivenOptions) -> str:
         raise _refused(f"Command must include exactly one action: {named}")
     action = actions[0]
     if not given.has("bootstrap-server"):
-        raise _refused("Please specify --bootstrap-server")
+        raise _refused(
+            "Please specify either --bootstrap-server or --bootstrap-controller"
+            if given.is_four
+            else "Please specify --bootstrap-server"
+        )
     required, allowed = _ACTIONS[action]
     for name in required:
         if not given.has(name):

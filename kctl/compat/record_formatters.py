@@ -11,7 +11,7 @@ Source: DefaultMessageFormatter, NoOpMessageFormatter, LoggingMessageFormatter o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from engine.records.record import Record, TimestampType
@@ -38,6 +38,14 @@ class PrintedRecord(NamedTuple):
 Formatter = Callable[[PrintedRecord], bytes]
 
 
+class CutShort(ToolFailure):
+    """A field of a record is not deserialized; `text` has the fields before it."""
+
+    def __init__(self, failure: ToolFailure, text: bytes) -> None:
+        super().__init__(failure.java_class, str(failure), *failure.causes)
+        self.text = text
+
+
 class DefaultFormatter:
     """Prints the fields of a record that properties ask for."""
 
@@ -59,25 +67,31 @@ class DefaultFormatter:
         )
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return the text of a record; raises ToolFailure for what is not deserialized."""
+        """Return the text of a record; raises CutShort for what is not deserialized."""
+        fields: list[bytes] = []
+        try:
+            fields.extend(self._fields(printed))
+        except ToolFailure as failure:
+            raise CutShort(failure, b"".join(field + self._separator for field in fields)) from None
+        return self._separator.join(fields) + self._line_end if fields else b""
+
+    def _fields(self, printed: PrintedRecord) -> Iterator[bytes]:
         record = printed.record
-        fields = []
         if self._shows_time:
-            fields.append(self._time(record))
+            yield self._time(record)
         if self._shows_partition:
-            fields.append(b"Partition:%d" % printed.partition)
+            yield b"Partition:%d" % printed.partition
         if self._shows_offset:
-            fields.append(b"Offset:%d" % record.offset)
+            yield b"Offset:%d" % record.offset
         if self._shows_epoch:
             # The consumer hands records on without their epoch.
-            fields.append(b"Epoch:NOT_PRESENT")
+            yield b"Epoch:NOT_PRESENT"
         if self._shows_headers:
-            fields.append(self._headers(record))
+            yield self._headers(record)
         if self._shows_key:
-            fields.append(self._shown(self._key, record.key))
+            yield self._shown(self._key, record.key)
         if self._shows_value:
-            fields.append(self._shown(self._value, record.value))
-        return self._separator.join(fields) + self._line_end if fields else b""
+            yield self._shown(self._value, record.value)
 
     def _time(self, record: Record) -> bytes:
         kind = _TIME_TYPES.get(record.timestamp_type)

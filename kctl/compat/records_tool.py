@@ -5,21 +5,30 @@ Source: DeleteRecordsCommand of 3.9.1.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TextIO
 
-from engine.client.blocking import KafkaClient
+from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.topic_admin import delete_records
-from engine.errors import EngineError
+from engine.errors import ApiError, EngineError
 from engine.host.ports import Files
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.compat.group_answers import cause_text
+from kctl.compat.java_admin import TIMEOUT, gave_up
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.java_order import in_java_order
-from kctl.compat.json_values import array_of, field_of, long_of, object_of, text_of, whole_of
+from kctl.compat.json_values import (
+    array_of,
+    field_of,
+    first_document,
+    long_of,
+    object_of,
+    text_of,
+    whole_of,
+)
 from kctl.compat.plan_json import read_text
 from kctl.compat.releases import Release
 
@@ -62,7 +71,7 @@ def perform(
         with connect() as client:
             before = read_offsets(read_text(files, given.needed("offset-json-file")))
             out.write("Executing records delete operation\n")
-            results = delete_records(client, before) if before else {}
+            results = _delete(client, before) if before else {}
     except ToolFailure as failure:
         err.write(f"{failure}\n{failure.trace()}\n")
         return exits.FAILED
@@ -78,10 +87,34 @@ def perform(
     return exits.OK
 
 
+def _delete(
+    client: KafkaClient, before: dict[TopicPartition, int]
+) -> dict[TopicPartition, int | EngineError]:
+    """Delete records; a partition that its topic has not is tried until the time is up."""
+    deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
+    results = delete_records(client, before)
+    attempts = 1
+    while absent := [key for key, result in results.items() if _is_absent(client, key, result)]:
+        if client.clock.monotonic_ms() >= deadline_ms:
+            text = gave_up("deleteRecords(api=METADATA)", client.clock.wall_ms(), attempts)
+            return results | dict.fromkeys(absent, ToolFailure(TIMEOUT, text))
+        client.back_off(0)
+        results = results | delete_records(client, {key: before[key] for key in absent})
+        attempts += 1
+    return results
+
+
+def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineError) -> bool:
+    if not isinstance(result, ApiError) or result.code != UNKNOWN_TOPIC_OR_PARTITION:
+        return False
+    view = client.view([key.topic])
+    return topic_failure(view, key.topic) is None and view.partition(key) is None
+
+
 def read_offsets(text: str) -> dict[TopicPartition, int]:
     """Return the offsets of a file; raises ToolFailure."""
     try:
-        document = object_of(json.loads(text))
+        document = object_of(first_document(text))
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
     version = whole_of(document.get("version", 1))

@@ -164,7 +164,7 @@ def _principals(given: GivenOptions, option: str) -> list[Principal]:
     found = []
     for text in given.texts(option):
         kind, colon, name = text.strip().partition(":")
-        if not colon or not kind or not name:
+        if not colon:
             raise ToolFailure(
                 ILLEGAL_ARGUMENT,
                 f"expected a string in format principalType:principalName but got {text.strip()}",
@@ -173,9 +173,16 @@ def _principals(given: GivenOptions, option: str) -> list[Principal]:
     return found
 
 
+def _needed_number(given: GivenOptions, name: str) -> int:
+    """Return a number; raises ToolFailure for an option without a value, as Java fails there."""
+    if given.text(name) is None:
+        raise ToolFailure("java.lang.NullPointerException", f"--{name} has no value")
+    return given.number(name, 0)
+
+
 def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     renewers = _principals(given, "renewer-principal")
-    max_ms = given.number("max-life-time-period", -1)
+    max_ms = _needed_number(given, "max-life-time-period")
     named = ", ".join(map(_principal_text, renewers))
     call.out.write(
         f"Calling create token operation with renewers :[{named}] , "
@@ -195,7 +202,7 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
         if action == "renew"
         else ("expiry-time-period", "expire-time-period")
     )
-    period_ms = given.number(option, -1)
+    period_ms = _needed_number(given, option)
     call.out.write(f"Calling {action} token operation with hmac :{hmac} , {word} :{period_ms}\n")
     call.flush()
     try:

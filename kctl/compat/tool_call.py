@@ -62,27 +62,26 @@ class ToolCall(NamedTuple):
     ) -> KafkaClient:
         """Return a client with Java's properties; raises ToolFailure where Java makes none."""
         from engine.client.errors import ClientSettingRefused
-        from kctl.compat.java_client import check_bootstrap, no_client
+        from kctl.compat.java_client import java_bootstrap, refused_setting
 
-        check_bootstrap(servers)
-        options = ClusterOptions(servers, timeout_s=timeout_s, overrides=properties)
+        options = ClusterOptions(java_bootstrap(servers), timeout_s=timeout_s, overrides=properties)
         try:
             return self.connecting(options)
         except ClientSettingRefused as error:
-            raise no_client(str(error)) from error
+            raise refused_setting(error) from error
 
     def properties(self, path: str | None) -> dict[str, str]:
         """Return the properties of a file, none without a path; raises ToolFailure."""
         if path is None:
             return {}
         from engine.config.java_properties import parse_properties
-        from engine.host.ports import FileMissing
+        from engine.host.ports import FileMissing, FileRefused
         from kctl.compat.java_client import no_properties
 
         try:
             return parse_properties(self.files.read_bytes(path), path)
-        except FileMissing as error:
-            raise no_properties(path) from error
+        except (FileMissing, FileRefused) as error:
+            raise no_properties(path, error) from error
 
     def print_bytes(self, data: bytes) -> None:
         """Print bytes as they are, after the text before them."""

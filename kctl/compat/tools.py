@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
 from kctl.compat.tool_call import Connect, real_call
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions
 
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
@@ -124,11 +125,14 @@ def run_tool(
     tool: str,
     words: Sequence[str],
     *,
-    connecting: Connect = connect,
+    connecting: Connect | None = None,
     files: Files | None = None,
     stdin: BinaryIO | None = None,
 ) -> int:
     """Run one of TOOLS; returns its exit code. `stdin` None is that of this process."""
+    from kctl.compat.java_client import connect_resolved
+
+    connecting = connecting or connect_resolved
     try:
         release, words = split_release(words)
     except UnknownRelease as error:
@@ -156,12 +160,12 @@ def run_tool(
             sys.stdout.write(f"{release.value}\n")
             return exits.OK
         wanted = module.check_options(given)
-        cluster = _cluster(tool, given)
+        servers = _servers(given)
     except EngineError as error:
         return _refuse(tool, error, usage)
-    _enter(tool, given)
+    _enter(tool, given, servers)
     opened = files or _real_files()
-    client = partial(_client, connecting, cluster)
+    client = partial(_client, connecting, tool, given)
     if tool == REASSIGN_PARTITIONS:
         return int(module.perform(given, wanted, client, opened, sys.stdout))
     try:
@@ -179,15 +183,15 @@ def _run_command(
     try:
         wanted = read_command(tool, module.SUMMARY, module.commands(release), words)
         wanted.given.release = release
-        cluster = _cluster(tool, wanted.given)
+        servers = _servers(wanted.given)
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return exits.FAILED
     except (CommandRefused, OptionsRefused) as error:
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
-    _enter(tool, wanted.given, command=wanted.command.name)
-    client = partial(_client, connecting, cluster)
+    _enter(tool, wanted.given, servers, command=wanted.command.name)
+    client = partial(_client, connecting, tool, wanted.given)
     return int(module.perform_command(wanted, client, sys.stdout, sys.stderr))
 
 
@@ -203,13 +207,13 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
     return exits.FAILED
 
 
-def _enter(tool: str, given: GivenOptions, *, command: str | None = None) -> None:
+def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
     """Have the guards of contexts decide on a tool. Errors: those of `guard.enter`."""
     from kctl.guard import enter
 
     names = [*given.names(), *([] if command is None else [command])]
     parameters: dict[str, object] = dict.fromkeys(names, True)
-    enter(f"compat {tool}", {**parameters, "bootstrap_server": _servers(given)})
+    enter(f"compat {tool}", {**parameters, "bootstrap_server": servers})
 
 
 def help_of(tool: str) -> str:
@@ -226,10 +230,13 @@ def _module(tool: str) -> ModuleType:
 
 
 def _servers(given: GivenOptions) -> str:
-    """Return the brokers that an option names; raises OptionsRefused for those not served."""
+    """Return the brokers that an option names; raises OptionsRefused for those not served.
+
+    That it is given twice is found when a client is made of it.
+    """
     for name in ("bootstrap-server", "broker-list"):
         if given.has(name):
-            return given.needed(name)
+            return ",".join(given.texts(name))
     raise OptionsRefused("Only --bootstrap-server is served")
 
 
@@ -238,11 +245,15 @@ def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
     if tool == CONSUMER_GROUPS:
         # The tool itself reports a time that is no number, when it begins.
         text = given.texts("timeout")[-1:]
-        is_number = bool(text) and text[0].isdecimal()
+        is_number = bool(text) and is_java_number(text[0], LONG_BITS)
         default_ms = _GROUPS_TIMEOUT_MS_4 if given.is_four else _GROUPS_TIMEOUT_MS
-        timeout_s = (int(text[0]) if is_number else default_ms) / 1000
+        timeout_s = max(int(text[0]) if is_number else default_ms, 0) / 1000
+    name = "bootstrap-server" if given.has("bootstrap-server") else "broker-list"
+    servers = given.text(name)
+    if servers is None:
+        raise ToolFailure("java.lang.NullPointerException", "null")
     return ClusterOptions(
-        bootstrap_server=_servers(given),
+        bootstrap_server=servers,
         command_config=_properties_file(tool, given),
         timeout_s=timeout_s,
     )
@@ -259,19 +270,20 @@ def _properties_file(tool: str, given: GivenOptions) -> str | None:
     return given.text(option)
 
 
-def _client(connecting: Connect, cluster: ClusterOptions) -> KafkaClient:
+def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     """Return a client; raises ToolFailure where Kafka's tools make none."""
     from engine.client.errors import ClientSettingRefused
-    from engine.host.ports import FileMissing
-    from kctl.compat.java_client import check_bootstrap, no_client, no_properties
+    from engine.host.ports import FileMissing, FileRefused
+    from kctl.compat.java_client import java_bootstrap, no_properties, refused_setting
 
-    check_bootstrap(cluster.bootstrap_server or "")
+    cluster = _cluster(tool, given)
+    cluster = cluster._replace(bootstrap_server=java_bootstrap(cluster.bootstrap_server or ""))
     try:
         return connecting(cluster)
     except ClientSettingRefused as error:
-        raise no_client(str(error)) from error
-    except FileMissing as error:
-        raise no_properties(cluster.command_config or "") from error
+        raise refused_setting(error) from error
+    except (FileMissing, FileRefused) as error:
+        raise no_properties(cluster.command_config or "", error) from error
 
 
 def _real_files() -> Files:

@@ -24,10 +24,17 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.errors import ApiError, ConfigError
 from engine.kafka_errors import TOPIC_ALREADY_EXISTS
-from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure, raise_first
+from kctl.compat.java_admin import (
+    ILLEGAL_ARGUMENT,
+    UNNAMED_TOPIC,
+    admin_call,
+    admin_failure,
+    raise_first,
+)
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.java_numbers import INT_BITS, java_number
 from kctl.compat.java_options import GivenOptions
+from kctl.compat.java_order import names_in_java_order
 from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.topics_views import need_topics, topics_of
 
@@ -64,8 +71,7 @@ def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
     if count is not None and count < 1:
         raise ToolFailure(ILLEGAL_ARGUMENT, "The partitions must be greater than 0")
     if not wanted.name:
-        message = "The given topic name '' cannot be represented in a request."
-        raise ToolFailure(_INVALID_TOPIC, message)
+        raise ToolFailure(_INVALID_TOPIC, UNNAMED_TOPIC)
     result = _created(client, wanted)
     if isinstance(result, CreatedTopic):
         out.write(f"Created topic {wanted.name}.\n")
@@ -155,7 +161,9 @@ def alter_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
     if not found or wanted.partition_count is None:
         return
     growth = {}
-    for topic in found:
+    by_name = {topic.name: topic for topic in found}
+    for name in names_in_java_order(by_name):
+        topic = by_name[name]
         added = tuple(wanted.assignment[len(topic.partitions) :])
         is_assigned = bool(wanted.assignment)
         growth[topic.name] = NewPartitions(wanted.partition_count, added if is_assigned else None)

@@ -128,7 +128,14 @@ def _check_required(given: GivenOptions, action: str) -> None:
 
 
 def _check_allowed(given: GivenOptions, action: str) -> None:
+    if given.is_four and given.has("delete-config"):
+        sys.stderr.write(
+            "delete-config option is no longer supported and deprecated since version 4.0. The "
+            "config will be fully removed in future releases.\n"
+        )
     for name, actions in _ALLOWED:
+        if name == "delete-config" and given.is_four:
+            continue
         if action not in actions:
             exclude(given, name, (action,))
         if name == "delete-config":

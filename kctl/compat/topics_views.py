@@ -29,6 +29,7 @@ from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_sized_java_order
+from kctl.compat.java_patterns import is_java_pattern
 from kctl.compat.java_uuids import java_uuid
 
 _RUNTIME: Final = "java.lang.RuntimeException"
@@ -58,10 +59,9 @@ def topic_pattern(text: str) -> re.Pattern[str]:
     cleaned = text.strip().replace(",", "|").replace(" ", "")
     cleaned = re.sub(r"^[\"']+", "", cleaned)
     cleaned = re.sub(r"[\"']+$", "", cleaned)
-    try:
-        return re.compile(cleaned)
-    except re.error:
-        raise ToolFailure(_RUNTIME, f"{cleaned} is an invalid regex.") from None
+    if not is_java_pattern(cleaned):
+        raise ToolFailure(_RUNTIME, f"{cleaned} is an invalid regex.")
+    return re.compile(cleaned)
 
 
 def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:

@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.common.utils.Exit;
 
@@ -31,6 +33,10 @@ import org.apache.kafka.common.utils.Exit;
  * tools are loaded again for each, all others once.
  */
 public final class ToolServer {
+    /** Longer than any tool waits by itself; what has not ended by then is left alone. */
+    private static final int LIMIT_S = 150;
+
+    private static final int TIMED_OUT = 124;
     private static final OutputSwitch OUT = new OutputSwitch();
     private static final OutputSwitch ERR = new OutputSwitch();
 
@@ -83,7 +89,11 @@ public final class ToolServer {
             thread.setDaemon(true);
             thread.setContextClassLoader(loader);
             thread.start();
-            status.get();
+            try {
+                status.get(LIMIT_S, TimeUnit.SECONDS);
+            } catch (TimeoutException late) {
+                status.complete(TIMED_OUT);
+            }
             Set<Thread> added = new HashSet<>(hooks.keySet());
             added.removeAll(before);
             for (Thread hook : added) {
@@ -127,7 +137,7 @@ public final class ToolServer {
             List<URL> found = new ArrayList<>();
             for (String path : System.getProperty("java.class.path").split(File.pathSeparator)) {
                 String name = new File(path).getName();
-                if (name.startsWith("kafka-tools-3") || name.startsWith("kafka_")) {
+                if (name.startsWith("kafka-tools-") && !name.startsWith("kafka-tools-api") || name.startsWith("kafka_")) {
                     found.add(new File(path).toURI().toURL());
                 }
             }

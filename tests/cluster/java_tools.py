@@ -65,6 +65,12 @@ class ToolServer:
             status = self._number()
             return Ended(status, self._text(), self._text())
 
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
     def _number(self) -> int:
         return int(_LENGTH.unpack(self._read(_LENGTH.size))[0])
 

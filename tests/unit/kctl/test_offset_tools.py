@@ -11,7 +11,7 @@ from engine.client.connection import VersionRange
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.compat.configs_changes import added_configs, credential_of
-from kctl.compat.java_client import check_bootstrap
+from kctl.compat.java_client import java_bootstrap
 from kctl.compat.java_options import read_options
 from kctl.compat.java_uuids import java_uuid
 from kctl.compat.offsets_tool import filter_of, options, time_of
@@ -122,7 +122,7 @@ def test_an_id_that_java_does_not_read_is_refused(text: str, message: str) -> No
 @pytest.mark.parametrize("text", ["foo", "foo:x", ""])
 def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
     with pytest.raises(EngineError, match="Failed to create new KafkaAdminClient"):
-        check_bootstrap(text)
+        java_bootstrap(text)
 
 
 def test_versions_that_both_sides_know_are_usable() -> None:

@@ -1,0 +1,1 @@
+"""Command lines of Kafka's tools, drawn from seeds."""
