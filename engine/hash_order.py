@@ -51,6 +51,24 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=place)
 
 
+def partitions_in_hash_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of a Scala hash map of `Partition`s.
+
+    Source: kafka.cluster.Partition.hashCode.
+    """
+    listed = list(partitions)
+    chains = _CHAINS_MIN
+    while len(listed) >= chains * 3 // 4:
+        chains *= 2
+
+    def place(partition: TopicPartition) -> tuple[int, int]:
+        hashed = 31 + java_string_hash(partition.topic) + 17 * partition.partition
+        improved = spread_hash(hashed)
+        return improved & (chains - 1), improved ^ _SIGN
+
+    return sorted(listed, key=place)
+
+
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
     """Return names that are all different in the order of a Java hash map they were put into.
 

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.hash_order import in_concurrent_hash_order, in_hash_order, in_java_hash_order
+from engine.hash_order import (
+    in_concurrent_hash_order,
+    in_hash_order,
+    in_java_hash_order,
+    partitions_in_hash_order,
+)
 from engine.java_text import java_string_hash
+from engine.model import TopicPartition
 
 REAL: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "hash_order_3_9_1.json").read_text()
@@ -72,3 +78,11 @@ def test_a_chain_that_is_taken_apart_turns_around_what_is_before_its_last_run() 
     chain = ["0", "P", "@", "p"]
     assert chain == in_concurrent_hash_order(chain)
     assert ["@", "P", "0", "p"] == in_concurrent_hash_order(chain, held_count=12)
+
+
+def test_partitions_come_in_the_order_of_their_own_hash() -> None:
+    found = partitions_in_hash_order(TopicPartition("t23", index) for index in range(3))
+    assert [key.partition for key in found] == [1, 0, 2]
+    # Twelve are in a table of thirty-two chains.
+    many = partitions_in_hash_order(TopicPartition("t9", index) for index in range(12))
+    assert [key.partition for key in many] == [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]

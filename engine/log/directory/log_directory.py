@@ -44,6 +44,7 @@ from engine.log.directory.offset_checkpoint import (
     RECOVERY_POINTS,
     encode_offsets,
 )
+from engine.log.directory.text_checkpoint import create_text_checkpoint
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadReport, LoadRequest, load_log
@@ -168,6 +169,8 @@ class LogDirectory:
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
             self._files.sync_dir(self.path)
+        for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS):
+            create_text_checkpoint(self._files, f"{self.path}/{name}")
         self._high_watermarks = dict(state.checkpoints.get(HIGH_WATERMARKS, {}))
         self.cleaner_points.take(state.checkpoints.get(CLEANER_POINTS, {}))
         logs: dict[TopicPartition, LocalLog] = {}
