@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import Any, Final
 
-from tests.compat.cluster.processes import BROKER_IDS
+from tests.compat.cluster.processes import BROKER_IDS, LOG_DIRS
 from tests.compat.cluster.stage import Stage
 from tests.compat.cluster.topic_operations import TIMEOUT_MS, a_partition, some_replicas
 
@@ -103,6 +104,40 @@ def start_broker(stage: Stage, rng: random.Random) -> str | None:
     broker_id = rng.choice(down)
     stage.start(broker_id)
     return f"start {broker_id}"
+
+
+def restart_all(stage: Stage, rng: random.Random) -> str:
+    """Stop or kill one broker after the other, then start them in another order."""
+    lost = []
+    for broker_id in rng.sample(sorted(stage.up), len(stage.up)):
+        is_clean = rng.random() < 0.5
+        if len(stage.up) > 1:
+            stage.align_controllers()
+        stage.end(broker_id, is_clean=is_clean)
+        lost.append(f"{'-' if is_clean else '!'}{broker_id}")
+        if stage.up:
+            stage.align_controllers()
+            stage.settle()
+    broker_ids = rng.sample(BROKER_IDS, rng.randint(1, 3))
+    for broker_id in broker_ids:
+        stage.start(broker_id)
+        stage.align_controllers()
+        stage.settle()
+    return f"restart {lost} {broker_ids}"
+
+
+def lose_directory(stage: Stage, rng: random.Random) -> str | None:
+    """Take one of its log directories away from a broker; its next start has it again."""
+    candidates = sorted(stage.up - stage.hurt)
+    if not candidates:
+        return None
+    broker_id, name = rng.choice(candidates), rng.choice(LOG_DIRS)
+    for cluster in stage.clusters:
+        cluster.lose(broker_id, name)
+    stage.hurt.add(broker_id)
+    # The next checkpoint finds it.
+    time.sleep(2)
+    return f"lose {name} of {broker_id}"
 
 
 def move_controller(stage: Stage, _rng: random.Random) -> str:
@@ -214,6 +249,8 @@ OPERATIONS: Final = (
     (elect_by_znode, 1),
     (stop_broker, 5),
     (start_broker, 6),
+    (restart_all, 2),
+    (lose_directory, 2),
     (move_controller, 2),
     (alter_broker_config, 3),
     (alter_quota, 3),

@@ -14,6 +14,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from tests.compat.wire.masking import masked_records
+
 _UUID: Final = re.compile(r"\.[0-9a-f]{32}-(delete|future|stray)")
 _TEXTS: Final = (
     (re.compile(r"(cluster\.id|directory\.id|topic_id)(=|: )[A-Za-z0-9_-]{22}"), r"\1\2<id>"),
@@ -21,6 +23,8 @@ _TEXTS: Final = (
     (re.compile(r'("brokerEpoch":) ?[0-9]+'), r"\1<epoch>"),
 )
 _BINARY: Final = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+#: What the names of topics with transactions, and of those of coordinators, begin with.
+TRANSACTIONAL, _OF_COORDINATORS = "x", "__"
 _CHECKPOINTS: Final = "-checkpoint"
 
 
@@ -32,6 +36,8 @@ def read_folder(folder: Path) -> dict[str, Any]:
     for path in sorted(folder.rglob("*")):
         name = _UUID.sub(r".<uuid>-\1", str(path.relative_to(folder)))
         try:
+            if name.endswith(".tmp"):
+                continue
             if path.is_dir():
                 out[f"{name}/"] = ""
                 continue
@@ -43,6 +49,14 @@ def read_folder(folder: Path) -> dict[str, Any]:
 
 
 def _shown(name: str, raw: bytes) -> Any:
+    if name.startswith(_OF_COORDINATORS) and "/" in name:
+        return len(raw.rstrip(b"\0"))
+    if name.startswith(TRANSACTIONAL):
+        # Markers have the time at which they were written.
+        if name.endswith(".log"):
+            return masked_records(raw)
+        if name.endswith((".timeindex", ".snapshot")):
+            return ""
     if any(suffix in name for suffix in _BINARY):
         # Kafka's files of an active segment's indexes are as long as they may become.
         used = raw.rstrip(b"\0") if "index" in name else raw

@@ -7,6 +7,7 @@ both, and two log directories.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from tests.cluster.real_kafka import JAVA
 BROKER_IDS: Final = (1, 2, 3)
 LOG_DIRS: Final = ("d0", "d1")
 RACKS: Final = {1: "a", 2: "b", 3: "a"}
+_LOST: Final = ".lost"
 _START_S: Final = 90.0
 #: Small, quick in what they do by the clock, and without what is done by the clock alone.
 _SETTINGS: Final = {
@@ -40,7 +42,9 @@ _SETTINGS: Final = {
     "log.flush.offset.checkpoint.interval.ms": "1000",
     "log.flush.start.offset.checkpoint.interval.ms": "1000",
     "replica.high.watermark.checkpoint.interval.ms": "1000",
-    "offsets.topic.num.partitions": "2",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.min.isr": "1",
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:ANONYMOUS",
     "allow.everyone.if.no.acl.found": "true",
@@ -98,8 +102,18 @@ class Cluster:
         """Return a log directory of a broker."""
         return self._folder / f"b{broker_id}" / name
 
+    def lose(self, broker_id: int, name: str) -> None:
+        """Take a log directory away from a broker, as a disk that fails."""
+        path = self.log_dir(broker_id, name)
+        path.rename(path.with_suffix(_LOST))
+
     def start(self, broker_id: int) -> None:
-        """Start a broker; `wait_for_port` tells when it listens."""
+        """Start a broker, its directories as they were; `wait_for_port` tells when it listens."""
+        for name in LOG_DIRS:
+            path = self.log_dir(broker_id, name)
+            if path.with_suffix(_LOST).exists():
+                shutil.rmtree(path, ignore_errors=True)
+                path.with_suffix(_LOST).rename(path)
         config = str(self._folder / f"b{broker_id}.properties")
         if self._libs is None:
             command = [sys.executable, "-m", "kctl", "broker", "run", "--config", config]

@@ -44,6 +44,8 @@ class Stage:
         #: Topics by name, partitions by number, as the real cluster's znodes have them.
         self.topics: dict[str, dict[int, list[int]]] = {}
         self.tree: dict[str, Znode] = {}
+        #: Brokers that have lost a log directory.
+        self.hurt: set[int] = set()
         #: Differences that were printed; what is new after an operation is of that operation.
         self.seen: set[str] = set()
         self._number = 0
@@ -71,6 +73,7 @@ class Stage:
                 wait_for_port(cluster.ports[broker_id])
                 self.wait_for(f"{cluster.root}/brokers/ids/{broker_id}", is_there=True)
             self.up.add(broker_id)
+            self.hurt.discard(broker_id)
 
     def end(self, broker_id: int, *, is_clean: bool) -> None:
         """Stop or kill a broker of both, and wait until its registration is gone."""

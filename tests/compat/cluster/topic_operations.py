@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from engine.admin.replica_assignment import Placement, assign_replicas
 from engine.replication.metadata_cache import BrokerNode
+from tests.compat.cluster.folder_view import TRANSACTIONAL
 from tests.compat.cluster.processes import BROKER_IDS, LOG_DIRS, RACKS
 from tests.compat.cluster.stage import Stage
 from tests.compat.wire.batches import batch, produce_body, records
@@ -35,8 +36,13 @@ _KEPT: Final = {"retention.ms": "-1"}
 
 def a_partition(stage: Stage, rng: random.Random) -> tuple[str, int] | None:
     """Return any partition."""
-    every = [(name, index) for name, found in stage.topics.items() for index in found]
+    every = [(name, index) for name in own_topics(stage) for index in stage.topics[name]]
     return rng.choice(sorted(every)) if every else None
+
+
+def own_topics(stage: Stage) -> list[str]:
+    """Return the topics but for those of coordinators."""
+    return sorted(name for name in stage.topics if not name.startswith("__"))
 
 
 def some_replicas(rng: random.Random, count: int | None = None) -> list[int]:
@@ -46,7 +52,7 @@ def some_replicas(rng: random.Random, count: int | None = None) -> list[int]:
 
 def create_topic(stage: Stage, rng: random.Random) -> str:
     """Create a topic with replicas where they are drawn; also with brokers that are down."""
-    name = stage.new_name("t")
+    name = stage.new_name(rng.choice(("t", "t", "t", TRANSACTIONAL)))
     count = rng.randint(1, 3)
     replication = rng.choice((1, 2, 3, 3))
     assignments = [
@@ -81,9 +87,9 @@ def create_by_znode(stage: Stage, rng: random.Random) -> str:
 
 def delete_topic(stage: Stage, rng: random.Random) -> str | None:
     """Delete a topic by request, or by the node of old tools."""
-    if not stage.topics:
+    if not own_topics(stage):
         return None
-    name = rng.choice(sorted(stage.topics))
+    name = rng.choice(own_topics(stage))
     if rng.random() < 0.3:
         stage.write(f"/admin/delete_topics/{name}", None)
         return f"delete by znode {name}"
@@ -95,9 +101,9 @@ def delete_topic(stage: Stage, rng: random.Random) -> str | None:
 
 def create_partitions(stage: Stage, rng: random.Random) -> str | None:
     """Add partitions to a topic, their replicas drawn."""
-    if not stage.topics:
+    if not own_topics(stage):
         return None
-    name = rng.choice(sorted(stage.topics))
+    name = rng.choice(own_topics(stage))
     partitions = stage.topics[name]
     replication = len(partitions.get(0, [1]))
     added = [some_replicas(rng, replication) for _ in range(rng.randint(1, 2))]
@@ -113,9 +119,9 @@ def create_partitions(stage: Stage, rng: random.Random) -> str | None:
 
 def alter_topic_config(stage: Stage, rng: random.Random) -> str | None:
     """Change settings of a topic one by one."""
-    if not stage.topics:
+    if not own_topics(stage):
         return None
-    name = rng.choice(sorted(stage.topics))
+    name = rng.choice(own_topics(stage))
     configs = []
     for key, *values in rng.sample(_CONFIGS, rng.randint(1, 3)):
         operation = rng.choice((_SET, _SET, _DELETE)) if key != "retention.ms" else _SET
@@ -134,9 +140,9 @@ def alter_topic_config(stage: Stage, rng: random.Random) -> str | None:
 
 def replace_topic_config(stage: Stage, rng: random.Random) -> str | None:
     """Replace all settings of a topic."""
-    if not stage.topics:
+    if not own_topics(stage):
         return None
-    name = rng.choice(sorted(stage.topics))
+    name = rng.choice(own_topics(stage))
     configs = dict(_KEPT)
     for key, *values in rng.sample(_CONFIGS, rng.randint(0, 3)):
         configs[key] = rng.choice(values)
@@ -153,6 +159,8 @@ def produce(stage: Stage, rng: random.Random) -> str | None:
     if picked is None or leader is None:
         return None
     acks = rng.choice((0, 1, -1, -1))
+    if picked[0].startswith(TRANSACTIONAL):
+        return None
     count = rng.randint(1, 6)
     producer = rng.random() < 0.4
     for at in range(count):
@@ -178,6 +186,52 @@ def produce(stage: Stage, rng: random.Random) -> str | None:
             break
     kind = "idempotent" if producer else "produce"
     return f"{kind} {count} to {picked[0]}-{picked[1]} of {leader} acks {acks}"
+
+
+def create_coordinators_topic(stage: Stage) -> None:
+    """Create the topic of transactions, its replicas where both have them."""
+    assignment = [{"partition_index": 0, "broker_ids": [1, 2, 3]}]
+    configs = {"cleanup.policy": "compact", "compression.type": "uncompressed"}
+    one = {
+        "name": "__transaction_state",
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "assignments": assignment,
+        "configs": [{"name": key, "value": value} for key, value in configs.items()],
+    }
+    stage.ask(None, "CreateTopics", 5, {"topics": [one], "timeout_ms": TIMEOUT_MS})
+
+
+def transact(stage: Stage, rng: random.Random) -> str | None:
+    """Commit or abort a transaction of some partitions; or leave it open until the next one."""
+    coordinator = stage.leader(("__transaction_state", 0))
+    names = [name for name in own_topics(stage) if name.startswith(TRANSACTIONAL)]
+    every = [(name, index) for name in names for index in stage.topics[name]]
+    if coordinator is None or not every:
+        return None
+    transactional_id = rng.choice(("one", "two"))
+    body = {"transactional_id": transactional_id, "transaction_timeout_ms": 60_000}
+    answers = stage.ask(coordinator, "InitProducerId", 4, body)
+    if any(isinstance(one, str) or one.error_code for one in answers):
+        return f"begin {transactional_id}: refused"
+    producer = {key: getattr(answers[0], key) for key in ("producer_id", "producer_epoch")}
+    partitions = rng.sample(sorted(every), min(len(every), rng.randint(1, 2)))
+    for name, index in partitions:
+        topics = [{"name": name, "partitions": [index]}]
+        body = producer | {"v3_and_below_transactional_id": transactional_id}
+        stage.ask(coordinator, "AddPartitionsToTxn", 3, body | {"v3_and_below_topics": topics})
+        leader = stage.leader((name, index))
+        if leader is None:
+            continue
+        found = records(rng.randint(1, 4), FIRST_TIME_MS + stage.next_number())
+        raw = batch(found, is_transactional=True, base_sequence=0, **producer)
+        sent = produce_body(name, raw, index=index, timeout_ms=2000)
+        stage.ask(leader, "Produce", 9, sent | {"transactional_id": transactional_id})
+    end = rng.choice((True, True, False, None))
+    if end is not None:
+        body = producer | {"transactional_id": transactional_id, "committed": end}
+        stage.ask(coordinator, "EndTxn", 3, body)
+    return f"transaction {transactional_id} of {partitions}, committed: {end}"
 
 
 def delete_records(stage: Stage, rng: random.Random) -> str | None:
@@ -218,6 +272,7 @@ OPERATIONS: Final = (
     (alter_topic_config, 4),
     (replace_topic_config, 1),
     (produce, 12),
+    (transact, 8),
     (delete_records, 3),
     (move_directory, 4),
 )
@@ -251,6 +306,6 @@ def place_automatically(stage: Stage, rng: random.Random) -> str:
 
 def delete_all(stage: Stage) -> str:
     """Delete every topic."""
-    names = sorted(stage.topics)
+    names = own_topics(stage)
     stage.ask(None, "DeleteTopics", 5, {"topic_names": names, "timeout_ms": TIMEOUT_MS})
     return f"delete all {len(names)} topics"
