@@ -33,6 +33,7 @@ from engine.model import TopicPartition
 _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
+_LONG_MIN = -(1 << 63)
 #: More names than there are keys of a broker, of its topics and loggers.
 _KEPT_HASHES = 2048
 
@@ -143,6 +144,40 @@ def partitions_in_java_hash_order(
         return spread_hash(hashed) & mask
 
     return sorted(listed, key=place)
+
+
+def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int]:
+    """Return int64 numbers that are all different in the order of a Scala `LongMap`.
+
+    `capacity` is for how many keys the map was made.
+    Source: scala.collection.mutable.LongMap, whose slots are hashed as MurmurHash3 ends.
+    """
+    mask = (1 << max(capacity - 1, 0).bit_length()) - 1 | 7
+    slots: dict[int, int] = {}
+    for number in numbers:
+        # Neither has a slot: they are their own negatives.
+        if number in (0, _LONG_MIN):
+            continue
+        _take_slot(slots, number, mask)
+        if len(slots) * 2 > mask:
+            mask = mask << 1 | 1
+            kept = [slots[slot] for slot in sorted(slots)]
+            slots = {}
+            for key in kept:
+                _take_slot(slots, key, mask)
+    listed = set(numbers)
+    apart = [number for number in (0, _LONG_MIN) if number in listed]
+    return apart + [slots[slot] for slot in sorted(slots)]
+
+
+def _take_slot(slots: dict[int, int], number: int, mask: int) -> None:
+    folded = (number ^ (number >> 32 & _UINT_MASK)) & _UINT_MASK
+    mixed = spread_hash(folded) * 0x85EBCA6B & _UINT_MASK
+    slot, tries = (mixed ^ mixed >> 13) & mask, 0
+    while slot in slots:
+        tries += 1
+        slot = slot + 2 * (tries + 1) * tries - 3 & mask
+    slots[slot] = number
 
 
 def java_chains(size: int) -> int:

@@ -274,6 +274,9 @@ class Leadership:
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
+        if partition is not None and not order.is_deleted:
+            # Kafka's goes on to be hosted, and to be written down.
+            self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
         for stopped in self._stop_listeners:
             stopped(topic_partition)
 

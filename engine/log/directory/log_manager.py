@@ -223,6 +223,12 @@ class LogManager:
         stored = self._home[log.directory].high_watermark(topic_partition)
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
+    def keep_high_watermark(self, topic_partition: TopicPartition, high_watermark: int) -> None:
+        """Keep that of a replica that is stopped, for the checkpoints and for its next role."""
+        log = self._logs.get(topic_partition)
+        if log is not None:
+            self._home[log.directory].keep_high_watermark(topic_partition, high_watermark)
+
     def get_or_create(
         self,
         topic_partition: TopicPartition,
@@ -481,7 +487,7 @@ class LogManager:
                 if log.topic_partition in offsets
             }
             with self._guarded(directory):
-                if here:
+                if here or directory.keeps_watermarks:
                     directory.write_high_watermarks(here)
                 else:
                     directory.write_forgotten_watermarks()

@@ -217,9 +217,11 @@ def transact(stage: Stage, rng: random.Random) -> str | None:
     producer = {key: getattr(answers[0], key) for key in ("producer_id", "producer_epoch")}
     partitions = rng.sample(sorted(every), min(len(every), rng.randint(1, 2)))
     for name, index in partitions:
-        topics = [{"name": name, "partitions": [index]}]
-        body = producer | {"v3_and_below_transactional_id": transactional_id}
-        stage.ask(coordinator, "AddPartitionsToTxn", 3, body | {"v3_and_below_topics": topics})
+        added = {f"v3_and_below_{key}": value for key, value in producer.items()} | {
+            "v3_and_below_transactional_id": transactional_id,
+            "v3_and_below_topics": [{"name": name, "partitions": [index]}],
+        }
+        stage.ask(coordinator, "AddPartitionsToTxn", 3, added)
         leader = stage.leader((name, index))
         if leader is None:
             continue
