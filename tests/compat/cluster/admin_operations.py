@@ -9,7 +9,13 @@ from typing import Any, Final
 
 from tests.compat.cluster.processes import BROKER_IDS, LOG_DIRS
 from tests.compat.cluster.stage import Stage
-from tests.compat.cluster.topic_operations import TIMEOUT_MS, a_partition, some_replicas
+from tests.compat.cluster.topic_operations import (
+    TIMEOUT_MS,
+    a_partition,
+    own_topics,
+    produce,
+    some_replicas,
+)
 
 _BROKER: Final = 4
 _BROKER_CONFIGS: Final = (
@@ -126,6 +132,22 @@ def restart_all(stage: Stage, rng: random.Random) -> str:
     return f"restart {lost} {broker_ids}"
 
 
+def pause_broker(stage: Stage, rng: random.Random) -> str | None:
+    """Pause a broker until it is taken for dead; meanwhile others lead, and may write."""
+    if len(stage.up) < 2:
+        return None
+    broker_id = rng.choice(sorted(stage.up))
+    stage.align_controllers()
+    stage.pause(broker_id)
+    stage.settle()
+    written = produce(stage, rng)
+    moved = reassign(stage, rng) if rng.random() < 0.4 else None
+    stage.settle()
+    stage.go_on(broker_id)
+    stage.align_controllers()
+    return f"pause {broker_id}, meanwhile {written}, {moved}"
+
+
 def lose_directory(stage: Stage, rng: random.Random) -> str | None:
     """Take one of its log directories away from a broker; its next start has it again."""
     candidates = sorted(stage.up - stage.hurt)
@@ -228,9 +250,9 @@ def alter_users(stage: Stage, rng: random.Random) -> str:
 
 def announce_change(stage: Stage, rng: random.Random) -> str | None:
     """Write settings of a topic and their announcement, as old tools do."""
-    if not stage.topics:
+    if not own_topics(stage):
         return None
-    name = rng.choice(sorted(stage.topics))
+    name = rng.choice(own_topics(stage))
     config = {"retention.ms": "-1", "segment.bytes": rng.choice(("700", "2000"))}
     value = json.dumps({"version": 1, "config": config}, separators=(",", ":"))
     stage.write(f"/config/topics/{name}", value, is_set=True)
@@ -243,18 +265,19 @@ def announce_change(stage: Stage, rng: random.Random) -> str | None:
 
 
 OPERATIONS: Final = (
-    (reassign, 6),
+    (reassign, 8),
     (reassign_by_znode, 2),
-    (elect, 3),
+    (elect, 4),
     (elect_by_znode, 1),
-    (stop_broker, 5),
+    (stop_broker, 6),
     (start_broker, 6),
     (restart_all, 2),
-    (lose_directory, 2),
+    (pause_broker, 3),
+    (lose_directory, 3),
     (move_controller, 2),
-    (alter_broker_config, 3),
-    (alter_quota, 3),
-    (alter_rules, 3),
-    (alter_users, 2),
+    (alter_broker_config, 2),
+    (alter_quota, 1),
+    (alter_rules, 1),
+    (alter_users, 1),
     (announce_change, 1),
 )

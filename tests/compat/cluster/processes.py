@@ -51,8 +51,36 @@ _SETTINGS: Final = {
 }
 
 
+def _client_of(port: int) -> KazooClient:
+    client = KazooClient(f"127.0.0.1:{port}")
+    client.start(30)
+    for root in ("/real", "/ours"):
+        client.ensure_path(root)
+    return client
+
+
+class OwnStore:
+    """A metadata store of ours as a ZooKeeper server, for our brokers alone."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        command = [sys.executable, "-m", "tests.cluster.serve_store", str(folder / "znodes.sqlite")]
+        with open(folder / "store.log", "wb") as log:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+        self.client = _client_of(self.port)
+
+    def stop(self) -> None:
+        """End it."""
+        self.client.stop()
+        self.client.close()
+        self._process.kill()
+        self._process.wait()
+
+
 class Zookeeper:
-    """One server for both clusters."""
+    """A server for both clusters, or for that of Kafka."""
 
     def __init__(self, folder: Path, libs: str, port: int) -> None:
         self.port = port
@@ -68,10 +96,7 @@ class Zookeeper:
                 [*JAVA, "-cp", f"{libs}/*", main, str(config)], stdout=log, stderr=log
             )
         wait_for_port(port)
-        self.client = KazooClient(f"127.0.0.1:{port}")
-        self.client.start(30)
-        for root in ("/real", "/ours"):
-            self.client.ensure_path(root)
+        self.client = _client_of(port)
 
     def stop(self) -> None:
         """End it."""
@@ -134,6 +159,14 @@ class Cluster:
             print(f"{self.name} broker {broker_id} does not stop", flush=True)
             process.kill()
             process.wait()
+
+    def pause(self, broker_id: int) -> None:
+        """Stop a broker's process in the middle of what it does."""
+        self._processes[broker_id].send_signal(signal.SIGSTOP)
+
+    def go_on(self, broker_id: int) -> None:
+        """Let a paused broker go on."""
+        self._processes[broker_id].send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """Kill what runs."""

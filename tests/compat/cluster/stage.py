@@ -18,6 +18,7 @@ from tests.compat.cluster.processes import (
     BROKER_IDS,
     LOG_DIRS,
     Cluster,
+    OwnStore,
     Zookeeper,
     wait_for_port,
 )
@@ -36,8 +37,14 @@ _DEADLINE_S: Final = 60.0
 class Stage:
     """Two clusters of three brokers each."""
 
-    def __init__(self, zookeeper: Zookeeper, real: Cluster, ours: Cluster) -> None:
-        self.client: KazooClient = zookeeper.client
+    def __init__(
+        self, zookeeper: Zookeeper, store: Zookeeper | OwnStore, real: Cluster, ours: Cluster
+    ) -> None:
+        """`store` has the znodes of our brokers."""
+        self._clients: dict[str, KazooClient] = {
+            real.root: zookeeper.client,
+            ours.root: store.client,
+        }
         self.clusters = (real, ours)
         self.up: set[int] = set()
         self.pairs = {id_: self._pair(id_) for id_ in BROKER_IDS}
@@ -85,13 +92,30 @@ class Stage:
         for cluster in self.clusters:
             self.wait_for(f"{cluster.root}/brokers/ids/{broker_id}", is_there=False)
 
+    def pause(self, broker_id: int) -> None:
+        """Pause a broker of both until its session is over, and those left are quiet."""
+        self.up.discard(broker_id)
+        for cluster in self.clusters:
+            cluster.pause(broker_id)
+        for cluster in self.clusters:
+            self.wait_for(f"{cluster.root}/brokers/ids/{broker_id}", is_there=False)
+        self.align_controllers()
+
+    def go_on(self, broker_id: int) -> None:
+        """Let a paused broker of both go on, and wait until it is registered again."""
+        for cluster in self.clusters:
+            cluster.go_on(broker_id)
+        for cluster in self.clusters:
+            self.wait_for(f"{cluster.root}/brokers/ids/{broker_id}", is_there=True)
+        self.up.add(broker_id)
+
     def controllers(self) -> list[int]:
         """Return the controllers of both, once both have one."""
         return [self._controller(cluster.root) for cluster in self.clusters]
 
     def _controller(self, root: str) -> int:
         self.wait_for(f"{root}/controller", is_there=True)
-        return int(json.loads(self.client.get(f"{root}/controller")[0])["brokerid"])
+        return int(json.loads(self.client_of(root).get(f"{root}/controller")[0])["brokerid"])
 
     def align_controllers(self) -> None:
         """Have both elect until the same broker won: elections are races."""
@@ -106,18 +130,22 @@ class Stage:
         """Delete the node that says who is the controller, and wait for the next one's election."""
         epochs = [self.epoch(cluster.root) for cluster in self.clusters]
         for cluster in self.clusters:
-            self.client.delete(f"{cluster.root}/controller")
+            self.client_of(cluster.root).delete(f"{cluster.root}/controller")
         for cluster, epoch in zip(self.clusters, epochs, strict=True):
             self.until(lambda at=cluster.root, low=epoch: self.epoch(at) > low, "a controller")
         time.sleep(1)
 
+    def client_of(self, path: str) -> KazooClient:
+        """Return the client of the cluster that a path is of."""
+        return self._clients["/" + path.split("/")[1]]
+
     def epoch(self, root: str) -> int:
         """Return the epoch of the controller."""
-        return int(self.client.get(f"{root}/controller_epoch")[0])
+        return int(self.client_of(root).get(f"{root}/controller_epoch")[0])
 
     def wait_for(self, path: str, *, is_there: bool) -> None:
         """Wait until a node is there, or gone."""
-        self.until(lambda: (self.client.exists(path) is not None) == is_there, path)
+        self.until(lambda: (self.client_of(path).exists(path) is not None) == is_there, path)
 
     @staticmethod
     def until(claim: Callable[[], bool], label: str) -> None:
@@ -147,9 +175,9 @@ class Stage:
             at = f"{cluster.root}{path}"
             with contextlib.suppress(KazooException):
                 if is_set:
-                    self.client.set(at, raw)
+                    self.client_of(at).set(at, raw)
                 else:
-                    self.client.create(at, raw or b"", sequence=is_sequence)
+                    self.client_of(at).create(at, raw or b"", sequence=is_sequence)
 
     def leader(self, partition: tuple[str, int]) -> int | None:
         """Return who leads a partition, if it is up."""
@@ -210,7 +238,8 @@ class Stage:
 
     def _trees(self) -> tuple[dict[str, Znode], dict[str, Znode]]:
         real, ours = (
-            read_tree(self.client, cluster.root, cluster.ports) for cluster in self.clusters
+            read_tree(self.client_of(cluster.root), cluster.root, cluster.ports)
+            for cluster in self.clusters
         )
         return real, ours
 
@@ -269,7 +298,7 @@ class Stage:
 
     def _learn_topic_ids(self) -> None:
         for at, cluster in enumerate(self.clusters):
-            for name, text in topic_ids(self.client, cluster.root).items():
+            for name, text in topic_ids(self.client_of(cluster.root), cluster.root).items():
                 raw = base64.urlsafe_b64decode(text + "==")
                 for pair in self.pairs.values():
                     pair.sides[at].masks.topic_ids[raw] = f"<id of {name}>"

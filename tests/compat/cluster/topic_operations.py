@@ -298,7 +298,8 @@ def place_automatically(stage: Stage, rng: random.Random) -> str:
         for shift in BROKER_IDS
     ]
     for cluster in stage.clusters:
-        node, _ = stage.client.get(f"{cluster.root}/brokers/topics/{name}")
+        path = f"{cluster.root}/brokers/topics/{name}"
+        node, _ = stage.client_of(path).get(path)
         found = json.loads(node)["partitions"]
         assert found in allowed, (cluster.name, count, replication, found)
     body = {"topic_names": [name], "timeout_ms": TIMEOUT_MS}

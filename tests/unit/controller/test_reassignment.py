@@ -548,6 +548,25 @@ def test_the_api_takes_a_partition_out_of_the_old_node() -> None:
     assert PartitionAssignment((2, 1)) == stored(cluster)
 
 
+def test_the_old_node_is_written_again_by_each_request_and_end_of_a_move() -> None:
+    cluster, told = started((1, 2), (1, 2), (1, 2), catch_up=False)
+    write_node(cluster, {T0: (3, 2)})
+    reassign(cluster, {T1: (3, 2)})
+    data, stat = now(cluster.admin.get(NODE))
+    assert (encode_reassignment({T0: (3, 2)}), 1) == (data, stat.version)
+    told.propose(T1, (1, 2, 3))
+    data, stat = now(cluster.admin.get(NODE))
+    assert (encode_reassignment({T0: (3, 2)}), 2) == (data, stat.version)
+
+
+def test_an_old_node_that_names_no_partition_goes_with_the_next_request() -> None:
+    cluster, _ = started((1, 2), catch_up=False)
+    write_node(cluster, {})
+    assert cluster.exists(NODE)
+    reassign(cluster, {T0: (3, 2)})
+    assert not cluster.exists(NODE)
+
+
 def test_the_old_node_is_read_after_a_failover_and_replaces_what_runs() -> None:
     cluster, told = started((1, 2), (1, 2), catch_up=False)
     reassign(cluster, {T0: (3, 2), T1: (3, 2)})
