@@ -52,10 +52,13 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=place)
 
 
-def partitions_in_hash_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return partitions that are all different in the order of a Scala hash map of `Partition`s.
+def partitions_in_hash_order(
+    partitions: Iterable[TopicPartition], *, are_hosted: bool = False
+) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of a Scala hash map of them.
 
-    Source: kafka.cluster.Partition.hashCode.
+    `are_hosted`: the keys are a broker's objects for them, which have a hash of their own.
+    Source: TopicPartition.hashCode, kafka.cluster.Partition.hashCode.
     """
     listed = list(partitions)
     chains = _CHAINS_MIN
@@ -63,8 +66,9 @@ def partitions_in_hash_order(partitions: Iterable[TopicPartition]) -> list[Topic
         chains *= 2
 
     def place(partition: TopicPartition) -> tuple[int, int]:
-        hashed = 31 + java_string_hash(partition.topic) + 17 * partition.partition
-        improved = spread_hash(hashed)
+        topic, index = partition
+        of_index = 31 + 17 * index if are_hosted else 31 * (31 + index)
+        improved = spread_hash(of_index + java_string_hash(topic))
         return improved & (chains - 1), improved ^ _SIGN
 
     return sorted(listed, key=place)

@@ -130,7 +130,7 @@ class LeaderAndIsr:
         if len(states) < 2:
             return states
         led = self._leadership.broker_id
-        ordered = partitions_in_hash_order(states)
+        ordered = partitions_in_hash_order(states, are_hosted=True)
         return sorted(ordered, key=lambda key: states[key].leader_id != led)
 
     async def _unknown(self, keys: Iterable[TopicPartition], share: Share) -> set[str]:

@@ -105,6 +105,7 @@ def _sequence(
             _check(stage, f"stop {broker_id}", found, given.width, is_thorough=False)
         if broker_id not in stage.up:
             stage.start(broker_id)
+            stage.settle()
             # A controller of Kafka that got stuck would be all that later sequences show.
             stage.remove_controllers()
             stage.align_controllers()

@@ -82,10 +82,14 @@ def test_a_chain_that_is_taken_apart_turns_around_what_is_before_its_last_run() 
 
 
 def test_partitions_come_in_the_order_of_their_own_hash() -> None:
-    found = partitions_in_hash_order(TopicPartition("t23", index) for index in range(3))
+    found = partitions_in_hash_order(
+        (TopicPartition("t23", index) for index in range(3)), are_hosted=True
+    )
     assert [key.partition for key in found] == [1, 0, 2]
     # Twelve are in a table of thirty-two chains.
-    many = partitions_in_hash_order(TopicPartition("t9", index) for index in range(12))
+    many = partitions_in_hash_order(
+        (TopicPartition("t9", index) for index in range(12)), are_hosted=True
+    )
     assert [key.partition for key in many] == [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]
 
 

@@ -80,9 +80,9 @@ def tree_differences(real: dict[str, Znode], ours: dict[str, Znode]) -> dict[str
         if one is None or other is None or one.is_ephemeral != other.is_ephemeral:
             out[path] = (one, other)
             continue
-        if one.data != other.data:
-            kind = "isr order" if _has_other_order(one.data, other.data) else "data"
-            out[f"{path} {kind}"] = (one, other)
+        # Which of several followers has caught up first is a race.
+        if one.data != other.data and not _has_other_order(one.data, other.data):
+            out[f"{path} data"] = (one, other)
         if one.version != other.version:
             out[f"{path} version"] = (one.version, other.version)
     return out

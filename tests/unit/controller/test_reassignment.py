@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -197,6 +198,16 @@ def test_partitions_of_one_request_have_each_their_result() -> None:
         cluster,
         {T0: (3,), T1: (), TopicPartition("t", 7): (1,), TopicPartition("u", 0): None},
     )
+
+
+def test_partitions_of_one_request_begin_and_are_listed_in_the_order_of_kafkas_hash_map() -> None:
+    # A real broker listed t2-2 before t2-1.
+    cluster, _ = started(*[(1, 2)] * 3, catch_up=False)
+    asked = {TopicPartition("t", index): (3, 2) for index in (0, 2, 1)}
+    order = [2, 1, 0]
+    assert order == [key.partition for key in reassign(cluster, asked)]
+    written = [re.search(r"partitions/([0-9]+)/state", str(one)) for one in cluster.store.take()]
+    assert order == [int(found[1]) for found in written if found]
 
 
 def test_of_a_partition_named_twice_the_last_row_counts() -> None:
