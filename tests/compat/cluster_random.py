@@ -102,6 +102,7 @@ def _sequence(
     for broker_id in BROKER_IDS:
         if broker_id in stage.hurt:
             stage.end(broker_id, is_clean=True)
+            stage.align_controllers()
             _check(stage, f"stop {broker_id}", found, given.width, is_thorough=False)
         if broker_id not in stage.up:
             stage.start(broker_id)
