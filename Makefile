@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -156,6 +156,13 @@ STAGES ?= 20
 compare-wire-random: $(VENV)/.dev-ready
 	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
 	$(BIN)/python -m tests.compat.wire_random --real "$(REAL)" --ours "$(OURS)" --seed $(FIRST) --stages $(STAGES)
+
+# Three brokers of Kafka and three of ours on one ZooKeeper under the same drawn operations; all are
+# started and stopped: make compare-cluster-random KAFKA_LIBS=DIR FIRST=7 SEQUENCES=5
+SEQUENCES ?= 3
+
+compare-cluster-random: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.cluster_random "$(KAFKA_LIBS)" --seed $(FIRST) --sequences $(SEQUENCES)
 
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"

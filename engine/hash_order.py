@@ -33,6 +33,7 @@ from engine.model import TopicPartition
 _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
+_LONG_MIN = -(1 << 63)
 #: More names than there are keys of a broker, of its topics and loggers.
 _KEPT_HASHES = 2048
 
@@ -47,6 +48,28 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
     def place(name: str) -> tuple[int, int]:
         improved = _improved_hash(name)
         return improved & (chains - 1), (improved ^ _SIGN)
+
+    return sorted(listed, key=place)
+
+
+def partitions_in_hash_order(
+    partitions: Iterable[TopicPartition], *, are_hosted: bool = False
+) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of a Scala hash map of them.
+
+    `are_hosted`: the keys are a broker's objects for them, which have a hash of their own.
+    Source: TopicPartition.hashCode, kafka.cluster.Partition.hashCode.
+    """
+    listed = list(partitions)
+    chains = _CHAINS_MIN
+    while len(listed) >= chains * 3 // 4:
+        chains *= 2
+
+    def place(partition: TopicPartition) -> tuple[int, int]:
+        topic, index = partition
+        of_index = 31 + 17 * index if are_hosted else 31 * (31 + index)
+        improved = spread_hash(of_index + java_string_hash(topic))
+        return improved & (chains - 1), improved ^ _SIGN
 
     return sorted(listed, key=place)
 
@@ -125,6 +148,40 @@ def partitions_in_java_hash_order(
         return spread_hash(hashed) & mask
 
     return sorted(listed, key=place)
+
+
+def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int]:
+    """Return int64 numbers that are all different in the order of a Scala `LongMap`.
+
+    `capacity` is for how many keys the map was made.
+    Source: scala.collection.mutable.LongMap, whose slots are hashed as MurmurHash3 ends.
+    """
+    mask = (1 << max(capacity - 1, 0).bit_length()) - 1 | 7
+    slots: dict[int, int] = {}
+    for number in numbers:
+        # Neither has a slot: they are their own negatives.
+        if number in (0, _LONG_MIN):
+            continue
+        _take_slot(slots, number, mask)
+        if len(slots) * 2 > mask:
+            mask = mask << 1 | 1
+            kept = [slots[slot] for slot in sorted(slots)]
+            slots = {}
+            for key in kept:
+                _take_slot(slots, key, mask)
+    listed = set(numbers)
+    apart = [number for number in (0, _LONG_MIN) if number in listed]
+    return apart + [slots[slot] for slot in sorted(slots)]
+
+
+def _take_slot(slots: dict[int, int], number: int, mask: int) -> None:
+    folded = (number ^ (number >> 32 & _UINT_MASK)) & _UINT_MASK
+    mixed = spread_hash(folded) * 0x85EBCA6B & _UINT_MASK
+    slot, tries = (mixed ^ mixed >> 13) & mask, 0
+    while slot in slots:
+        tries += 1
+        slot = slot + 2 * (tries + 1) * tries - 3 & mask
+    slots[slot] = number
 
 
 def java_chains(size: int) -> int:

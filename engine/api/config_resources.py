@@ -103,6 +103,9 @@ def value_message(error: ConfigError) -> str:
     """Return what Kafka says of a broker's value that is not allowed; the rule may be ours."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
+    if rule.startswith("requirement failed: "):
+        # What several settings contradict names none of them. Source: KafkaConfig.validateValues.
+        return rule
     if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"
     elif key is not None and rule == "must be true or false":

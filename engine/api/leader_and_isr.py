@@ -16,12 +16,13 @@ Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
+from engine.hash_order import partitions_in_hash_order
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns, Share
@@ -99,7 +100,7 @@ class LeaderAndIsr:
         results: dict[TopicPartition, ApiError | None] = {}
         # Another controller may have followed meanwhile, or this broker have begun a new life.
         code = self._refusal(request)
-        for key, state in states.items():
+        for key in self._order_of_logs(states):
             if not code and share.is_over():
                 await share.next()
                 code = self._refusal(request)
@@ -108,14 +109,29 @@ class LeaderAndIsr:
             topic_id = ids.get(key.topic, NO_UUID)
             results[key] = self._leadership.apply_one(
                 key,
-                state,
+                states[key],
                 is_new=key in new,
                 topic_id=None if topic_id == NO_UUID else uuid_text(topic_id),
             )
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
         self._leadership.is_informed = True
+        results = {key: results[key] for key in states}
         return await _response(request, results, exchange.api_version, share)
+
+    def _order_of_logs(
+        self, states: Mapping[TopicPartition, PartitionState]
+    ) -> Iterable[TopicPartition]:
+        """Return the partitions in the order in which Kafka makes their logs.
+
+        Each new log goes to the directory with the fewest: the order says which one has it.
+        Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
+        """
+        if len(states) < 2:
+            return states
+        led = self._leadership.broker_id
+        ordered = partitions_in_hash_order(states, are_hosted=True)
+        return sorted(ordered, key=lambda key: states[key].leader_id != led)
 
     async def _unknown(self, keys: Iterable[TopicPartition], share: Share) -> set[str]:
         """Return the topics of which a partition is not in use here yet."""

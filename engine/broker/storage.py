@@ -213,8 +213,10 @@ class Storage:
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in directory.problems:
                 _logs_log.warning("%s: %s", path, problem)
-        self.cleaner.start()
         config = self._live.config
+        if config.log_cleaner_enable:
+            self.logs.create_cleaner_checkpoints()
+        self.cleaner.start()
         every_ms = config.replica_high_watermark_checkpoint_interval_ms
         self._tasks.every(
             "highwatermark-checkpoint",

@@ -257,7 +257,8 @@ class BrokerConfig(NamedTuple):
                 self.log_cleaner_dedupe_buffer_size,
                 self.log_cleaner_dedupe_buffer_size // max(self.log_cleaner_threads, 1)
                 > _DEDUPE_BYTES_MIN,
-                "must be more than 1 MiB for each cleaner",
+                "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per "
+                "cleaner thread.",
             ),
             (
                 "replica.fetch.wait.max.ms",

@@ -76,6 +76,7 @@ from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.errors import EngineError
+from engine.hash_order import partitions_in_hash_order
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.znode.errors import BadVersion
@@ -111,9 +112,14 @@ class Reassignment:
     async def begin(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
-        """Begin to walk partitions to new assignments; returns which were taken up."""
+        """Begin to walk partitions to new assignments; returns which were taken up.
+
+        Replicas choose their log directories in the order in which they are told of.
+        Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
+        """
         results = {}
-        for partition, assignment in plan.items():
+        for partition in partitions_in_hash_order(plan):
+            assignment = plan[partition]
             refusal = self._refusal(partition, assignment)
             if refusal is not None:
                 results[partition] = refusal
@@ -139,7 +145,7 @@ class Reassignment:
 
     async def resume(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
         """Walk on with the partitions that are under way, after a failover or a broker's start."""
-        for partition in sorted(self._context.reassigning):
+        for partition in partitions_in_hash_order(self._context.reassigning):
             assignment = self._context.assignment(partition)
             if is_wanted(assignment):
                 await self._walk_on(partition, assignment)

@@ -34,27 +34,34 @@ class ReassignmentNode:
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Return what is asked for; nothing if the node is not there or nobody understands it."""
-        try:
-            data, _ = await self._znodes.client.get(REASSIGN_PARTITIONS)
-            return decode_reassignment(data, REASSIGN_PARTITIONS)
-        except NoNode:
-            return {}
-        except InvalidZnodeValue as error:
-            # It stays where it is, for its writer to see.
-            self._reporter.event_failed("ZkPartitionReassignment", error)
-            return {}
+        return await self._read() or {}
 
     async def remove(self, is_done: IsDone) -> None:
-        """Take out partitions, and the node with the last of them."""
-        targets = await self.targets()
+        """Take out partitions, and the node with the last of them.
+
+        A node from which nothing is taken is written again, too; one that names no partition goes.
+        """
+        targets = await self._read()
+        if targets is None:
+            return
         kept = {
             partition: target
             for partition, target in targets.items()
             if not is_done(partition, target)
         }
-        if len(kept) == len(targets):
-            return
         if kept:
             await self._znodes.write([SetData(REASSIGN_PARTITIONS, encode_reassignment(kept))])
         else:
             await self._znodes.write([Delete(REASSIGN_PARTITIONS)])
+
+    async def _read(self) -> dict[TopicPartition, tuple[int, ...]] | None:
+        """Return what the node asks for, None if it is not there."""
+        try:
+            data, _ = await self._znodes.client.get(REASSIGN_PARTITIONS)
+            return decode_reassignment(data, REASSIGN_PARTITIONS)
+        except NoNode:
+            return None
+        except InvalidZnodeValue as error:
+            # Its writer sees it until the next request or end of a move.
+            self._reporter.event_failed("ZkPartitionReassignment", error)
+            return {}

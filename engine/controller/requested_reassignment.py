@@ -19,6 +19,7 @@ from engine.controller.reassignment_rules import (
     planned,
     replicas_refusal,
 )
+from engine.hash_order import partitions_in_hash_order
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
@@ -101,14 +102,16 @@ async def _response(
     results: dict[TopicPartition, ReassignmentResult], share: Share
 ) -> messages.AlterPartitionReassignmentsResponse:
     response = messages.AlterPartitionReassignmentsResponse
-    by_topic: dict[str, list[_Row]] = {}
-    for (topic, index), (code, message) in results.items():
+    by_topic: dict[str, list[_Row]] = {topic: [] for topic, _ in results}
+    # Rows of a topic are in the order of Kafka's hash map.
+    for partition in partitions_in_hash_order(results):
+        (topic, index), (code, message) = partition, results[partition]
         if share.is_over():
             await share.next()
         row = response.ReassignablePartitionResponse(
             partition_index=index, error_code=code, error_message=message
         )
-        by_topic.setdefault(topic, []).append(row)
+        by_topic[topic].append(row)
     return response(
         responses=[
             response.ReassignableTopicResponse(name=topic, partitions=rows)

@@ -607,8 +607,8 @@ class LocalLog:
             self.assign_topic_id(replaced.topic_id)
         self.maybe_increment_log_start_offset(start, end, LogStartReason.LEADER_START)
         self.epochs.take_over(replaced.epochs)
-        self.producers.take_over(replaced.producers)
-        self.snapshots.take(end, self.log_start_offset, self.producers)
+        if self.producers.take_over(replaced.producers):
+            self.snapshots.take(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
         """Rename the directory, once nothing is owed to the disk under its old name.

@@ -443,13 +443,18 @@ class ProducerState:
         self._completed.clear()
         self.verifications.clear()
 
-    def take_over(self, replaced: ProducerState) -> None:
-        """Know what is known of a log that ends at the same offset, and is written no more."""
+    def take_over(self, replaced: ProducerState) -> bool:
+        """Know what is known of a log that ends at the same offset, and is written no more.
+
+        Returns whether that is more than the batches of the copy say.
+        """
+        known = {entry.producer_id: entry for entry in self.to_entries()}
         self._producers = dict(replaced._producers)
         self._ongoing = dict(replaced._ongoing)
         self._completed = dict(replaced._completed)
         # What a coordinator was asked before the log moved may be answered behind that.
         self.verifications = replaced.verifications
+        return known != {entry.producer_id: entry for entry in self.to_entries()}
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that wrote nothing for so long and have nothing open; counts them.

@@ -71,6 +71,7 @@ class Segment:
         "_files",
         "_index",
         "_index_entries_max",
+        "_interval_bytes",
         "_largest",
         "_last_base",
         "_last_position",
@@ -128,6 +129,8 @@ class Segment:
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
         self._bytes_since_entry = 0
+        # As the segment began: a changed setting counts from the next one on, as in LogSegment.
+        self._interval_bytes = config.index_interval_bytes
         self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
         self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
         # Where the newest chunk starts, which most readers want next.
@@ -288,7 +291,7 @@ class Segment:
             self._rolling_timestamp_ms = largest_ms
         if largest_ms > (self._largest or self.largest).timestamp:
             self._largest = new_tuple(TimestampOffset, largest)
-        if self._bytes_since_entry > self.config.index_interval_bytes:
+        if self._bytes_since_entry > self._interval_bytes:
             self._add_entry(last_offset, position)
         self._bytes_since_entry += size_bytes
         return position
@@ -304,7 +307,7 @@ class Segment:
         for size_bytes, last_offset, largest_ms in batches:
             if largest_ms > (self._largest or self.largest).timestamp:
                 self._largest = TimestampOffset(largest_ms, last_offset)
-            if self._bytes_since_entry > self.config.index_interval_bytes:
+            if self._bytes_since_entry > self._interval_bytes:
                 self._add_entry(last_offset, position)
             self._bytes_since_entry += size_bytes
             position += size_bytes
@@ -327,7 +330,7 @@ class Segment:
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Take new settings; those of the sizes of indexes count from the next segment on."""
+        """Take new settings; those of indexes count from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 

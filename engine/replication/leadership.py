@@ -88,7 +88,7 @@ class Leadership:
         config_of: Callable[[str], ReplicationConfig],
         is_alive: Callable[[int], bool],
     ) -> None:
-        self._broker_id = broker_id
+        self.broker_id = broker_id
         self._clock = clock
         self._replicas = replicas
         self._logs = logs
@@ -201,7 +201,7 @@ class Leadership:
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
-        if state.leader_id == self._broker_id:
+        if state.leader_id == self.broker_id:
             change = partition.become_leader(state)
         else:
             change = partition.become_follower(state)
@@ -216,7 +216,7 @@ class Leadership:
     def _open(self, topic_partition: TopicPartition, *, is_new: bool) -> Partition:
         log = self._logs.get_or_create(topic_partition, is_new=is_new)
         return Partition(
-            self._broker_id,
+            self.broker_id,
             log,
             self._clock,
             config=self._config_of(topic_partition.topic),
@@ -274,6 +274,9 @@ class Leadership:
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
+        if partition is not None and not order.is_deleted:
+            # Kafka's goes on to be hosted, and to be written down.
+            self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
         for stopped in self._stop_listeners:
             stopped(topic_partition)
 

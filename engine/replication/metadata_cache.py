@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from engine.hash_order import numbers_in_long_map_order
 from engine.host.each import do_each
 from engine.model import TopicPartition
 
@@ -79,7 +80,10 @@ class MetadataCache:
 
     @property
     def brokers(self) -> Mapping[int, BrokerNode]:
-        """Return the brokers that are up, by id."""
+        """Return the brokers that are up, by id, in the order of the map that Kafka keeps them in.
+
+        Source: ZkMetadataCache.updateMetadata.
+        """
         return self._brokers
 
     def brokers_to_tell(self) -> Collection[BrokerNode]:
@@ -161,7 +165,9 @@ class MetadataCache:
     ) -> list[TopicPartition]:
         """Put all that was staged in the place of what was known; see `update`."""
         self.controller_id = controller_id
-        self._brokers = {broker.broker_id: broker for broker in brokers}
+        by_id = {broker.broker_id: broker for broker in brokers}
+        order = numbers_in_long_map_order(by_id, len(self._brokers))
+        self._brokers = {broker_id: by_id[broker_id] for broker_id in order}
         for topic, topic_id in staged.topic_ids.items():
             self._name_of.pop(self._id_of.get(topic, b""), None)
             self._id_of[topic] = topic_id

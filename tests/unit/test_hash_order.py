@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.hash_order import in_concurrent_hash_order, in_hash_order, in_java_hash_order
+from engine.hash_order import (
+    in_concurrent_hash_order,
+    in_hash_order,
+    in_java_hash_order,
+    numbers_in_long_map_order,
+    partitions_in_hash_order,
+)
 from engine.java_text import java_string_hash
+from engine.model import TopicPartition
 
 REAL: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "hash_order_3_9_1.json").read_text()
@@ -72,3 +79,24 @@ def test_a_chain_that_is_taken_apart_turns_around_what_is_before_its_last_run() 
     chain = ["0", "P", "@", "p"]
     assert chain == in_concurrent_hash_order(chain)
     assert ["@", "P", "0", "p"] == in_concurrent_hash_order(chain, held_count=12)
+
+
+def test_partitions_come_in_the_order_of_their_own_hash() -> None:
+    found = partitions_in_hash_order(
+        (TopicPartition("t23", index) for index in range(3)), are_hosted=True
+    )
+    assert [key.partition for key in found] == [1, 0, 2]
+    # Twelve are in a table of thirty-two chains.
+    many = partitions_in_hash_order(
+        (TopicPartition("t9", index) for index in range(12)), are_hosted=True
+    )
+    assert [key.partition for key in many] == [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]
+
+
+def test_brokers_come_in_the_order_of_a_scala_long_map() -> None:
+    # Of a real broker's Metadata, and of one that was asked as soon as it knew of all three.
+    assert numbers_in_long_map_order((1, 2, 3), 3) == [2, 3, 1]
+    assert numbers_in_long_map_order((1, 2, 3), 16) == [1, 2, 3]
+    assert numbers_in_long_map_order((0, 1, 2, 3), 4) == [0, 2, 3, 1]
+    many = numbers_in_long_map_order(range(40), 0)
+    assert sorted(many) == list(range(40))

@@ -13,6 +13,7 @@ from threading import Lock
 
 from engine.host.ports import Files
 from engine.log.directory.offset_checkpoint import CLEANER_POINTS, encode_offsets
+from engine.log.directory.text_checkpoint import create_text_checkpoint
 from engine.model import TopicPartition
 
 
@@ -25,6 +26,10 @@ class CleanerPoints:
         self._writing = Lock()
         self._offsets: dict[TopicPartition, int] = {}
         self._has_changed = False
+
+    def create_file(self) -> None:
+        """Create the file, for a broker that cleans. Source: the fields of LogCleanerManager."""
+        create_text_checkpoint(self._files, self._path)
 
     def take(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Take what the file says."""

@@ -44,6 +44,7 @@ from engine.log.directory.offset_checkpoint import (
     RECOVERY_POINTS,
     encode_offsets,
 )
+from engine.log.directory.text_checkpoint import create_text_checkpoint
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadReport, LoadRequest, load_log
@@ -125,6 +126,8 @@ class LogDirectory:
         #: As they were written down last.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._has_stale_watermarks = False
+        #: Those of replicas that are stopped, and not deleted.
+        self._stopped: dict[TopicPartition, int] = {}
         #: What checkpoints say of logs that could not be opened.
         self._kept: dict[str, dict[TopicPartition, int]] = {}
         self.cleaner_points = CleanerPoints(files, path)
@@ -168,6 +171,8 @@ class LogDirectory:
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
             self._files.sync_dir(self.path)
+        for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS):
+            create_text_checkpoint(self._files, f"{self.path}/{name}")
         self._high_watermarks = dict(state.checkpoints.get(HIGH_WATERMARKS, {}))
         self.cleaner_points.take(state.checkpoints.get(CLEANER_POINTS, {}))
         logs: dict[TopicPartition, LocalLog] = {}
@@ -260,7 +265,9 @@ class LogDirectory:
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write down the high watermarks of this directory's partitions."""
-        self._high_watermarks = {**self._kept.get(HIGH_WATERMARKS, {}), **offsets}
+        for key in self._stopped.keys() & offsets.keys():
+            del self._stopped[key]
+        self._high_watermarks = {**self._kept.get(HIGH_WATERMARKS, {}), **self._stopped, **offsets}
         self._has_stale_watermarks = False
         self._write(HIGH_WATERMARKS, self._high_watermarks)
 
@@ -268,12 +275,25 @@ class LogDirectory:
         """Return what was written down for a partition last, 0 if nothing was."""
         return self._high_watermarks.get(key, 0)
 
+    @property
+    def keeps_watermarks(self) -> bool:
+        """Return whether there are watermarks of stopped replicas."""
+        return bool(self._stopped)
+
+    def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:
+        """Keep that of a replica that is stopped, until it has a role again or is deleted.
+
+        Source: ReplicaManager.stopPartitions, which lets go of deleted replicas alone.
+        """
+        self._stopped[key] = self._high_watermarks[key] = high_watermark
+
     def forget_high_watermark(self, key: TopicPartition) -> None:
         """Forget that of a log that leaves: a topic that takes its name over has no part in it.
 
         Differs: Kafka's file has it until it is written the next time, and a broker that is killed
         before that starts with it.
         """
+        self._stopped.pop(key, None)
         if self._high_watermarks.pop(key, None) is not None:
             self._has_stale_watermarks = True
 

@@ -223,6 +223,12 @@ class LogManager:
         stored = self._home[log.directory].high_watermark(topic_partition)
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
+    def keep_high_watermark(self, topic_partition: TopicPartition, high_watermark: int) -> None:
+        """Keep that of a replica that is stopped, for the checkpoints and for its next role."""
+        log = self._logs.get(topic_partition)
+        if log is not None:
+            self._home[log.directory].keep_high_watermark(topic_partition, high_watermark)
+
     def get_or_create(
         self,
         topic_partition: TopicPartition,
@@ -469,7 +475,11 @@ class LogManager:
                 directory.write_log_starts(self._logs_in(directory))
 
     def checkpoint_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the high watermarks of partitions, each to the directory of its log (PART-13)."""
+        """Write the high watermarks of partitions, each to the directory of its log (PART-13).
+
+        A directory without partitions keeps its file.
+        Source: ReplicaManager.checkpointHighWatermarks.
+        """
         for directory in self._online():
             here = {
                 log.topic_partition: offsets[log.topic_partition]
@@ -477,7 +487,10 @@ class LogManager:
                 if log.topic_partition in offsets
             }
             with self._guarded(directory):
-                directory.write_high_watermarks(here)
+                if here or directory.keeps_watermarks:
+                    directory.write_high_watermarks(here)
+                else:
+                    directory.write_forgotten_watermarks()
 
     def expire_producers(self) -> Steps:
         """Forget producers that have been idle for too long, those of a log in each step.
@@ -518,6 +531,12 @@ class LogManager:
         directory.write_recovery_points(lambda: self._logs_in(directory))
 
     # Cleaning
+
+    def create_cleaner_checkpoints(self) -> None:
+        """Create the file of first dirty offsets in every directory, for a broker that cleans."""
+        for directory in self._online():
+            with self._guarded(directory):
+                directory.cleaner_points.create_file()
 
     def first_dirty_offset(self, log: LocalLog) -> int | None:
         """Return up to where a log was cleaned, None if it never was."""

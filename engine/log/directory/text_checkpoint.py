@@ -75,3 +75,11 @@ def _lines(text: str) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def create_text_checkpoint(files: Files, path: str) -> None:
+    """Create a checkpoint that has nothing to say yet, empty as Kafka's is; one there is kept.
+
+    Source: the constructor of CheckpointFile.
+    """
+    files.open(path, write=True, create=True).close()

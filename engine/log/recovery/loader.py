@@ -37,6 +37,7 @@ from engine.log.batch_scan import scan_batches
 from engine.log.directory import leader_epoch_checkpoint, partition_metadata
 from engine.log.directory.leader_epoch_checkpoint import EpochStart, read_leader_epochs
 from engine.log.directory.partition_metadata import read_partition_metadata
+from engine.log.directory.text_checkpoint import create_text_checkpoint
 from engine.log.epoch_store import EpochStore
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -451,9 +452,13 @@ class _Loader:
     def _read_epochs(self, partition: PartitionFiles) -> EpochStore:
         entries: list[EpochStart] | None = None
         name = leader_epoch_checkpoint.FILE_NAME
-        if name in partition.side_files:
+        path = partition.file_path(name)
+        if name not in partition.side_files:
+            create_text_checkpoint(self._files, path)
+        # An empty one was never written: epochs are durable before the first record of theirs.
+        elif self._files.size_bytes(path):
             try:
-                entries = list(read_leader_epochs(self._files, partition.file_path(name)))
+                entries = list(read_leader_epochs(self._files, path))
             except CorruptFile:
                 entries = None
         if entries is not None and not self._lacks_epochs(entries):

@@ -49,7 +49,7 @@ class LoggedInSide(Side):
         if key in self.sockets:
             return self.sockets[key]
         self.port = self._broker.ports["PLAINTEXT" if key == "main" else "SASL"]
-        self.masks.port = self.port
+        self.masks.ports = {self.port: "<port>"}
         found = super().connection(key)
         if key != "main":
             log_in(found, key)

@@ -46,7 +46,10 @@ class Masks:
     """What one broker gave out, in order of appearance."""
 
     def __init__(self, port: int) -> None:
-        self.port = port
+        #: What stands for the port of a broker.
+        self.ports = {port: "<port>"}
+        #: Whether the last name of a log directory is the same in both.
+        self.shows_directories = False
         self.topic_ids: dict[bytes, str] = {NO_UUID: "<no id>"}
         self.sessions: dict[int, int] = {0: 0}
         #: Producer ids that a case has asked for, with its word for each.
@@ -61,14 +64,18 @@ class Masks:
         if attribute in _MEMBERS and value:
             return _UUID.sub("<uuid>", value)
         if attribute in ("producer_id", "port"):
-            known = self.producer_ids if attribute == "producer_id" else {self.port: "<port>"}
+            known = self.producer_ids if attribute == "producer_id" else self.ports
             return known.get(value, value)
         if attribute in _DISK:
             return "<some>" if value > 0 else value
         if attribute == "session_id":
             return self.sessions.setdefault(value, len(self.sessions))
         if attribute == "log_dir" and value:
-            return "<directory>"
+            return (
+                f"<directory {value.rpartition('/')[2]}>"
+                if self.shows_directories
+                else "<directory>"
+            )
         if attribute == "documentation" and value:
             return "<words>"
         if attribute == "records" and value is not None:

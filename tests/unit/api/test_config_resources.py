@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine.admin.config_errors import InvalidRequest
-from engine.api.config_resources import require_own_id
+from engine.api.config_resources import require_own_id, value_message
+from engine.config.broker_config import BrokerConfig
+from engine.config.settings import BrokerSettings
+from engine.errors import ConfigError
 
 
 @pytest.mark.parametrize("name", ["7", "+7", "007", "0" * 40 + "7"])
@@ -26,3 +29,13 @@ def test_another_brokers_number_is_refused_as_that(name: str) -> None:
 def test_what_is_no_int_is_refused_as_that(name: str) -> None:
     with pytest.raises(InvalidRequest, match="Node id must be an integer"):
         require_own_id(name, 7)
+
+
+def test_settings_that_contradict_each_other_are_refused_in_kafkas_words() -> None:
+    key = "log.cleaner.dedupe.buffer.size"
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.of(
+            BrokerSettings({"broker.id": "1", key: "2097152", "log.cleaner.threads": "2"})
+        )
+    expected = f"requirement failed: {key} must be at least 1MB per cleaner thread."
+    assert expected == value_message(refused.value)

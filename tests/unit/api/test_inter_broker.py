@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import pytest
@@ -124,6 +125,18 @@ def test_roles_are_taken_in_every_version(version: int) -> None:
     assert handlers.stage.replicas.find(T0).is_leader
     assert handlers.loaded == ["t"]
     assert (handlers.stage.replicas.find(T0).log.topic_id is not None) == (version >= 5)
+
+
+def test_logs_are_made_for_what_is_led_first_and_in_the_order_of_kafkas_hash_map() -> None:
+    handlers = Handlers()
+    request = roles(7)
+    states = request.topic_states[0].partition_states
+    request.topic_states[0].topic_name = "t23"
+    states.append(copy(states[0]))
+    states[2].partition_index, states[2].leader = 2, 2
+    handlers.ask("LeaderAndIsr", 7, request)
+    made = [key.partition for key in handlers.stage.replicas.partitions]
+    assert made == [1, 0, 2]
 
 
 def test_an_order_that_takes_long_leaves_the_others_their_turns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -197,6 +198,16 @@ def test_partitions_of_one_request_have_each_their_result() -> None:
         cluster,
         {T0: (3,), T1: (), TopicPartition("t", 7): (1,), TopicPartition("u", 0): None},
     )
+
+
+def test_partitions_of_one_request_begin_and_are_listed_in_the_order_of_kafkas_hash_map() -> None:
+    # A real broker listed t2-2 before t2-1.
+    cluster, _ = started(*[(1, 2)] * 3, catch_up=False)
+    asked = {TopicPartition("t", index): (3, 2) for index in (0, 2, 1)}
+    order = [2, 1, 0]
+    assert order == [key.partition for key in reassign(cluster, asked)]
+    written = [re.search(r"partitions/([0-9]+)/state", str(one)) for one in cluster.store.take()]
+    assert order == [int(found[1]) for found in written if found]
 
 
 def test_of_a_partition_named_twice_the_last_row_counts() -> None:
@@ -546,6 +557,25 @@ def test_the_api_takes_a_partition_out_of_the_old_node() -> None:
     assert not cluster.exists(NODE)
     # The order of the original is lost where the target shares replicas with it.
     assert PartitionAssignment((2, 1)) == stored(cluster)
+
+
+def test_the_old_node_is_written_again_by_each_request_and_end_of_a_move() -> None:
+    cluster, told = started((1, 2), (1, 2), (1, 2), catch_up=False)
+    write_node(cluster, {T0: (3, 2)})
+    reassign(cluster, {T1: (3, 2)})
+    data, stat = now(cluster.admin.get(NODE))
+    assert (encode_reassignment({T0: (3, 2)}), 1) == (data, stat.version)
+    told.propose(T1, (1, 2, 3))
+    data, stat = now(cluster.admin.get(NODE))
+    assert (encode_reassignment({T0: (3, 2)}), 2) == (data, stat.version)
+
+
+def test_an_old_node_that_names_no_partition_goes_with_the_next_request() -> None:
+    cluster, _ = started((1, 2), catch_up=False)
+    write_node(cluster, {})
+    assert cluster.exists(NODE)
+    reassign(cluster, {T0: (3, 2)})
+    assert not cluster.exists(NODE)
 
 
 def test_the_old_node_is_read_after_a_failover_and_replaces_what_runs() -> None:

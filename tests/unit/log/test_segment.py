@@ -53,6 +53,18 @@ def test_an_entry_follows_more_than_the_interval_with_the_chunk_s_largest_offset
     assert files.size_bytes(found.path(FileKind.INDEX)) == 0
 
 
+def test_another_index_interval_counts_from_the_next_segment_on() -> None:
+    _, found = segment()
+    found.configure(CONFIG._replace(index_interval_bytes=1 << 20))
+    for offset in range(100, 104):
+        add(found, offset)
+    _, as_before = segment()
+    for offset in range(100, 104):
+        add(as_before, offset)
+    assert list(found.index) == list(as_before.index)
+    assert len(found.index) > 0
+
+
 def test_closing_adds_the_last_time_and_writes_both_indexes_to_size() -> None:
     files, found = segment()
     for number in range(6):

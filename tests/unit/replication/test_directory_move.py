@@ -223,3 +223,11 @@ def test_a_copy_that_lost_its_topic_id_has_it_as_it_takes_the_logs_place() -> No
     partition.log.assign_topic_id("0qDMg_OyT2KjEleQvYIdkQ")
     fill(partition.log, [1] * 3)
     assert "0qDMg_OyT2KjEleQvYIdkQ" == moved(partition).topic_id
+
+
+def test_a_copy_whose_batches_say_all_of_its_producers_has_no_snapshot() -> None:
+    partition = leader_of()
+    partition.append(sent_by(7, 0), 1)
+    log = moved(partition)
+    assert log.producers.producers.keys() == {7}
+    assert log.snapshots.latest_offset() is None

@@ -12,6 +12,7 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.ports import LogDirOffline
 from engine.log.directory.log_manager import LogManager
 from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS, read_offsets
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
@@ -135,6 +136,20 @@ def test_the_watermark_of_the_checkpoint_counts() -> None:
     again = Stage(stage.files)
     again.leadership.apply({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
     assert again.replicas.find(T0).high_watermark == 3
+
+
+def test_a_stopped_replica_keeps_its_watermark_in_the_checkpoint_and_for_its_next_role() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    stage.replicas.find(T0).append(sent(3), 1)
+    stage.leadership.stop({T0: StopOrder(5, False)})
+    stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
+    assert read_offsets(stage.files, f"/a/{HIGH_WATERMARKS}") == {T0: 3}
+    stage.leadership.apply({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
+    assert stage.replicas.find(T0).high_watermark == 3
+    stage.leadership.stop({T0: StopOrder(6, True)})
+    stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
+    assert read_offsets(stage.files, f"/a/{HIGH_WATERMARKS}") == {}
 
 
 def test_a_stopped_replica_keeps_its_log_unless_it_is_deleted() -> None:

@@ -306,6 +306,15 @@ def test_a_log_that_was_cut_a_moment_ago_is_deleted() -> None:
     assert T0 not in manager.logs
 
 
+def test_a_new_directory_has_empty_checkpoints_until_there_is_a_partition() -> None:
+    host = Host()
+    manager = host.started()
+    manager.create_cleaner_checkpoints()
+    manager.checkpoint_high_watermarks({})
+    names = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_POINTS)
+    assert [b""] * 4 == [host.files.read_bytes(f"{A}/{name}") for name in names]
+
+
 def test_a_deleted_log_leaves_no_watermark_to_a_topic_that_takes_its_name_over() -> None:
     host = Host()
     manager = host.started()

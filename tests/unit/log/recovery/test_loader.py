@@ -73,7 +73,21 @@ def test_an_empty_directory_is_an_empty_log() -> None:
     files = MemoryFiles()
     log, report = open_log(files, log_start_offset=7)
     assert (7, 7, (0, 0, 0)) == (log.log_start_offset, log.log_end_offset, tuple(report))
-    assert names(files) == [f"{7:020d}.index", f"{7:020d}.log", f"{7:020d}.timeindex"]
+    segment = [f"{7:020d}.index", f"{7:020d}.log", f"{7:020d}.timeindex"]
+    assert names(files) == [*segment, "leader-epoch-checkpoint"]
+
+
+def test_a_new_log_has_an_empty_file_of_epochs_as_kafkas_has() -> None:
+    files = MemoryFiles()
+    open_log(files)
+    assert files.read_bytes(f"{DIR}/leader-epoch-checkpoint") == b""
+
+
+def test_epochs_are_read_from_the_batches_where_the_file_is_empty() -> None:
+    files = disk()
+    files.replace_file(f"{DIR}/leader-epoch-checkpoint", b"")
+    log, _ = open_log(files, CONFIG, recovery_point=15)
+    assert len(log.epochs.entries) > 0
 
 
 def test_only_segments_from_the_recovery_point_on_are_read() -> None:

@@ -1,0 +1,1 @@
+"""Three brokers of Kafka and three of ours under the same drawn operations."""
