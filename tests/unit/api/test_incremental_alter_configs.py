@@ -231,7 +231,7 @@ def test_a_brokers_setting_is_written_for_it_or_for_all(name: str, entity: str) 
         ),
         ("1", "ssl.keystore.location", "/k", "listener prefix: HashSet(ssl.keystore.location)"),
         ("", "advertised.listeners", "PLAINTEXT://x:1", "broker id must be specified: Set("),
-        ("1", "log.cleaner.dedupe.buffer.size", "1048576", "1 MiB"),
+        ("1", "log.cleaner.dedupe.buffer.size", "1048576", "at least 1MB per cleaner"),
         ("1", "ssl.key.password", "secret", "only per-listener"),
         ("", "listener.name.inside.ssl.key.password", "secret", "at default cluster level"),
         ("1", "delegation.token.secret.key", "secret", "Cannot update"),
