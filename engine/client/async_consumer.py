@@ -19,10 +19,10 @@ from typing import TypeVar
 from engine.client.blocking import KafkaClient
 from engine.client.consumer import (
     Consumer,
-    ConsumerRecord,
     ConsumerSettings,
     RebalanceListener,
 )
+from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
 from engine.model import TopicPartition
