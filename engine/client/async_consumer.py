@@ -4,6 +4,9 @@ Each method is a coroutine that waits without holding the loop. Between polls th
 heartbeats, so that an application may take its time with records: up to `max_poll_interval_ms`.
 A call ends the waiting of a poll that goes on, which returns to waiting behind it.
 
+Records count as processed once a later poll begins, if the application has seen them: those of a
+poll that was cancelled, and those that `async for` has not come to, are returned by the next poll.
+
 Source: KafkaConsumer, AbstractCoordinator.HeartbeatThread of 3.9.1.
 """
 
@@ -11,7 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TypeVar
@@ -19,10 +25,10 @@ from typing import TypeVar
 from engine.client.blocking import KafkaClient
 from engine.client.consumer import (
     Consumer,
-    ConsumerRecord,
     ConsumerSettings,
     RebalanceListener,
 )
+from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
 from engine.model import TopicPartition
@@ -31,17 +37,28 @@ T = TypeVar("T")
 _POLL_MS = 1_000
 
 
+class ConsumerClosed(EngineError):
+    """The consumer was closed, so nothing is read any more."""
+
+    def __init__(self) -> None:
+        super().__init__("the consumer is closed")
+
+
 class AsyncConsumer:
     """Reads records in an event loop; `async with` closes it.
 
-    The listener of a subscription is called on the consumer's thread.
+    The listener of a subscription is called on the consumer's thread, where it may use `blocking`
+    to commit and to seek. Errors of all calls: ConsumerClosed.
     """
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
         """The client is the consumer's alone, on streams made by `RealStreams.wakeable`."""
         self._client = client
         self._consumer = Consumer(client, settings)
-        self._failure: EngineError | None = None
+        self._failure: Exception | None = None
+        #: Records of the last poll that `async for` has not come to.
+        self._unread: deque[ConsumerRecord] = deque()
+        self._is_closed = False
         self._thread = OwnerThread(
             "kctl-consumer",
             interrupt=client.links.interrupt,
@@ -62,6 +79,11 @@ class AsyncConsumer:
         """Close it."""
         await self.close()
 
+    @property
+    def blocking(self) -> Consumer:
+        """Return the consumer as it is used on its thread: by a listener, and by nothing else."""
+        return self._consumer
+
     async def subscribe(
         self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener | None = None
     ) -> None:
@@ -81,7 +103,7 @@ class AsyncConsumer:
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         while True:
             left_ms = max(deadline_ms - self._client.clock.monotonic_ms(), 0)
-            records = await self._call(partial(self._poll, left_ms))
+            records = await self._poll_once(left_ms)
             # Another call may have ended its waiting.
             if records or self._client.clock.monotonic_ms() >= deadline_ms:
                 return records
@@ -89,8 +111,9 @@ class AsyncConsumer:
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Yield records for ever."""
         while True:
-            for record in await self.poll(_POLL_MS):
-                yield record
+            self._unread = deque(await self.poll(_POLL_MS))
+            while self._unread:
+                yield self._unread.popleft()
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:
         """As `Consumer.seek`."""
@@ -130,14 +153,48 @@ class AsyncConsumer:
 
     async def close(self) -> None:
         """Commit, leave the group, and end the thread and the connections."""
+        if self._is_closed:
+            await asyncio.to_thread(self._thread.close)
+            return
+        self._is_closed = True
         try:
             await self._call(self._consumer.close)
         finally:
-            await asyncio.to_thread(self._thread.close)
-            self._client.links.close_streams()
+            # Also where the caller is cancelled: nothing else would end the thread.
+            await asyncio.shield(asyncio.to_thread(self._end))
+
+    def _end(self) -> None:
+        self._thread.close()
+        self._client.links.close_streams()
 
     async def _call(self, work: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(work))
+        return await asyncio.wrap_future(self._submit(work))
+
+    async def _poll_once(self, timeout_ms: int) -> list[ConsumerRecord]:
+        polled = self._submit(partial(self._poll, timeout_ms))
+        try:
+            return await asyncio.wrap_future(polled)
+        except asyncio.CancelledError:
+            # The thread may have records by now, or a moment later: behind that they are put back.
+            with suppress(ConsumerClosed):
+                self._submit(partial(self._put_back_of, polled))
+            raise
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        """Have a work done; what the application has not seen is put back first."""
+        unread, self._unread = self._unread, deque()
+        try:
+            if unread:
+                self._thread.submit(partial(self._consumer.put_back, unread))
+            return self._thread.submit(work)
+        except RuntimeError as error:
+            raise ConsumerClosed from error
+
+    # On the thread
+
+    def _put_back_of(self, polled: Future[list[ConsumerRecord]]) -> None:
+        if not polled.cancelled() and polled.exception() is None:
+            self._consumer.put_back(polled.result())
 
     def _poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         failure, self._failure = self._failure, None
@@ -151,6 +208,6 @@ class AsyncConsumer:
             return None
         try:
             return self._consumer.heartbeat()
-        except EngineError as error:
+        except Exception as error:
             self._failure = error
             return None

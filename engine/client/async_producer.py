@@ -6,7 +6,9 @@ send(record) ──> awaitable ──> taken by the thread ──> batch ──>
 
 `send` returns at once with an awaitable, so many records are under way together; `await` it for
 one, or `flush` for all. With a transactional id records are sent within `begin` and `commit` or
-`abort`.
+`abort`. Every record gets a result: one that is dropped has the error that it was dropped for.
+
+A partition whose batch failed takes records again afterwards, as with Java's producer.
 
 Source: KafkaProducer of 3.9.1.
 """
@@ -49,10 +51,10 @@ class NoTransactions(EngineError):
 
 
 class ProducerClosed(EngineError):
-    """The producer was closed before the record had a result."""
+    """The producer was closed, so nothing is sent any more."""
 
     def __init__(self) -> None:
-        super().__init__("the producer was closed before the record was stored")
+        super().__init__("the producer is closed: what was not stored is not sent")
 
 
 class RecordAborted(EngineError):
@@ -74,6 +76,7 @@ class AsyncProducer:
     ) -> None:
         """The client is the producer's alone, on streams made by `RealStreams.wakeable`."""
         self._client = client
+        options = (options or ProducerOptions())._replace(goes_on=True)
         self._transactions: TransactionalProducer | None = None
         if transactional_id is not None:
             self._transactions = TransactionalProducer(client, transactional_id, options)
@@ -82,6 +85,9 @@ class AsyncProducer:
         )
         self._results: dict[int, Future[StoredRecord]] = {}
         self._next_place = 0
+        #: Why records may have been dropped.
+        self._failure: EngineError | None = None
+        self._is_closed = False
         self._thread = OwnerThread(
             "kctl-producer",
             interrupt=client.links.interrupt,
@@ -92,7 +98,11 @@ class AsyncProducer:
     async def __aenter__(self) -> AsyncProducer:
         """Return the producer, initialized if it is transactional. Errors: those of that."""
         if self._transactions is not None:
-            await self._call(self._transactions.init)
+            try:
+                await self._call(self._transactions.init)
+            except BaseException:
+                await self.close()
+                raise
         return self
 
     async def __aexit__(
@@ -116,18 +126,21 @@ class AsyncProducer:
     ) -> asyncio.Future[StoredRecord]:
         """Send a record; the result is its place once it is stored.
 
-        Errors: ApiError and others of the record, by the awaitable.
+        Errors: ProducerClosed; ApiError and others of the record, by the awaitable.
         """
         record = OutgoingRecord(topic, key, value, tuple(headers), timestamp_ms, partition)
         result: Future[StoredRecord] = Future()
         # Results are the producer's to give: nobody cancels a record that is under way.
         result.set_running_or_notify_cancel()
-        self._thread.submit(lambda: self._add(record, result))
+        self._submit(lambda: self._add(record, result))
         return asyncio.wrap_future(result)
 
     async def flush(self) -> None:
-        """Wait until every record that was sent has its result."""
-        await self._call(lambda: self._settle(self._producer.flush()))
+        """Wait until every record that was sent has its result.
+
+        Errors: those that keep all of them from being sent, which then fail with it.
+        """
+        await self._call(self._flush)
 
     async def begin(self) -> None:
         """Begin a transaction. Errors: NoTransactions, those of the producer."""
@@ -157,13 +170,21 @@ class AsyncProducer:
 
     async def close(self) -> None:
         """Send all that is left outside of a transaction, end the thread and the connections."""
+        if self._is_closed:
+            await asyncio.to_thread(self._thread.close)
+            return
+        self._is_closed = True
         try:
             if self._transactions is None:
                 await self.flush()
         finally:
-            await asyncio.to_thread(self._thread.close)
-            self._client.links.close_streams()
-            self._fail_all(ProducerClosed())
+            # Also where the caller is cancelled: nothing else would end the thread.
+            await asyncio.shield(asyncio.to_thread(self._end))
+
+    def _end(self) -> None:
+        self._thread.close()
+        self._client.links.close_streams()
+        self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
         if self._transactions is None:
@@ -171,7 +192,20 @@ class AsyncProducer:
         return self._transactions
 
     async def _call(self, work: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(work))
+        def noting() -> T:
+            try:
+                return work()
+            except EngineError as error:
+                self._failure = error
+                raise
+
+        return await asyncio.wrap_future(self._submit(noting))
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        try:
+            return self._thread.submit(work)
+        except RuntimeError as error:
+            raise ProducerClosed from error
 
     # On the thread
 
@@ -180,23 +214,41 @@ class AsyncProducer:
         self._results[place] = result
         try:
             self._producer.add(record, place)
-        except EngineError as error:
+        except Exception as error:
+            # Also one that is not ours: the record's future is the only way to its caller.
+            if isinstance(error, EngineError):
+                self._failure = error
             del self._results[place]
             result.set_exception(error)
+
+    def _flush(self) -> None:
+        try:
+            self._settle(self._producer.flush())
+        except EngineError:
+            self._producer.discard()
+            raise
 
     def _progress(self) -> int | None:
         """Send what is due and take responses; wait for the next as long as no work comes."""
         if self._producer.is_idle:
+            # Those left were dropped, and nobody else will give them a result.
+            self._fail_all(self._failure or RecordAborted())
+            self._failure = None
             return None
         due_ms = self._producer.due_in_ms()
+        if due_ms and not self._producer.is_sending:
+            return due_ms
         try:
             self._settle(self._producer.poll(_WAIT_MS if due_ms is None else due_ms))
         except EngineError as error:
+            self._failure = error
+            self._producer.discard()
+        except BaseException as error:
             self._fail_all(error)
-            return None
+            raise
         return 0
 
-    def _fail_all(self, error: EngineError) -> None:
+    def _fail_all(self, error: BaseException) -> None:
         results, self._results = self._results, {}
         for result in results.values():
             result.set_exception(error)

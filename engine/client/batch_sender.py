@@ -7,7 +7,11 @@
 | too large, and one record | it failed; the partition goes on behind it |
 | a retriable error, a lost broker | it is sent again, until the client's timeout has passed |
 | out of sequence behind one that is not stored | it is sent again behind that one |
-| any other error | it failed, and so does all that comes behind it |
+| any other error | it failed, and so does all that waits behind it |
+
+A partition that has failed fails all that comes, so that nothing is stored behind a gap. With
+`goes_on` it takes what comes later, as soon as nothing of it is under way: in the next epoch of its
+producer id, so that a late request of the one before is fenced.
 
 With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way: a broker knows that
 many batches again, and takes none out of sequence. Until its first batch is stored, and after an
@@ -53,6 +57,7 @@ from engine.records.record import increment_sequence
 
 #: As many batches of a producer as a broker knows again. Source: ProducerStateEntry.
 IN_FLIGHT_MAX: Final = 5
+INT16_MAX: Final = 0x7FFF
 
 _TOO_LARGE: Final = frozenset((MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE))
 #: Errors of batches that the leader has written nevertheless.
@@ -75,7 +80,8 @@ class BatchResult(NamedTuple):
 class SenderOptions(NamedTuple):
     """How batches are sent; `identity` (producer id, epoch) makes it idempotent.
 
-    With a `transactional_id` batches are part of its transaction.
+    With a `transactional_id` batches are part of its transaction. `goes_on` has a partition that
+    has failed take batches again.
     """
 
     acks: int
@@ -83,6 +89,7 @@ class SenderOptions(NamedTuple):
     identity: tuple[int, int] | None
     in_flight_max: int = IN_FLIGHT_MAX
     transactional_id: str | None = None
+    goes_on: bool = False
 
 
 class _Queue:
@@ -102,6 +109,8 @@ class _Queue:
         self.is_known = False
         #: Why nothing more of this partition is sent.
         self.error: EngineError | None = None
+        #: How far its epoch is above that of the producer.
+        self.epochs_above = 0
 
     def put_back(self, batch: OutgoingBatch) -> None:
         """Queue a batch where it stood."""
@@ -113,6 +122,16 @@ class _Queue:
             return
         if self.given_up is None or batch.order < self.given_up.order:
             self.given_up = batch
+
+    def go_on(self) -> None:
+        """Take batches again after a failure, once nothing is under way.
+
+        Source: TransactionManager.bumpIdempotentProducerEpoch of 3.9.1, for one partition.
+        """
+        self.error = self.trouble_since_ms = self.given_up = None
+        self.attempts = self.next_sequence = 0
+        self.is_proven = False
+        self.epochs_above += 1
 
     def renumber_if_due(self) -> None:
         """Forget the sequences after a record that was given up, once nothing is under way.
@@ -170,16 +189,23 @@ class ProduceSender:
     def put(self, batch: OutgoingBatch) -> None:
         """Take a batch to send behind those of its partition that came before.
 
-        A partition that has failed takes no more: its batches fail as the first one did.
+        A partition that has failed takes no more unless it goes on: its batches fail as the first
+        one did.
         """
         self.pending_bytes += batch.size_bytes
         queue = self._queues.setdefault(batch.partition, _Queue())
-        if queue.error is not None:
+        if queue.error is not None and not self._may_go_on(queue):
             self._finish(BatchResult(batch, -1, queue.error))
         else:
             queue.waiting.append(batch)
 
-    def poll(self, wait_ms: int) -> list[BatchResult]:
+    def _may_go_on(self, queue: _Queue) -> bool:
+        identity = self._options.identity
+        return self._options.goes_on and (
+            identity is None or identity[1] + queue.epochs_above < INT16_MAX
+        )
+
+    def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
         """Send what may be sent and return what is done, waiting for so long at most.
 
         After an error it pauses before it sends again.
@@ -188,7 +214,8 @@ class ProduceSender:
         self._take_arrived(0)
         self._send_waiting()
         if self._requests:
-            self._take_arrived(0 if self._results else wait_ms)
+            left_ms = 0 if self._results else wait_ms
+            self._take_arrived(left_ms, may_be_interrupted=may_be_interrupted)
             if self._view is not None:
                 self._send_waiting()
         much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
@@ -226,6 +253,10 @@ class ProduceSender:
             )
 
     def _may_send(self, queue: _Queue) -> bool:
+        if queue.error is not None:
+            if queue.in_flight:
+                return False
+            queue.go_on()
         queue.renumber_if_due()
         if queue.given_up is not None:
             return False
@@ -273,8 +304,11 @@ class ProduceSender:
             self._replace_by_parts(queue, batch, limit_bytes)
             batch = queue.waiting[0]
         if batch.base_sequence is None:
+            identity = self._options.identity
+            if identity is not None:
+                identity = (identity[0], identity[1] + queue.epochs_above)
             batch.number(
-                self._options.identity,
+                identity,
                 queue.next_sequence,
                 is_transactional=self._options.transactional_id is not None,
             )
@@ -303,7 +337,11 @@ class ProduceSender:
         token = object()
         self._requests[token] = batches
         address = view.brokers[leader].address
-        client.links.submit(address, call, token, timeout_ms)
+        try:
+            client.links.submit(address, call, token, timeout_ms)
+        except EngineError as error:
+            self._take(self._requests.pop(token), error)
+            return
         if options.acks == ACKS_NONE:
             self._unanswered[address] += sum(batch.size_bytes for batch in batches.values())
 
@@ -323,8 +361,9 @@ class ProduceSender:
 
     # -- taking results
 
-    def _take_arrived(self, wait_ms: int) -> None:
-        for token, result in self._client.wait_any(wait_ms):
+    def _take_arrived(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
+        arrived = self._client.wait_any(wait_ms, may_be_interrupted=may_be_interrupted)
+        for token, result in arrived:
             batches = self._requests.pop(token, None)
             if batches is not None:
                 self._take(batches, result)

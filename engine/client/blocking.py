@@ -251,10 +251,12 @@ class KafkaClient:
                     self._of_others.append((token, result))
         return results
 
-    def wait_any(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
+    def wait_any(
+        self, timeout_ms: int, *, may_be_interrupted: bool = True
+    ) -> list[tuple[object, CallResult]]:
         """Return results of calls that were submitted to `links` directly."""
         results, self._of_others = self._of_others, []
-        return results or self.links.wait(timeout_ms, may_be_interrupted=True)
+        return results or self.links.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Return whether another attempt may reach a broker that took over meanwhile."""
@@ -492,12 +494,13 @@ class KafkaClient:
                 result = self._one(call, address, deadline_ms)
             else:
                 result = self._one_patiently(call, address, deadline_ms)
-            if isinstance(result, Response):
-                if not kafka_error(retriable_code(result.message)).is_retriable:
-                    return result
-            elif not isinstance(result, Unreachable):
-                raise result
+            code = retriable_code(result.message) if isinstance(result, Response) else NONE
+            if isinstance(result, Response) and not kafka_error(code).is_retriable:
+                return result
+            # One that does not answer may have been replaced.
             self._coordinators.pop((key_type, key), None)
+            if not isinstance(result, Response | Unreachable):
+                raise result
             if not self._may_wait(attempt, deadline_ms):
                 return _response_or_raise(result)
             self.back_off(attempt)

@@ -123,7 +123,9 @@ class Links:
         is_over = False
         while not self._results and not is_over:
             deadlines = [d for link in self._links.values() if (d := link.next_deadline_ms())]
-            pause_ms = max(min([give_up_ms, *deadlines]) - now_ms, 0)
+            # The byte that interrupts may have ended a wait before, which was not to be.
+            is_over = may_be_interrupted and self._is_interrupted
+            pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
             for event in self._streams.wait(pause_ms):
                 self._take_event(event)
             now_ms = self._clock.monotonic_ms()

@@ -12,7 +12,10 @@ One `poll`:
    committed once `auto_commit_interval_ms` has passed.
 3. The member stays in its group, or joins again (`group_consumer.py`).
 4. Up to `max_poll_records` records are returned; others that have come wait for the next poll, unless
-   their partition is given up.
+   their partition is given up, or paused, which holds up no other partition.
+
+A partition that cannot be read is the error of the poll. It keeps its position, so later polls read
+the others, and try it again.
 
 A member that does not poll for `max_poll_interval_ms` leaves its group with the next `heartbeat`,
 so that others get its partitions; the next poll joins again.
@@ -23,7 +26,6 @@ Source: KafkaConsumer, ConsumerCoordinator of 3.9.1.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -33,32 +35,13 @@ from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
 from engine.client.group_session import GroupSession, MemberSettings
 from engine.client.groups import committed_offsets
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
+from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
-from engine.records.record import Header, TimestampType
 from engine.records.record_run import NO_EPOCH
 
 _RESETS: Final = {"earliest": EARLIEST, "latest": LATEST}
-
-
-class ConsumerRecord(NamedTuple):
-    """A record with its place; `leader_epoch` is −1 where its format has none."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    timestamp_type: TimestampType
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
-    leader_epoch: int
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Return its topic and partition."""
-        return TopicPartition(self.topic, self.partition)
 
 
 class ConsumerSettings(NamedTuple):
@@ -138,8 +121,7 @@ class Consumer:
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
         self._listener: RebalanceListener | None = None
-        #: Records that have come and were not returned yet, in their order.
-        self._waiting: deque[ConsumerRecord] = deque()
+        self._records = WaitingRecords()
         #: The partitions of which something was fetched or sought, each with the leader epoch of
         #: the last record that was returned.
         self._epochs: dict[TopicPartition, int] = {}
@@ -156,34 +138,64 @@ class Consumer:
     ) -> None:
         """Read topics as a member of the group: these, or all whose whole name matches a pattern.
 
-        Internal topics match no pattern. Errors: NoGroup.
+        Internal topics match no pattern; no topics are as `unsubscribe`. Errors: NoGroup.
         """
         if self._settings.member is None:
             raise NoGroup("subscribe")
-        self._listener = listener
         if isinstance(topics, re.Pattern):
+            self._listener = listener
             self._pattern, self._next_match_ms = topics, 0
-            names = self._matching(topics)
-        else:
-            self._pattern, names = None, tuple(sorted(set(topics)))
-        self._take_topics(names)
+            self._subscribe_to(self._matching(topics))
+            return
+        names = tuple(sorted(set(topics)))
+        if not names:
+            self.unsubscribe()
+            return
+        self._listener = listener
+        self._pattern = None
+        self._subscribe_to(names)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the group's say: no subscription is left."""
-        self.unsubscribe()
+        """Read these partitions, without the group's say: no subscription is left.
+
+        Those that were assigned by hand before keep their positions. Errors: those of the requests.
+        """
         keys = tuple(dict.fromkeys(partitions))
-        self._fetcher = Fetcher(self._client, self._starts(keys), self._settings.fetch)
+        if self._fetcher is None:
+            self.unsubscribe()
+        self._commit_assigned()
+        before = self._fetcher
+        added = [key for key in keys if key not in self._assigned]
+        starts = self._starts(added)
+        if before is not None:
+            starts |= {key: before.position(key) for key in keys if key in self._assigned}
+        self._fetcher = Fetcher(
+            self._client, {key: starts[key] for key in keys}, self._settings.fetch
+        )
+        for key in before.paused.intersection(keys) if before is not None else ():
+            self._fetcher.pause(key)
+        self._drop(self._assigned.difference(keys))
         self._assigned = frozenset(keys)
 
     def unsubscribe(self) -> None:
-        """Commit, leave the group and read nothing any more. Errors: those of the requests."""
-        group, self._group = self._group, None
-        self._pattern, self._topics, self._fetcher = None, (), None
-        if group is not None:
+        """Commit, leave the group and read nothing any more.
+
+        Errors: those of the requests and of the listener; nothing is read after them either.
+        """
+        try:
+            if self._group is not None:
+                self._leave(self._group)
+        finally:
+            self._group = self._fetcher = self._pattern = None
+            self._topics = ()
+            self._drop(self._assigned)
+            self._assigned = frozenset()
+
+    def _leave(self, group: GroupConsumer) -> None:
+        try:
             self._revoke(tuple(self._assigned))
+        finally:
             group.close()
-        self._drop(self._assigned)
-        self._assigned = frozenset()
 
     @property
     def subscription(self) -> tuple[str, ...]:
@@ -196,17 +208,18 @@ class Consumer:
         return self._assigned
 
     def _matching(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
-        self._next_match_ms = self._now_ms() + self._settings.metadata_max_age_ms
         topics = self._client.view(None).topics
+        self._next_match_ms = self._now_ms() + self._settings.metadata_max_age_ms
         names = (name for name, topic in topics.items() if not topic.is_internal)
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
-    def _take_topics(self, names: tuple[str, ...]) -> None:
+    def _subscribe_to(self, names: tuple[str, ...]) -> None:
         self._topics = names
         if self._group is not None:
             self._group.session.subscribe(names)
             return
         assert self._settings.member is not None
+        self._commit_assigned()
         self._fetcher = None
         self._drop(self._assigned)
         self._assigned = frozenset()
@@ -230,12 +243,16 @@ class Consumer:
             self._listener.on_assigned(added)
 
     def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
-        if self._listener is not None and partitions:
-            self._listener.on_revoked(partitions)
+        try:
+            if self._listener is not None and partitions:
+                self._listener.on_revoked(partitions)
+        finally:
+            self._drop(partitions)
+            self._assigned = self._assigned.difference(partitions)
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
         """Forget the records of partitions that wait, and their positions."""
-        self._waiting = deque(r for r in self._waiting if r.topic_partition not in partitions)
+        self._records.drop(partitions)
         for key in partitions:
             self._epochs.pop(key, None)
 
@@ -247,32 +264,34 @@ class Consumer:
         Errors: NoOffset, those of the group, and those of a partition that cannot be read.
         """
         self._polled_ms = now_ms = self._now_ms()
+        self._records.none_returned()
         if self._pattern is not None and now_ms >= self._next_match_ms:
             names = self._matching(self._pattern)
-            if names != self._topics:
-                self._take_topics(names)
-        if self._group is not None and self._waiting:
+            if names != self._topics or self._group is None:
+                self._subscribe_to(names)
+        if self._group is not None and self._records.has_other_than(self.paused):
             self._group.keep_up()
         elif self._group is not None:
             self._take(self._group.poll(timeout_ms))
         elif self._fetcher is not None:
             self._commit_by_time()
-            if not self._waiting:
+            if not self._records.has_other_than(self.paused):
                 self._take(self._fetcher.poll(timeout_ms))
         else:
             self._client.links.pause(timeout_ms, may_be_interrupted=True)
-        return self._returned()
+        records = self._records.take(self._settings.max_poll_records, self.paused)
+        self._note_epochs()
+        self._note_processed()
+        return records
 
     def _take(self, consumed: Sequence[ConsumedRecords]) -> None:
+        """Keep the records that have come; raises the first error after all of them."""
         for records in consumed:
-            partition = records.partition
-            if records.error is not None:
-                self._reset_or_raise(partition, records.error)
-            self._epochs.setdefault(partition, NO_EPOCH)
-            for record, leader_epoch in records.records:
-                self._waiting.append(
+            self._epochs.setdefault(records.partition, NO_EPOCH)
+            self._records.append(
+                [
                     ConsumerRecord(
-                        *partition,
+                        *records.partition,
                         record.offset,
                         record.timestamp_ms,
                         record.timestamp_type,
@@ -281,40 +300,59 @@ class Consumer:
                         record.headers,
                         leader_epoch,
                     )
-                )
+                    for record, leader_epoch in records.records
+                ]
+            )
+        failures = [e for records in consumed if (e := self._failure_of(records)) is not None]
+        if failures:
+            self._note_processed()
+            raise failures[0]
 
-    def _reset_or_raise(self, partition: TopicPartition, error: EngineError) -> None:
+    def _failure_of(self, records: ConsumedRecords) -> EngineError | None:
+        """Go on with a partition that had an error; return it unless a reset helps."""
+        error, partition = records.error, records.partition
+        if error is None:
+            return None
+        start: int | EngineError = error
         is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
-        if not is_out_of_range or self._settings.auto_offset_reset == "none":
-            raise error
-        start = self._resets([partition])[partition]
-        if isinstance(start, EngineError):
-            raise start
-        self._current_fetcher().seek(partition, start)
+        if is_out_of_range and self._settings.auto_offset_reset != "none":
+            try:
+                start = self._resets([partition])[partition]
+            except EngineError as refused:
+                start = refused
+        failure = start if isinstance(start, EngineError) else None
+        # It was given up: it is to be tried again.
+        position = records.next_offset if isinstance(start, EngineError) else start
+        self._current_fetcher().seek(partition, position)
+        return failure
 
-    def _returned(self) -> list[ConsumerRecord]:
-        paused = self.paused
-        found: list[ConsumerRecord] = []
-        kept: deque[ConsumerRecord] = deque()
-        while self._waiting and len(found) < self._settings.max_poll_records:
-            record = self._waiting.popleft()
-            (kept if record.topic_partition in paused else found).append(record)
-        self._waiting = kept + self._waiting
-        for record in found:
+    def put_back(self, records: Collection[ConsumerRecord]) -> None:
+        """Have the next poll return records again that the last one has returned, as its last.
+
+        They are not processed. Those of partitions that were given up or moved since are left out.
+        """
+        for record in self._records.put_back(records):
+            self._epochs[record.topic_partition] = NO_EPOCH
+        self._note_epochs()
+        self._note_processed()
+
+    def _note_epochs(self) -> None:
+        for record in self._records.returned:
             self._epochs[record.topic_partition] = record.leader_epoch
+
+    def _note_processed(self) -> None:
+        """Have the group count as processed what was returned, and not what has come."""
         if self._group is not None:
-            # What was returned counts as processed, and not what has come.
             for key, offset in self._read_positions().items():
                 self._group.processed(key, offset, self._epochs[key])
-        return found
 
     def _read_positions(self) -> dict[TopicPartition, int]:
         """Return the next offset to return of each partition that was read or sought."""
+        if not self._epochs:
+            return {}
         fetcher = self._current_fetcher()
         positions = {key: fetcher.position(key) for key in self._epochs}
-        for record in reversed(self._waiting):
-            positions[record.topic_partition] = record.offset
-        return positions
+        return positions | self._records.next_offsets()
 
     # Positions
 
@@ -322,10 +360,12 @@ class Consumer:
         """Go on with a partition from an offset. Errors: NotAssigned."""
         fetcher = self._fetcher_of(partition)
         self._drop([partition])
-        fetcher.seek(partition, offset)
-        self._epochs[partition] = NO_EPOCH
         if self._group is not None:
+            self._group.seek(partition, offset)
             self._group.processed(partition, offset)
+        else:
+            fetcher.seek(partition, offset)
+        self._epochs[partition] = NO_EPOCH
 
     def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
         """Go to the first records. Errors: NotAssigned, those of the requests."""
@@ -344,8 +384,13 @@ class Consumer:
             self.seek(key, offset)
 
     def position(self, partition: TopicPartition) -> int:
-        """Return the offset of the next record that `poll` returns. Errors: NotAssigned."""
+        """Return the offset of the next record that `poll` returns.
+
+        Errors: NotAssigned, NoOffset, those of asking for where a new partition begins.
+        """
         fetcher = self._fetcher_of(partition)
+        if self._group is not None:
+            self._group.find_starts()
         return self._read_positions().get(partition, fetcher.position(partition))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -445,11 +490,20 @@ class Consumer:
         return group.session.time_left_ms()
 
     def close(self) -> None:
-        """Commit what was returned if that is automatic, and leave the group."""
-        if self._group is None and self._fetcher is not None:
+        """Commit what was returned if that is automatic, and leave the group.
+
+        Errors: as `unsubscribe`.
+        """
+        try:
+            self._commit_assigned()
+        finally:
+            self.unsubscribe()
+
+    def _commit_assigned(self) -> None:
+        """Commit the positions of partitions that were assigned by hand, if that is automatic."""
+        if self._fetcher is not None:
             self._next_commit_ms = 0
             self._commit_by_time()
-        self.unsubscribe()
 
     def _commit_by_time(self) -> None:
         """Commit the positions of partitions that were assigned by hand, if it is time to."""

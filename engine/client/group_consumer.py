@@ -5,9 +5,13 @@ One `poll`:
 1. What the polls before gave is processed now: it is committed, if `auto_commit_interval_ms` has
    passed since the last commit.
 2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
-   committed, and the member joins again; partitions begin at their committed offsets, those without
-   one where `start_of` says.
-3. Records that have come are returned.
+   committed as far as that is possible, and the member joins again.
+3. Added partitions without a `seek` begin at their committed offsets, those without one where
+   `start_of` says. If that cannot be found out now, the next poll tries again.
+4. Records that have come are returned.
+
+A callback that raises ends the poll with its error, after the step that it was called in: the next
+poll goes on behind it, and does not call it for the same partitions again.
 
 Without `commits` nothing is committed, and the caller may commit by the session itself.
 
@@ -19,14 +23,16 @@ Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_session import GroupSession, MemberSettings, NotAMember
 from engine.client.groups import committed_offsets
-from engine.errors import EngineError
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
@@ -64,6 +70,10 @@ class GroupConsumer:
         self._epochs: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._next_commit_ms = 0
+        #: The partitions that `on_assigned` was called with last.
+        self._given: tuple[TopicPartition, ...] = ()
+        #: Of those the ones whose position is not found out yet, in their order.
+        self._unstarted: dict[TopicPartition, None] = {}
         #: Called with the partitions that are given, and with none as they are given up.
         self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
         #: Called with partitions before they are given up; with those that are lost, too.
@@ -94,12 +104,20 @@ class GroupConsumer:
         return consumed
 
     def keep_up(self) -> None:
-        """Do the steps 1 and 2 of a poll: commit what is processed, stay in the group or join."""
+        """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
         now_ms = self._client.clock.monotonic_ms()
         if now_ms >= self._next_commit_ms:
             self._commit_processed()
         if not self.session.poll():
             self._join_again()
+        self.find_starts()
+
+    def find_starts(self) -> None:
+        """Find out where partitions begin that have no position yet (3)."""
+        if self._unstarted:
+            for key, offset in self._starts(tuple(self._unstarted)).items():
+                self._fetcher.seek(key, offset)
+            self._unstarted.clear()
 
     @property
     def fetcher(self) -> Fetcher:
@@ -122,91 +140,117 @@ class GroupConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on with a partition of the member from an offset."""
+        self._unstarted.pop(partition, None)
         self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Return whether the member has partitions, and has given all below these ends."""
+        if self._unstarted:
+            return False
         return bool(ends) and all(
             self._fetcher.position(partition) >= end for partition, end in ends.items()
         )
 
     def close(self) -> None:
         """Commit what is processed and leave the group. Errors: those of the requests."""
-        if self.session.is_joined:
-            self._commit_processed()
-        elif not self.session.is_joining:
-            self._commit_before_joining()
-        self.session.leave()
+        try:
+            if self.session.is_joined:
+                self._commit_processed()
+            elif not self.session.is_joining:
+                self._commit_before_joining()
+        finally:
+            self.session.leave()
 
     def _commit_processed(self) -> None:
         """Commit what has changed (1); what was given to others meanwhile is left to them."""
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
+        if self.session.is_joined:
+            self._commit_changed()
+
+    def _commit_before_joining(self) -> None:
+        """Commit in the generation that ends: its coordinator still takes that."""
+        if self.session.generation_id >= 0:
+            self._commit_changed()
+
+    def _commit_changed(self) -> None:
         changed = {
             key: offset
             for key, offset in self._processed.items()
             if self._committed.get(key) != offset
         }
-        if not self._commits or not changed or not self.session.is_joined:
+        if not self._commits or not changed:
             return
         try:
             self.session.commit(changed, self._epochs)
         except NotAMember:
             # The group goes on without this member: the records are read again.
             return
+        except ApiError as error:
+            # A topic was deleted: its offsets are of no use, and the others are committed.
+            if error.code != UNKNOWN_TOPIC_OR_PARTITION:
+                raise
         self._committed |= changed
 
     def _join_again(self) -> None:
-        """Commit, join and begin where the group is (2); partitions that are kept go on."""
-        self._commit_before_joining()
-        held = self._fetcher.partitions
-        kept = frozenset(self._fetcher.partitions) if self.session.is_cooperative else frozenset()
-        if held and not self.session.is_cooperative:
-            self.on_revoked(held)
-        if not kept:
+        """Commit, give up what does not stay while the member joins, and join (2)."""
+        # A commit that fails keeps nobody from joining: the records are read again.
+        with suppress(EngineError):
+            self._commit_before_joining()
+        if not self.session.is_cooperative:
+            self._give_up_all()
+        elif not self._given:
             self.on_assigned(())
-        # What is lost meanwhile is assigned as if it had never been the member's.
         partitions = self.session.join()
-        kept &= self.session.kept_partitions
-        if kept:
-            self._go_on(partitions, kept)
-        else:
-            self._begin(partitions)
+        self._take_over(partitions)
 
-    def _go_on(self, partitions: Sequence[TopicPartition], kept: Set[TopicPartition]) -> None:
-        """Fetch added partitions too, from what is committed on, and no more what is given up."""
-        given_up = [key for key in self._fetcher.partitions if key not in kept]
-        if given_up:
-            self.on_revoked(given_up)
-        for key in given_up:
-            self._fetcher.stop(key)
-            self._processed.pop(key, None)
-            self._epochs.pop(key, None)
-            self._committed.pop(key, None)
-        for key, offset in self._starts([key for key in partitions if key not in kept]).items():
-            self._fetcher.seek(key, offset)
-        self.on_assigned(partitions)
+    def _give_up_all(self) -> None:
+        held, self._given = self._given, ()
+        try:
+            if held:
+                self.on_revoked(held)
+        finally:
+            self._fetcher = Fetcher(self._client, {}, self._fetch_options)
+            self._unstarted.clear()
+            self.on_assigned(())
+
+    def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Go on with what was kept, give up what others get, and begin with what was added.
+
+        What was lost meanwhile is given up first, also if it is the member's again.
+        """
+        kept = self.session.kept_partitions.intersection(self._given)
+        given_up = [key for key in self._given if key not in kept]
+        try:
+            if given_up:
+                self.on_revoked(given_up)
+        finally:
+            for key in given_up:
+                self._fetcher.stop(key)
+                self._unstarted.pop(key, None)
+            self._given = partitions
+            self._forget_all_but(kept)
+            self._unstarted |= dict.fromkeys(key for key in partitions if key not in kept)
+            self.on_assigned(partitions)
+
+    def _forget_all_but(self, kept: Collection[TopicPartition]) -> None:
+        for of_partitions in (self._processed, self._epochs, self._committed):
+            for key in [key for key in of_partitions if key not in kept]:
+                del of_partitions[key]
 
     def rewind(self) -> None:
         """Go back to the committed offsets: what came since comes again.
 
-        Errors: those of asking for them.
+        Errors: those of asking for them, after which the next poll asks again.
         """
-        self._begin(self.session.partitions)
-
-    def _begin(self, partitions: Sequence[TopicPartition]) -> None:
-        """Fetch from what is committed on."""
-        self._processed.clear()
-        self._epochs.clear()
-        self._committed.clear()
-        starts = self._starts(partitions)
-        self._fetcher = Fetcher(self._client, starts, self._fetch_options)
-        self.on_assigned(partitions)
+        self._fetcher = Fetcher(self._client, {}, self._fetch_options)
+        self._forget_all_but(())
+        self._unstarted = dict.fromkeys(self.session.partitions)
+        self.find_starts()
+        self.on_assigned(self.session.partitions)
 
     def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return where to begin; transactions that are about to commit are waited for."""
-        committed: dict[TopicPartition, int] = {}
-        if partitions:
-            committed = committed_offsets(self._client, self._group_id, partitions)
+        committed = committed_offsets(self._client, self._group_id, partitions)
         starts = {key: committed[key] for key in partitions if key in committed}
         self._committed |= starts
         left = [key for key in partitions if key not in committed]
@@ -215,16 +259,3 @@ class GroupConsumer:
                 raise start
             starts[key] = start
         return starts
-
-    def _commit_before_joining(self) -> None:
-        """Commit in the generation that ends: its coordinator still takes that."""
-        if self._commits and self.session.generation_id >= 0 and self._processed:
-            changed = {
-                key: offset
-                for key, offset in self._processed.items()
-                if self._committed.get(key) != offset
-            }
-            try:
-                self.session.commit(changed, self._epochs)
-            except NotAMember:
-                return

@@ -60,6 +60,7 @@ from engine.kafka_errors import (
     NONE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
@@ -351,7 +352,7 @@ class GroupSession:
             topics=topics,
         )
         response = self._client.ask_coordinator(
-            self._settings.group_id, "OffsetCommit", request, retriable_code=_commit_code
+            self._settings.group_id, "OffsetCommit", request, retriable_code=_code_to_repeat
         )
         code = _commit_code(response.message)
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
@@ -415,7 +416,18 @@ def _code_of(message: Message) -> int:
     return int(message.error_code)
 
 
+def _code_to_repeat(message: Message) -> int:
+    """Return the error of a commit that may pass: of a topic that is deleted there is none.
+
+    Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
+    """
+    code = _commit_code(message)
+    return NONE if code == UNKNOWN_TOPIC_OR_PARTITION else code
+
+
 def _commit_code(message: Message) -> int:
-    """Return the first error of a commit, NONE if there is none."""
-    codes = (int(row.error_code) for topic in message.topics for row in topic.partitions)
-    return next((code for code in codes if code != NONE), NONE)
+    """Return the first error of a commit, that of a deleted topic last; NONE if there is none."""
+    codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
+    errors = [code for code in codes if code != NONE]
+    of_commit = [code for code in errors if code != UNKNOWN_TOPIC_OR_PARTITION]
+    return next(iter(of_commit or errors), NONE)

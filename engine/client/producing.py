@@ -60,7 +60,8 @@ class ProducerOptions(NamedTuple):
     """How records are sent. `level` None is the codec's default.
 
     `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
-    give it; True fails there.
+    give it; True fails there. With `goes_on` a partition that has failed takes records again;
+    without, they fail as well, so that nothing is stored behind a gap.
     """
 
     acks: int = ACKS_ALL
@@ -70,6 +71,8 @@ class ProducerOptions(NamedTuple):
     linger_ms: int = 0
     is_idempotent: bool | None = None
     in_flight_max: int = IN_FLIGHT_MAX
+    metadata_max_age_ms: int = 300_000
+    goes_on: bool = False
 
 
 class ProducerNotes(NamedTuple):
@@ -120,6 +123,8 @@ class Producer:
         self._open: dict[TopicPartition, OutgoingBatch] = {}
         self._sticky: dict[str, int] = {}
         self._view: ClusterView | None = None
+        #: The partitions of each topic, and when to ask for them again.
+        self._counts: dict[str, tuple[int, int]] = {}
         self._sender: ProduceSender | None = None
         self._results: list[BatchResult] = []
         self._batch_count = 0
@@ -220,7 +225,7 @@ class Producer:
             self._close(partition)
         if self._sender is not None:
             while not self._sender.is_idle:
-                self._results += self._sender.poll(_WAIT_MS)
+                self._results += self._sender.poll(_WAIT_MS, may_be_interrupted=False)
         return self._taken_results()
 
     def discard(self) -> None:
@@ -237,7 +242,12 @@ class Producer:
     @property
     def is_idle(self) -> bool:
         """Return whether every record that was taken has its result."""
-        return not self._open and (self._sender is None or self._sender.is_idle)
+        return not self._open and not self.is_sending
+
+    @property
+    def is_sending(self) -> bool:
+        """Return whether batches have left their linger time, and have no result yet."""
+        return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
     def _taken_results(self) -> list[BatchResult]:
         results, self._results = self._results, []
@@ -245,12 +255,16 @@ class Producer:
 
     def _close(self, partition: TopicPartition) -> None:
         """Hand a partition's batch over to be sent."""
-        batch = self._open.pop(partition)
-        if self._sticky.get(partition.topic) == partition.partition:
-            del self._sticky[partition.topic]
+        batch = self._open[partition]
         if batch.record_count:
             if self._transaction is not None:
                 self._transaction.enlist(partition)
+            # What has no sender yet stays: it is sent once there is one.
+            self._current_sender()
+        self._open.pop(partition, None)
+        if self._sticky.get(partition.topic) == partition.partition:
+            del self._sticky[partition.topic]
+        if batch.record_count:
             self._current_sender().put(batch)
 
     def _send_full(self) -> None:
@@ -260,13 +274,18 @@ class Producer:
             return
         self._results += sender.poll(0)
         while sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
-            self._results += sender.poll(_WAIT_MS)
+            self._results += sender.poll(_WAIT_MS, may_be_interrupted=False)
 
     def _current_sender(self) -> ProduceSender:
         if self._sender is None:
             options = self._options
             sender_options = SenderOptions(
-                options.acks, options.codec, self._new_identity(), options.in_flight_max
+                options.acks,
+                options.codec,
+                self._new_identity(),
+                options.in_flight_max,
+                # All batches of a transaction are of its epoch.
+                goes_on=options.goes_on and self._transaction is None,
             )
             if self._transaction is not None:
                 sender_options = sender_options._replace(
@@ -324,6 +343,10 @@ class Producer:
         return chosen
 
     def _partition_count(self, topic: str) -> int:
-        if self._view is None or topic not in self._view.topics:
+        now_ms = self._client.clock.monotonic_ms()
+        count, until_ms = self._counts.get(topic, (0, now_ms))
+        if now_ms >= until_ms:
             self._view = self._client.view_of_existing([topic])
-        return len(self._view.topics[topic].partitions)
+            count = len(self._view.topics[topic].partitions)
+            self._counts[topic] = count, now_ms + self._options.metadata_max_age_ms
+        return count

@@ -148,6 +148,8 @@ class TransactionalProducer:
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._needs_epoch = self._may_have_begun = False
+        #: Of batches: those that a call which failed has not returned.
+        self._results: list[BatchResult] = []
 
     @property
     def transactional_id(self) -> str:
@@ -184,7 +186,7 @@ class TransactionalProducer:
         self.phase = TransactionPhase.OPEN
 
     def commit(self) -> list[BatchResult]:
-        """Commit (3); returns what became of the batches since the last `poll`.
+        """Commit (3); returns what became of the batches since the last call that returned it.
 
         Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced; those
         of the request, after which it is to be called again.
@@ -199,27 +201,32 @@ class TransactionalProducer:
         if self._has_begun:
             self._end(is_commit=True)
         self._ended()
-        return results
+        return self._taken()
 
     def abort(self) -> list[BatchResult]:
-        """Abort; returns what became of the batches since the last `poll`.
+        """Abort; returns what became of the batches since the last call that returned it.
 
         Records that have not left are dropped. Errors: WrongPhase, TransactionFailed,
         ProducerFenced; those of the requests, after which it may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
+        # Records are dropped: what is left is never committed, also if this is not answered.
+        self.phase = TransactionPhase.TO_ABORT
         self._current().discard()
-        results = self._current().flush()
-        self._take(results)
+        self._take(self._current().flush())
         if self._has_begun:
             self._end(is_commit=False)
         elif self._may_have_begun:
             self._end_if_begun()
+        # A repetition goes on here: an epoch that was raised does not end what it has not begun.
+        self._partitions.clear()
+        self._groups.clear()
+        self._may_have_begun = False
         if self._needs_epoch:
             self._renew(self._identity)
         self._ended()
-        return results
+        return self._taken()
 
     def _end(self, *, is_commit: bool) -> None:
         """End the transaction; after a commit without a final answer only commits may follow."""
@@ -282,16 +289,14 @@ class TransactionalProducer:
         """Send what is due and return what is done, waiting for so long at most."""
         if self._producer is None:
             return []
-        results = self._producer.poll(wait_ms)
-        self._take(results)
-        return results
+        self._take(self._producer.poll(wait_ms))
+        return self._taken()
 
     def flush(self) -> list[BatchResult]:
         """Send everything and return what became of it; the transaction stays open."""
         self._require_open("send")
-        results = self._current().flush()
-        self._take(results)
-        return results
+        self._take(self._current().flush())
+        return self._taken()
 
     def due_in_ms(self) -> int | None:
         """Return when the first batch is to leave, None if there are no records to send."""
@@ -300,7 +305,17 @@ class TransactionalProducer:
     @property
     def is_idle(self) -> bool:
         """Return whether every record that was taken has its result."""
-        return self._producer is None or self._producer.is_idle
+        return not self._results and (self._producer is None or self._producer.is_idle)
+
+    @property
+    def is_sending(self) -> bool:
+        """Return whether batches have left their linger time, and have no result yet."""
+        return bool(self._results) or (self._producer is not None and self._producer.is_sending)
+
+    def discard(self) -> None:
+        """Drop the records that have not left; they get no result."""
+        if self._producer is not None:
+            self._producer.discard()
 
     def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets of a group with the transaction, each the next to be read (2).
@@ -332,11 +347,16 @@ class TransactionalProducer:
             raise WrongPhase(action, self.phase)
 
     def _take(self, results: Sequence[BatchResult]) -> None:
-        """Note batches that failed."""
+        """Keep what became of batches until it is returned, and note those that failed."""
+        self._results += results
         for result in results:
             if result.error is not None:
                 self._needs_epoch = True
                 self._error(result.error)
+
+    def _taken(self) -> list[BatchResult]:
+        results, self._results = self._results, []
+        return results
 
     def _call(self, request: Callable[[ProducerIdentity], None]) -> None:
         """Send a request of the open transaction; any failure ends the transaction."""

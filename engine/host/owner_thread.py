@@ -5,7 +5,8 @@ submit(work) ──> queue ──> the thread does it ──> its Future
                    └─ empty ──> idle() ──> sleeps as long as it returns, or until work comes
 ```
 
-An error of `idle` ends the thread, and is the error of all works that wait.
+An error of `idle` ends the thread, and is the error of all works that wait and the cause of that of
+all that come.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class OwnerThread:
         self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._condition = threading.Condition()
         self._is_closed = False
+        self._error: BaseException | None = None
         #: Whether the thread waits for works, and not for what a work waits for.
         self._is_asleep = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -53,7 +55,7 @@ class OwnerThread:
         future: Future[T] = Future()
         with self._condition:
             if self._is_closed:
-                raise RuntimeError("the thread has ended")
+                raise RuntimeError("the thread has ended") from self._error
             self._works.append((work, future))
             self._hurry()
         return future
@@ -94,10 +96,11 @@ class OwnerThread:
         except BaseException as error:
             # A thread that has ended does nothing for anybody: what waits for it must not wait.
             with self._condition:
-                self._is_closed = True
+                self._is_closed, self._error = True, error
                 works, self._works = self._works, deque()
             for _, future in works:
-                future.set_exception(error)
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(error)
             raise
         with self._condition:
             if not self._works and not self._is_closed and duration_ms != 0:

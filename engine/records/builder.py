@@ -178,10 +178,15 @@ class BatchBuilder:
             raise BatchRefused(f"an offset from {self.next_offset}, 2^31 at most", offset)
         if timestamp_ms < NO_TIMESTAMP:
             raise BatchRefused("a time from 0, or -1 for none", timestamp_ms)
-        if self._base_timestamp_ms is None:
-            self._base_timestamp_ms = timestamp_ms
-        timestamp_delta = timestamp_ms - self._base_timestamp_ms
-        write_record(self._payload, timestamp_delta, offset_delta, key, value, headers)
+        base_ms = timestamp_ms if self._base_timestamp_ms is None else self._base_timestamp_ms
+        size_bytes = len(self._payload)
+        try:
+            write_record(self._payload, timestamp_ms - base_ms, offset_delta, key, value, headers)
+        except BaseException:
+            # Of a record that cannot be written nothing is left among the others.
+            del self._payload[size_bytes:]
+            raise
+        self._base_timestamp_ms = base_ms
         self.record_count += 1
         self._last_offset = offset
         self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)

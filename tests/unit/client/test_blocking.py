@@ -380,3 +380,55 @@ def test_why_a_partition_has_no_leader() -> None:
     found = leader_of(view, TopicPartition("nope", 0))
     assert isinstance(found, ApiError)
     assert "nope" in str(found)
+
+
+def test_a_coordinator_that_does_not_answer_is_looked_up_again() -> None:
+    cluster = FakeCluster()
+    response = message_class("FindCoordinatorResponse")
+    ports = iter((9001, 9002))
+    cluster.handlers["FindCoordinator"] = lambda *_: response(
+        coordinators=[response.Coordinator(key="g", host="127.0.0.1", port=next(ports))]
+    )
+    cluster.handlers["Heartbeat"] = lambda _body, _version, address: (
+        None if address[1] == 9001 else message_class("HeartbeatResponse")()
+    )
+    client = cluster.client(1)
+    request = message_class("HeartbeatRequest")(group_id="g")
+
+    def heartbeat() -> int:
+        response = client.ask_coordinator(
+            "g", "Heartbeat", request, retriable_code=lambda message: int(message.error_code)
+        )
+        return int(response.message.error_code)
+
+    with pytest.raises(TimedOut):
+        heartbeat()
+    assert 0 == heartbeat()
+
+
+class OneWake(FakeCluster):
+    """Streams whose next wait alone is ended by a wake, as the byte in a pair of sockets does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[int] = []
+
+    def wait(self, timeout_ms: int) -> list[StreamEvent]:
+        self.waits.append(timeout_ms)
+        return super().wait(timeout_ms)
+
+    def wake(self) -> None:
+        """Do nothing: the byte was taken by another wait."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_an_interruption_that_another_wait_has_taken_still_ends_a_wait() -> None:
+    cluster = OneWake()
+    links = cluster.client(1).links
+    links.interrupt()
+    assert [] == links.wait(5_000, may_be_interrupted=True)
+    links.proceed()
+    links.wait(5_000, may_be_interrupted=True)
+    assert [0, 5_000] == cluster.waits

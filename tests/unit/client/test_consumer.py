@@ -9,7 +9,6 @@ import pytest
 
 from engine.client.consumer import (
     Consumer,
-    ConsumerRecord,
     ConsumerSettings,
     NoGroup,
     NoOffset,
@@ -22,6 +21,7 @@ from engine.client.group_session import MemberSettings
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.offsets import EARLIEST
 from engine.client.topic_admin import NewTopic, create_topics
+from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError
 from engine.model import TopicPartition
 from tests.unit.client.test_group_consumer import T0, T1, Stage

@@ -247,3 +247,59 @@ def test_without_idempotence_a_lost_answer_is_not_repeated() -> None:
     (failed,) = producer.flush()
     assert ("gone" in str(failed.error), True) == (True, failed.is_doubtful)
     assert [] == log.values(P0)
+
+
+def test_records_of_two_topics_in_turn_ask_for_metadata_once_each() -> None:
+    log = ProduceLog()
+    log.leaders["u", 0] = 1
+    producer = Producer(log.client(), ProducerOptions(linger_ms=10_000))
+    for _ in range(5):
+        for topic in ("t", "u"):
+            producer.add(OutgoingRecord(topic, b"k", b"v"))
+    assert 2 == log.requested_apis().count("Metadata")
+
+
+def test_partitions_that_were_added_are_used_once_metadata_is_old() -> None:
+    log = ProduceLog()
+    del log.leaders["t", 1]
+    producer = Producer(log.client(), ProducerOptions(metadata_max_age_ms=1_000))
+    producer.add(OutgoingRecord("t", b"d", b"before"))
+    producer.flush()
+    log.leaders["t", 1] = 2
+    log.clock.now_ms += 1_000
+    producer.add(OutgoingRecord("t", b"d", b"after"))
+    producer.flush()
+    assert ([b"before"], [b"after"]) == (log.values(P0), log.values(P1))
+
+
+def test_a_partition_that_failed_goes_on_behind_what_is_under_way() -> None:
+    log = ProduceLog()
+    options = ProducerOptions(linger_ms=0, goes_on=True, is_idempotent=False)
+    producer = Producer(log.client(), options)
+    log.codes = [29]
+    producer.add(record(b"a", partition=0))
+    assert ["TOPIC_AUTHORIZATION_FAILED"] == [row[3] for row in seen(producer.flush())]
+    producer.add(record(b"b", partition=0))
+    assert [None] == [row[3] for row in seen(producer.flush())]
+    assert [b"b"] == log.values(P0)
+
+
+def test_a_partition_that_failed_takes_nothing_behind_the_gap() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    log.codes = [29]
+    for value in (b"a", b"b"):
+        producer.add(record(value, partition=0))
+        assert ["TOPIC_AUTHORIZATION_FAILED"] == [row[3] for row in seen(producer.flush())]
+    assert [] == log.values(P0)
+
+
+def test_a_record_that_cannot_be_written_leaves_the_others_whole() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(linger_ms=10_000))
+    producer.add(record(b"a", partition=0))
+    with pytest.raises(TypeError):
+        producer.add(record("text", partition=0))  # type: ignore[arg-type]
+    producer.add(record(b"b", partition=0))
+    producer.flush()
+    assert [b"a", b"b"] == log.values(P0)

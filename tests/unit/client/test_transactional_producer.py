@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -365,3 +366,67 @@ def test_a_transaction_that_failed_sends_no_more_of_its_records(
         producer.poll()
     assert ([], None) == (producer.poll(), producer.due_in_ms())
     assert [T0] == refused
+
+
+def test_an_abort_that_is_not_answered_leaves_nothing_to_commit(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer(linger_ms=60_000)
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.flush()
+    producer.add(record(b"dropped"))
+    with monkeypatch.context() as patch:
+        patch.setattr(producer._calls, "end", unanswered)
+        with pytest.raises(TimedOut):
+            producer.abort()
+    with pytest.raises(WrongPhase):
+        producer.commit()
+    producer.abort()
+    assert [b"a", "ABORT"] == stage.log(T0)
+
+
+def unanswered(*_: object, **__: object) -> None:
+    raise TimedOut("request", 1)
+
+
+def test_an_epoch_that_was_raised_without_an_answer_does_not_fence_its_producer(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.flush()
+    # A batch that failed makes the abort raise the epoch.
+    producer._needs_epoch = True
+    init = producer._calls.init
+
+    def lost(identity: Any = None) -> None:
+        init(identity)
+        raise TimedOut("InitProducerId", 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(producer._calls, "init", lost)
+        with pytest.raises(TimedOut):
+            producer.abort()
+    producer.abort()
+    producer.begin()
+    producer.add(record(b"b"))
+    producer.commit()
+    assert [b"a", "ABORT", b"b", "COMMIT"] == stage.log(T0)
+
+
+def test_results_are_returned_by_the_commit_that_is_answered(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"), 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(producer._calls, "end", unanswered)
+        with pytest.raises(TimedOut):
+            producer.commit()
+    assert not producer.is_idle
+    (result,) = producer.commit()
+    assert [7] == list(result.batch.places)
+    assert producer.is_idle

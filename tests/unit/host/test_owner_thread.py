@@ -101,3 +101,25 @@ def test_an_error_of_idle_ends_the_thread_and_leaves_nobody_waiting() -> None:
         thread._thread.join()
         with pytest.raises(RuntimeError, match="has ended"):
             thread.submit(lambda: 1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_of_idle_reaches_what_waits_behind_a_work_that_was_cancelled() -> None:
+    owned, may_fail = Owned(), threading.Event()
+    broken = ValueError("broken")
+
+    def idle() -> None:
+        may_fail.wait()
+        raise broken
+
+    thread = OwnerThread("test", interrupt=lambda: None, proceed=lambda: None, idle=idle)
+    cancelled, waiting = (thread.submit(owned.wait) for _ in range(2))
+    # Whichever of them the thread has begun with waits for the interruption.
+    cancelled.cancel()
+    owned.interrupted.set()
+    may_fail.set()
+    thread._thread.join()
+    assert waiting.done()
+    with pytest.raises(RuntimeError) as caught:
+        thread.submit(owned.wait)
+    assert broken is caught.value.__cause__

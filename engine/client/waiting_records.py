@@ -1,0 +1,114 @@
+"""Records of a consumer that have come and are not processed yet.
+
+```
+fetched ── append ──> waiting ── take ──> returned ── the next take ──> processed
+                         ^                    │
+                         └──── put_back ──────┘
+```
+
+Records wait in the order in which they came, in runs of one partition each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.records.record import Header, TimestampType
+
+
+class ConsumerRecord(NamedTuple):
+    """A record with its place; `leader_epoch` is −1 where its format has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    leader_epoch: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Return its topic and partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+class WaitingRecords:
+    """What a consumer returns next, and what it has returned last."""
+
+    def __init__(self) -> None:
+        #: None of the runs is empty.
+        self._runs: deque[deque[ConsumerRecord]] = deque()
+        self._returned: list[ConsumerRecord] = []
+
+    def append(self, records: Collection[ConsumerRecord]) -> None:
+        """Add records of one partition behind the others."""
+        if records:
+            self._runs.append(deque(records))
+
+    def has_other_than(self, paused: Collection[TopicPartition]) -> bool:
+        """Return whether records wait of a partition that is not paused."""
+        return any(partition not in paused for partition, _ in self._firsts())
+
+    def next_offsets(self) -> dict[TopicPartition, int]:
+        """Return the offset of the first record of each partition that waits."""
+        return dict(reversed(list(self._firsts())))
+
+    def take(self, count_max: int, paused: Collection[TopicPartition]) -> list[ConsumerRecord]:
+        """Return the next records, but of paused partitions; those returned before are done."""
+        found: list[ConsumerRecord] = []
+        kept: deque[deque[ConsumerRecord]] = deque()
+        while self._runs and len(found) < count_max:
+            run = self._runs.popleft()
+            if run[0].topic_partition in paused:
+                kept.append(run)
+                continue
+            found += [run.popleft() for _ in range(min(count_max - len(found), len(run)))]
+            if run:
+                self._runs.appendleft(run)
+        self._runs = kept + self._runs
+        self._returned = found
+        # A copy: what the caller does with its list changes nothing here.
+        return found.copy()
+
+    def none_returned(self) -> None:
+        """Take note that everything returned is processed."""
+        self._returned = []
+
+    @property
+    def returned(self) -> list[ConsumerRecord]:
+        """Return the records that were returned last, but of partitions that were dropped since."""
+        return self._returned
+
+    def put_back(self, records: Collection[ConsumerRecord]) -> list[ConsumerRecord]:
+        """Take back the last of the records that were returned, as far as they are these.
+
+        Returns those that were taken back; they are returned next.
+        """
+        places = {_place(record) for record in records}
+        first = len(self._returned)
+        while first and _place(self._returned[first - 1]) in places:
+            first -= 1
+        self._returned, again = self._returned[:first], self._returned[first:]
+        for record in reversed(again):
+            if not self._runs or self._runs[0][0].topic_partition != record.topic_partition:
+                self._runs.appendleft(deque())
+            self._runs[0].appendleft(record)
+        return again
+
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the records of partitions."""
+        self._runs = deque(run for run in self._runs if run[0].topic_partition not in partitions)
+        self._returned = [r for r in self._returned if r.topic_partition not in partitions]
+
+    def _firsts(self) -> Iterator[tuple[TopicPartition, int]]:
+        return ((run[0].topic_partition, run[0].offset) for run in self._runs)
+
+
+def _place(record: ConsumerRecord) -> tuple[TopicPartition, int]:
+    return record.topic_partition, record.offset

@@ -1,0 +1,431 @@
+"""What a consumer does when a listener, a request, or a partition fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from engine.client import group_consumer
+from engine.client.consumer import Consumer, NoOffset
+from engine.client.errors import Unreachable
+from engine.client.fetching import INT64_MAX, ConsumedRecords
+from engine.client.group_admin import MemberToRemove, remove_members, set_offsets
+from engine.client.groups import committed_offsets, describe_group
+from engine.client.topic_admin import NewTopic, create_topics, delete_topics
+from engine.client.waiting_records import ConsumerRecord
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import (
+    GROUP_AUTHORIZATION_FAILED,
+    REBALANCE_IN_PROGRESS,
+    TOPIC_AUTHORIZATION_FAILED,
+)
+from engine.model import TopicPartition
+from tests.unit.client.test_consumer import MEMBER, POLL_MS, SETTINGS, Rebalances, offsets, read
+from tests.unit.client.test_group_consumer import T0, T1, Stage
+
+
+class Broken(Exception):
+    """What a listener of these tests raises."""
+
+
+class Listener(Rebalances):
+    """A listener that does something as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revoked: Callable[[], None] = lambda: None
+        self.assigned: Callable[[], None] = lambda: None
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        super().on_revoked(partitions)
+        self.revoked()
+
+    def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        super().on_assigned(partitions)
+        self.assigned()
+
+
+def broken() -> None:
+    raise Broken
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def reader(stage: Stage) -> Consumer:
+    return Consumer(stage.new_client(), SETTINGS)
+
+
+# Closing
+
+
+def test_a_listener_may_commit_while_the_consumer_closes(stage: Stage) -> None:
+    reader = Consumer(stage.new_client(), SETTINGS._replace(enable_auto_commit=False))
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = reader.commit
+    reader.close()
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+    assert () == describe_group(stage.client, "g").members
+
+
+def test_a_listener_that_raises_does_not_keep_the_member_in_the_group(
+    stage: Stage, reader: Consumer
+) -> None:
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = broken
+    with pytest.raises(Broken):
+        reader.close()
+    assert () == describe_group(stage.client, "g").members
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+    assert frozenset() == reader.assignment
+    reader.close()
+
+
+def test_a_commit_that_is_refused_does_not_keep_the_member_in_the_group(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+    monkeypatch.setattr(reader._group.session, "commit", refused)
+    with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+        reader.close()
+    assert () == describe_group(stage.client, "g").members
+    assert (frozenset(), frozenset()) == (reader.assignment, reader.paused)
+
+
+def refused(*_: object) -> None:
+    raise api_error(GROUP_AUTHORIZATION_FAILED)
+
+
+def test_a_consumer_of_nothing_commits_nothing(reader: Consumer) -> None:
+    reader.commit()
+    reader.close()
+
+
+# Partitions that fail
+
+
+def failing(partition: TopicPartition, position: int) -> ConsumedRecords:
+    error = api_error(TOPIC_AUTHORIZATION_FAILED)
+    return ConsumedRecords(partition, [], position, position, error)
+
+
+def fail_once(reader: Consumer, partition: TopicPartition, position: int) -> None:
+    """Have the next fetch of a consumer's group bring an error first."""
+    group = reader._group
+    assert group is not None
+    fetched = group.poll
+
+    def poll(timeout_ms: int) -> list[ConsumedRecords]:
+        consumed = fetched(timeout_ms)
+        if not any(records.runs for records in consumed):
+            return consumed
+        group.poll = fetched  # type: ignore[method-assign]
+        group.fetcher.stop(partition)
+        others = [records for records in consumed if records.partition != partition]
+        return [failing(partition, position), *others]
+
+    group.poll = poll  # type: ignore[method-assign]
+
+
+def test_records_that_came_with_the_error_of_another_partition_are_returned(
+    stage: Stage, reader: Consumer
+) -> None:
+    reader.subscribe(["t"])
+    fail_once(reader, T1, 0)
+    with pytest.raises(ApiError, match="TOPIC_AUTHORIZATION_FAILED"):
+        read(reader)
+    # They were not returned yet, so they are not processed either.
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    assert [0, 1, 2, 3, 4] == offsets(reader.poll(0))
+    assert 0 == committed_offsets(stage.client, "g")[T0]
+
+
+def test_a_partition_that_failed_is_read_again_from_its_position(
+    stage: Stage, reader: Consumer
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    stage.cluster.produce(1, 1, key=T0)
+    stage.cluster.produce(2, 1, key=T1)
+    fail_once(reader, T0, 5)
+    with pytest.raises(ApiError):
+        read(reader)
+    assert 5 == reader.position(T0)
+    reader.commit()
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+    assert [5] == read(reader)
+    assert INT64_MAX not in committed_offsets(stage.client, "g").values()
+
+
+def test_a_reset_that_fails_is_tried_again(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.assign([T0])
+    read(reader)
+    reader.seek(T0, 99)
+    with monkeypatch.context() as patch:
+        patch.setattr(reader, "_resets", unreachable)
+        with pytest.raises(Unreachable):
+            read(reader)
+    assert 99 == reader.position(T0)
+    assert [0, 1, 2, 3, 4] == read(reader)
+
+
+def unreachable(*_: object, **__: object) -> None:
+    raise Unreachable("here", 1, "refused")
+
+
+def test_waiting_records_of_a_paused_partition_do_not_hold_up_others(
+    stage: Stage,
+) -> None:
+    stage.cluster.produce(2, 1, key=T1)
+    reader = Consumer(stage.new_client(), SETTINGS._replace(max_poll_records=1))
+    reader.subscribe(["t"])
+    first: list[ConsumerRecord] = []
+    while not offsets(first, T0):
+        first = reader.poll(POLL_MS)
+    reader.pause([T0])
+    stage.cluster.produce(2, 1, key=T1)
+    found = [record for _ in range(6) for record in reader.poll(POLL_MS)]
+    assert 1 in offsets(found, T1)
+    assert [] == offsets(found, T0)
+    reader.resume([T0])
+    assert [1, 2, 3, 4] == read(reader, 6)
+
+
+def test_polls_without_anything_to_read_wait(reader: Consumer) -> None:
+    reader.assign([])
+    began_ms = reader._client.clock.monotonic_ms()
+    assert [] == reader.poll(POLL_MS)
+    assert began_ms + POLL_MS <= reader._client.clock.monotonic_ms()
+
+
+# Rebalances
+
+
+def rebalance(reader: Consumer) -> None:
+    """Have the next poll join again."""
+    assert reader._group is not None
+    reader._group.session.heed_refusal(REBALANCE_IN_PROGRESS)
+
+
+def test_a_listener_that_raises_is_called_once_and_the_next_poll_joins(reader: Consumer) -> None:
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = broken
+    rebalance(reader)
+    with pytest.raises(Broken):
+        reader.poll(POLL_MS)
+    assert frozenset() == reader.assignment
+    reader.poll(POLL_MS)
+    assert {T0, T1} == reader.assignment
+    assert ["assigned", "revoked", "assigned"] == [name for name, _ in listener.calls]
+
+
+def test_a_join_that_fails_revokes_nothing_twice(
+    reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    rebalance(reader)
+    assert reader._group is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(reader._group.session, "join", unreachable)
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                reader.poll(POLL_MS)
+    reader.poll(POLL_MS)
+    assert ["assigned", "revoked", "assigned"] == [name for name, _ in listener.calls]
+
+
+def test_committed_offsets_that_could_not_be_had_are_asked_for_again(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_offsets(stage.client, "g", {T0: 3})
+    reader.subscribe(["t"])
+    with monkeypatch.context() as patch:
+        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                reader.poll(POLL_MS)
+    assert [3, 4] == read(reader)
+
+
+def test_nothing_of_the_assignment_before_is_read_while_the_next_has_no_offsets(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    rebalance(reader)
+    stage.cluster.produce(1, 1, key=T0)
+    with monkeypatch.context() as patch:
+        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        for _ in range(3):
+            with pytest.raises(Unreachable):
+                reader.poll(POLL_MS)
+    assert [5] == read(reader)
+
+
+def test_a_listener_may_seek_where_nothing_says_where_to_begin(stage: Stage) -> None:
+    reader = Consumer(stage.new_client(), SETTINGS._replace(auto_offset_reset="none"))
+    listener = Listener()
+    listener.assigned = lambda: [reader.seek(key, 2) for key in (T0, T1)] and None
+    reader.subscribe(["t"], listener)
+    with pytest.raises(ApiError, match="OFFSET_OUT_OF_RANGE"):  # of the empty partition
+        read(reader)
+    assert [2, 3, 4] == read(reader, 1)
+
+
+def test_a_partition_without_an_offset_is_an_error_of_each_poll(stage: Stage) -> None:
+    reader = Consumer(stage.new_client(), SETTINGS._replace(auto_offset_reset="none"))
+    reader.subscribe(["t"])
+    for _ in range(3):
+        with pytest.raises(NoOffset):
+            reader.poll(POLL_MS)
+    reader.seek(T1, 0)
+    reader.seek(T0, 4)
+    assert [4] == read(reader)
+
+
+def test_a_listener_sees_positions_of_what_was_assigned(reader: Consumer) -> None:
+    positions: list[int] = []
+    listener = Listener()
+    listener.assigned = lambda: positions.append(reader.position(T0))
+    reader.subscribe(["t"], listener)
+    reader.poll(POLL_MS)
+    assert [0] == positions
+
+
+def test_a_deleted_topic_does_not_keep_a_member_from_joining(stage: Stage) -> None:
+    create_topics(stage.client, [NewTopic("upper", 1, 1)])
+    stage.cluster.pass_time(1_000)
+    stage.cluster.produce(1, 1, key=T0)
+    reader = Consumer(stage.new_client(), SETTINGS._replace(metadata_max_age_ms=1_000))
+    reader.subscribe(re.compile("t|u.*"))
+    read(reader)
+    upper = TopicPartition("upper", 0)
+    reader.seek(upper, 0)
+    delete_topics(stage.client, ["upper"])
+    stage.cluster.pass_time(2_000)
+    began_ms = reader._client.clock.monotonic_ms()
+    for _ in range(20):
+        try:
+            reader.poll(POLL_MS)
+        except ApiError:
+            continue
+    assert {T0, T1} == reader.assignment
+    assert 6 == committed_offsets(stage.client, "g")[T0]
+    # The commit of what is gone is not repeated until the time is up.
+    assert reader._client.clock.monotonic_ms() - began_ms < reader._client.timeout_ms
+
+
+def cooperative(stage: Stage) -> Consumer:
+    member = MEMBER._replace(assignors=("cooperative-sticky",))
+    return Consumer(stage.new_client(), SETTINGS._replace(member=member))
+
+
+def test_what_a_cooperative_member_has_lost_is_revoked_and_assigned_again(stage: Stage) -> None:
+    reader = cooperative(stage)
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    assert reader._group is not None
+    remove_members(stage.client, "g", [MemberToRemove(reader._group.session.member_id)])
+    stage.cluster.pass_time(MEMBER.heartbeat_interval_ms)
+    assert [0, 1, 2, 3, 4] == read(reader)
+    assert [("assigned", (T0, T1)), ("revoked", (T0, T1)), ("assigned", (T0, T1))] == listener.calls
+
+
+def test_a_cooperative_listener_that_raises_leaves_no_partition_with_the_member(
+    stage: Stage,
+) -> None:
+    reader = cooperative(stage)
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = broken
+    assert reader._group is not None
+    reader._group.session.partitions = (T0,)
+    reader._group.session.kept_partitions = frozenset((T0,))
+    with pytest.raises(Broken):
+        reader._group._take_over((T0,))
+    assert (T0,) == reader._group.fetcher.partitions
+    assert {T0} == reader.assignment
+
+
+# Patterns, and assignment by hand
+
+
+def test_a_pattern_that_could_not_be_matched_is_matched_by_the_next_poll(
+    reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(reader._client, "view", unreachable)
+        with pytest.raises(Unreachable):
+            reader.subscribe(re.compile("t"))
+    assert [0, 1, 2, 3, 4] == read(reader)
+
+
+def test_a_subscription_to_no_topic_leaves_the_group(stage: Stage, reader: Consumer) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    reader.subscribe([])
+    assert () == describe_group(stage.client, "g").members
+    assert ((), frozenset()) == (reader.subscription, reader.assignment)
+
+
+@pytest.mark.parametrize("has_group", [True, False])
+def test_a_partition_that_is_assigned_again_goes_on(stage: Stage, *, has_group: bool) -> None:
+    member = MEMBER if has_group else None
+    reader = Consumer(stage.new_client(), SETTINGS._replace(member=member, max_poll_records=2))
+    reader.assign([T0])
+    assert [0, 1] == next(o for _ in range(4) if (o := offsets(reader.poll(POLL_MS))))
+    reader.assign([T0, T1])
+    assert 2 == reader.position(T0)
+    assert [2, 3, 4] == read(reader)
+    reader.assign([T1])
+    assert {T1} == reader.assignment
+    if has_group:
+        assert 5 == committed_offsets(stage.client, "g")[T0]
+
+
+# Records that nobody has seen
+
+
+def test_records_that_are_put_back_are_returned_again_and_not_processed(
+    stage: Stage, reader: Consumer
+) -> None:
+    reader.subscribe(["t"])
+    records: list[ConsumerRecord] = []
+    while not records:
+        records = reader.poll(POLL_MS)
+    reader.put_back(records[2:])
+    assert 2 == reader.position(T0)
+    reader.commit()
+    assert 2 == committed_offsets(stage.client, "g")[T0]
+    assert [2, 3, 4] == offsets(reader.poll(0))
+    reader.put_back(records)
+    assert 2 == reader.position(T0)
+
+
+def test_records_of_a_partition_that_was_moved_are_not_put_back(reader: Consumer) -> None:
+    reader.subscribe(["t"])
+    records: list[ConsumerRecord] = []
+    while not records:
+        records = reader.poll(POLL_MS)
+    reader.seek(T0, 4)
+    reader.put_back(records)
+    assert [4] == read(reader)
