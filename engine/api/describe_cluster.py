@@ -38,12 +38,13 @@ class DescribeCluster:
         if request.endpoint_type == _CONTROLLERS:
             return messages.DescribeClusterResponse(
                 error_code=MISMATCHED_ENDPOINT_TYPE,
-                error_message="this is a broker, and controllers were asked for",
+                error_message="The request was sent to an endpoint of type BROKER, but we wanted "
+                "an endpoint of type CONTROLLER",
             )
         if request.endpoint_type != _BROKERS:
             return messages.DescribeClusterResponse(
                 error_code=UNSUPPORTED_ENDPOINT_TYPE,
-                error_message=f"no endpoint has the type {request.endpoint_type}",
+                error_message=f"Unsupported endpoint type {request.endpoint_type}",
             )
         brokers = self._brokers(exchange.session.listener)
         controller_id = self._metadata_cache.controller_id

@@ -45,7 +45,10 @@ _NO_NODE = -1
 _MESSAGES = {
     0: "NONE",
     COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    INVALID_REQUEST: "coordinators have no such type",
+    INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or "
+        "the message was sent to an incompatible broker. See the broker logs for more details."
+    ),
     GROUP_AUTHORIZATION_FAILED: NotAuthorized(AclResource.GROUP).detail,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized(AclResource.TRANSACTIONAL_ID).detail,
 }

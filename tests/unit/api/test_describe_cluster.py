@@ -41,10 +41,22 @@ def test_a_controller_that_cannot_be_found_is_not_told() -> None:
     assert -1 == ask(handler, "DescribeCluster", 1, OUTSIDE).controller_id
 
 
-@pytest.mark.parametrize(("endpoint_type", "code"), [(2, 114), (0, 115), (9, 115)])
-def test_only_brokers_are_here(endpoint_type: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("endpoint_type", "code", "message"),
+    [
+        (
+            2,
+            114,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER",
+        ),
+        (0, 115, "Unsupported endpoint type 0"),
+        (9, 115, "Unsupported endpoint type 9"),
+    ],
+)
+def test_only_brokers_are_here(endpoint_type: int, code: int, message: str) -> None:
     reply = ask(DescribeCluster(cluster()), "DescribeCluster", 1, endpoint_type=endpoint_type)
-    assert code == reply.error_code
+    assert (code, message) == (reply.error_code, reply.error_message)
     assert [] == reply.brokers
 
 
