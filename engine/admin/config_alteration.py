@@ -156,7 +156,7 @@ class ConfigAlteration:
 
 
 def _pass_over(_error: ConfigError) -> None:
-    """Say nothing: the reader of the settings has said it."""
+    """Log nothing: the reader of the settings has logged it."""
 
 
 def _check_broker(

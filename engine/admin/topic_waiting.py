@@ -131,7 +131,7 @@ class TopicWaiting:
         )
 
     def check(self, topics: Iterable[str]) -> None:
-        """Look again at the delayed requests about topics whose metadata changed."""
+        """Check the delayed requests about topics whose metadata changed again."""
         do_each(sorted(topics), self._check)
 
     def _check(self, topic: str) -> None:

@@ -366,7 +366,7 @@ class Admission:
         self._sessions: WeakKeyDictionary[Session, None] = WeakKeyDictionary()
 
     def begin(self, session: Session) -> None:
-        """Look whether a session may take fast paths, now and after each change."""
+        """Determine whether a session may take fast paths, now and after each change."""
         self._sessions[session] = None
         session.may_take_fast_path = self.is_open_to(session)
 

@@ -94,7 +94,7 @@ class SessionPartition:
         return index
 
     def resolve(self, metadata_cache: MetadataCache) -> None:
-        """Look again for the name behind an id."""
+        """Resolve the id to a name again."""
         topic, index = self.key
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)

@@ -20,7 +20,7 @@ class ControllerLog:
         self._on_elected = on_elected
 
     def controller_changed(self, epoch: int | None) -> None:
-        """Say that this broker became the controller of an epoch, or is no longer (None)."""
+        """Log that this broker became the controller of an epoch, or is no longer (None)."""
         if epoch is None:
             _log.info("broker %d is no longer the controller", self._broker_id)
         else:
@@ -28,9 +28,9 @@ class ControllerLog:
             self._on_elected()
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Say that an event was given up."""
+        """Log that an event was given up."""
         _log.error("the event %s was given up: %s", event, error)
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
-        """Say that a partition or replica was not moved."""
+        """Log that a partition or replica was not moved."""
         _changes_log.error("%s was not moved to %s: %s", subject, target, reason)

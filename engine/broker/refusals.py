@@ -37,7 +37,7 @@ class _Lines:
         self._unsaid_count = 0
 
     def say(self, text: str, *values: object) -> None:
-        """Say something if the period's lines are not used up."""
+        """Log a line unless the period has had all of its lines."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._period_began_ms >= REFUSAL_PERIOD_MS:
             if self._unsaid_count:

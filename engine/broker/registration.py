@@ -78,7 +78,7 @@ async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) 
 
 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
-    """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4).
+    """Register the broker as up, and return its epoch; raises BrokerIdInUse (step 4).
 
     What this session has said already, before a response was lost, stands.
 

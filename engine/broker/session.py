@@ -52,7 +52,7 @@ class SessionKeeper:
         self._cancel: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Look after the session that has begun."""
+        """Supervise the session that has begun."""
         self._znodes.on_session = self._noted
 
     def stop(self) -> None:

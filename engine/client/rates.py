@@ -48,7 +48,7 @@ class Sampled(NamedTuple):
 
 
 def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: int) -> Sampled:
-    """Look twice at the leaders of topics (None: all), a window apart; returns their rates."""
+    """Sample the leaders of topics (None: all) twice, a window apart; returns their rates."""
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
     first = _look(client, view, errors)

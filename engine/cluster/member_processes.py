@@ -256,7 +256,7 @@ class MemberProcesses:
         self._cancel = self._process.loop.call_at(due_ms, self._look)
 
     def _look(self) -> None:
-        """Tell of processes that have ended by themselves."""
+        """Report processes that have ended by themselves."""
         try:
             for broker_id, pid in tuple(self._pids.items()):
                 if self._is_gone(broker_id, pid):

@@ -88,7 +88,7 @@ class LastBroker(EngineError):
 
 
 class ClusterKeeper:
-    """Looks after the brokers of a cluster that runs."""
+    """Supervises the brokers of a cluster that runs."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class ClusterKeeper:
         self.look()
 
     def write_running(self) -> str:
-        """Say in running.json which brokers run now; returns their addresses."""
+        """Write to running.json which brokers run now; returns their addresses."""
         addresses = sorted(self._members.addresses().items())
         servers = ",".join(address for _, address in addresses)
         brokers = {str(broker_id): address for broker_id, address in addresses}

@@ -156,7 +156,7 @@ class AlterPartition:
         return self._response(codes, results, unknown, version)
 
     def _let_reassignments_go_on(self, results: StateResults) -> None:
-        """Look at partitions under way once the leader has its response. Source: RSN-2."""
+        """Check partitions under way once the leader has its response. Source: RSN-2."""
         changed = [
             partition
             for partition, result in results.items()

@@ -23,11 +23,11 @@ class ArmedWatches:
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Tell of the next child that comes or goes; the node must be there."""
+        """Notify of the next child that comes or goes; the node must exist."""
         await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
-        """Tell of the node's creation, change or end, whichever is next."""
+        """Notify of the node's next creation, change or deletion."""
         await self._arm(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:

@@ -127,7 +127,7 @@ class BrokerEvents:
             await self._remove_notes(LOG_DIR_EVENT_NOTIFICATION, names)
 
     async def on_isr_changes(self) -> None:
-        """Tell all brokers of ISRs that a broker before 2.7 wrote itself. Source: SCH-3."""
+        """Send all brokers the ISRs that a broker before 2.7 wrote itself. Source: SCH-3."""
         await self._watch_notes()
         names = await self._client.children(ISR_CHANGE_NOTIFICATION)
         try:

@@ -345,10 +345,10 @@ class Controller:
         self.session_began()
 
     async def _follow_controller(self) -> None:
-        """Look who leads after that has changed; stand for election if nobody does.
+        """Read the controller's node after a change; stand for election if there is none.
 
-        A controller may be gone before anybody looked. The watch that told of it has fired for its
-        coming, and the next one would tell of the next controller alone. While a node is there that
+        A controller may be gone before its node is read. The watch has fired for its coming, and
+        the next one would fire for the next controller alone. While a node is there that
         cannot be read nobody can create it: its deletion is waited for, as in Kafka.
 
         Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.

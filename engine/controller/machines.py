@@ -38,13 +38,13 @@ class Machines(NamedTuple):
     def send_metadata(
         self, broker_ids: list[int], partitions: list[TopicPartition] | None = None
     ) -> None:
-        """Tell brokers who is alive, and about partitions."""
+        """Send brokers the live brokers, and the state of partitions."""
         batch = RequestBatch(self.parts.sender)
         batch.add_update_metadata(broker_ids, partitions or ())
         batch.send()
 
     def send_all_metadata(self, broker_ids: list[int]) -> None:
-        """Tell brokers who is alive, and about all partitions; they forget what else they know."""
+        """Send brokers the live brokers and all partitions; they forget what else they know."""
         batch = RequestBatch(self.parts.sender)
         batch.add_all_metadata(broker_ids)
         batch.send()

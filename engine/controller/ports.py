@@ -49,15 +49,15 @@ class ControllerReporter(Protocol):
     """Who is told what the controller does; tells an operator and decides nothing."""
 
     def controller_changed(self, epoch: int | None) -> None:
-        """Tell that this broker became the controller of an epoch, or is no longer (None)."""
+        """Log that this broker became the controller of an epoch, or is no longer (None)."""
         ...
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Tell that an event was given up midway; the next one goes on."""
+        """Log that an event was given up midway; the next one goes on."""
         ...
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
-        """Tell that a partition or replica was not moved to a state."""
+        """Log that a partition or replica was not moved to a state."""
         ...
 
 

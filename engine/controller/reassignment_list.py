@@ -20,7 +20,7 @@ _Row: TypeAlias = "messages.ListPartitionReassignmentsResponse.OngoingPartitionR
 
 
 class ReassignmentList:
-    """Tells what the controller knows of reassignments."""
+    """Lists the reassignments that the controller knows."""
 
     def __init__(self, machines: Machines) -> None:
         self._context = machines.context

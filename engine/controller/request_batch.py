@@ -77,7 +77,7 @@ class RequestBatch:
         *,
         is_new: bool,
     ) -> None:
-        """Tell replicas about their partition, and all live brokers with them."""
+        """Send replicas the state of their partition, and all live brokers its metadata."""
         for broker_id in broker_ids:
             states = self._leader_and_isr.setdefault(broker_id, {})
             before = states.get(partition)
@@ -90,7 +90,7 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Tell a broker to stop a replica, and to delete it."""
+        """Have a broker stop a replica, and delete it."""
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
@@ -102,7 +102,7 @@ class RequestBatch:
     def add_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Tell brokers who is alive, and about those partitions that have had a leader."""
+        """Send brokers the live brokers, and those partitions that have had a leader."""
         self._metadata_brokers.update(broker_ids)
         for partition in partitions:
             leadership = self._context.leaderships.get(partition)
@@ -110,7 +110,7 @@ class RequestBatch:
                 self._metadata[partition] = self._metadata_state(partition, leadership)
 
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
-        """Tell brokers of everything that they are to know, and that there is nothing else.
+        """Send brokers all metadata: what it does not name does not exist.
 
         Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended during
         a deletion, and that has no replica of the topic, believes in it until it is started again.

@@ -116,7 +116,7 @@ class PairDecoder:
         self._value: Callable[[bytes], bytes] = printable
 
     def open(self) -> list[str]:
-        """Look the two decoders up; returns Kafka 3.9's notices about old names."""
+        """Find the two decoders; returns Kafka 3.9's notices about old names."""
         notices: list[str] = []
         self._value, self._key = (self._find(name, notices) for name in self._names)
         return notices

@@ -68,7 +68,7 @@ class Filters(NamedTuple):
     def may_match_batch(
         self, last_offset: int, max_timestamp_ms: int, producer_id: int = -1
     ) -> bool:
-        """Tell from its header whether a batch can hold a wanted record."""
+        """Return whether a batch can hold a wanted record, by its header."""
         if self.from_offset is not None and last_offset < self.from_offset:
             return False
         if self.from_timestamp_ms is not None and max_timestamp_ms < self.from_timestamp_ms:

@@ -81,7 +81,7 @@ class NameLookups:
         self._waiting: dict[str, list[Callable[[Found], None]]] = {}
 
     def start(self, host: str, on_found: Callable[[Found], None]) -> None:
-        """Look a name up; `on_found` is called on a later turn of the loop."""
+        """Resolve a name; `on_found` is called on a later turn of the loop."""
         waiting = self._waiting.get(host)
         if waiting is not None:
             waiting.append(on_found)

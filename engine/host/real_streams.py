@@ -77,7 +77,7 @@ class RealStream:
     # -- opening
 
     def start(self) -> None:
-        """Look up the addresses and try the first."""
+        """Resolve the addresses and try the first."""
         if numeric_address(self.host) is not None:
             self._take_addresses(_addresses_of(self.host, self.port))
             return
@@ -92,7 +92,7 @@ class RealStream:
             self._found = f"unknown host: {error}"
 
     def _look_up(self, told: socket.socket) -> None:
-        """Look the name up, on a thread; closing the socket signals the end."""
+        """Resolve the name, on a thread; closing the socket signals the end."""
         with told:
             self._found = _addresses_of(self.host, self.port)
 

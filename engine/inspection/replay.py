@@ -190,7 +190,7 @@ def _wanted_segments(
 
 
 def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
-    """Tell from its header whether a batch has records to replay; raises CorruptRecord."""
+    """Return whether a batch has records to replay, by its header; raises CorruptRecord."""
     batch.ensure_valid()
     if batch.is_control:
         return False

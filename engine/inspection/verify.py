@@ -403,7 +403,7 @@ class _PartitionScan:
         return True
 
     def _see_damage(self, start: int, end: int) -> None:
-        """Tell every check that batches were lost in [start, end)."""
+        """Notify every check that batches were lost in [start, end)."""
         self._offsets.see_damage()
         self._transactions.see_damage()
         if self._index:

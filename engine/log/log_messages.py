@@ -46,17 +46,17 @@ class LogMessages:
         self.directory = directory
 
     def rolled(self, base_offset: int) -> None:
-        """Tell of a new segment."""
+        """Log a new segment."""
         _local_log.info(
             "%s Rolled new log segment at offset %d", self._head("LocalLog"), base_offset
         )
 
     def truncated(self, offset: int) -> None:
-        """Tell of a cut."""
+        """Log a truncation."""
         _unified_log.info("%s Truncating to offset %d", self._head("UnifiedLog"), offset)
 
     def restarted(self, offset: int) -> None:
-        """Tell that all records went."""
+        """Log that all records were deleted."""
         head = self._head("UnifiedLog")
         _unified_log.info("%s Truncate and start at offset %d", head, offset)
 

@@ -89,7 +89,7 @@ class WalkTakeUp:
         self._looks_left = WALK_LOOKS_MAX
 
     def begin(self) -> None:
-        """Look for kept code soon, and have it made if there is none."""
+        """Check for cached code soon, and have it compiled if there is none."""
         self._after(WALK_TAKE_UP_DELAY_MS, self._look)
 
     def _look(self) -> None:

@@ -55,12 +55,12 @@ def rack_faults(state: PlacementState, offline: list[Homeless]) -> list[Homeless
 
 
 def note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
-    """Say which faults are left."""
-    said = {unmet.subject for unmet in notes.unmet}
+    """Note the faults that are left."""
+    noted = {unmet.subject for unmet in notes.unmet}
     for number, partition in enumerate(state.partitions):
         if not state.movable[number]:
             continue
-        if state.fault_count(number) and str(partition.name) not in said:
+        if state.fault_count(number) and str(partition.name) not in noted:
             reason = "no broker of another rack may take a replica"
             notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
 

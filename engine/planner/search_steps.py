@@ -139,7 +139,7 @@ def rehouse(
 def note_excluded(
     state: PlacementState, notes: PlanNotes, homeless: Iterable[Homeless], kept_is: str = "replica"
 ) -> None:
-    """Say which topics keep replicas, or leaders, on a broker since the plan may not change them.
+    """Note topics that keep replicas, or leaders, on a broker since the plan may not change them.
 
     That was asked for, so it is no goal that was missed.
     """

@@ -335,7 +335,7 @@ class Execution:
     # 2. Rounds
 
     def _look(self) -> ClusterNow:
-        """Look, again while the cluster is out of reach; raises what it met in the end."""
+        """Read the state, again while the cluster is unreachable; raises the last error."""
         began_ms = self._clock.monotonic_ms()
         while True:
             try:
@@ -389,7 +389,7 @@ class Execution:
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
     def _round(self, on_look: Callable[[ExecutionStatus], None]) -> bool:
-        """Look, note, begin; returns whether nothing is left to wait for."""
+        """Read the state, note it, begin moves; returns whether nothing is left to wait for."""
         seen = self._now(self._look())
         on_look(seen)
         waiting, able, at_work = [], [], []
@@ -485,7 +485,7 @@ class Execution:
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
 
     def _choose_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
-        """Tell brokers where replicas go; those that they will get first, as Kafka's tool does.
+        """Send brokers the log directories of replicas, of future ones first, as Kafka's tool does.
 
         Returns the partitions that may not begin to move: a change whose directory is refused is
         refused as a whole, one whose broker did not answer is asked for again.

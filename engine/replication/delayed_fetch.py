@@ -173,7 +173,7 @@ class FastDelayedFetch(DelayedOperation):
         del self._read, self.promise
 
     def can_complete(self) -> bool:
-        """Tell what a `DelayedFetch` of this partition alone would tell."""
+        """Return what a `DelayedFetch` of this partition alone would return."""
         topic_partition, spec, start = self._waiting
         partition = self._partitions.get(topic_partition)
         if partition is None:

@@ -44,7 +44,7 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
     __slots__ = ()
 
     def look(self, key: object) -> bool:
-        """Look at the partition that had an event: those of thousands have as many events.
+        """Check the partition that had an event: those of thousands have as many events.
 
         Watermarks, leaders and in-sync sets all change by events of their partition.
         """

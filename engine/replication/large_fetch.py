@@ -60,7 +60,7 @@ class LargeDelayedFetch(DelayedFetch):
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:
-        """Tell that the wait is over."""
+        """Notify that the wait is over."""
         promise = self.promise
         self.drop()
         promise.keep([])

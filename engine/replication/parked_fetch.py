@@ -146,7 +146,7 @@ class ParkedFetch(DelayedOperation):
         return any(map(self._is_news, self._here))
 
     def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
-        """Tell the same of some of its partitions."""
+        """Return the same of some of its partitions."""
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:

@@ -25,7 +25,7 @@ Broke = Callable[[str, str, TopicPartition], None]
 
 
 class CleaningRules:
-    """Looks at replicas that were cleaned."""
+    """Checks replicas that were cleaned."""
 
     def __init__(
         self,

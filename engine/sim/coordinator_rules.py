@@ -63,7 +63,7 @@ class _Reading:
 
 
 class CoordinatorRules:
-    """Looks at what brokers know of groups and of transactions."""
+    """Checks what brokers know of groups and of transactions."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class ReplicaEnd(NamedTuple):
 
 
 class LossRules:
-    """Tells histories of what disks have lost."""
+    """Notifies histories of what disks have lost."""
 
     def __init__(
         self,

@@ -95,7 +95,7 @@ class GroupLinks:
         return response.message
 
     def forget_coordinator(self) -> None:
-        """Look the coordinator up before the next request."""
+        """Find the coordinator before the next request."""
         self.coordinator = None
 
     async def _find(self) -> None:

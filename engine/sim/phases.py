@@ -60,7 +60,7 @@ class WatchedPhases(dict[K, P]):
 
 
 def watch_phases(context: ControllerContext, broke: Callable[[str, str], None]) -> None:
-    """Look at each change of a phase from now on."""
+    """Check each change of a phase from now on."""
     context.partition_phases = WatchedPhases(
         context.partition_phases, PARTITION_COMES_FROM, _FIRST_OF_PARTITIONS, broke
     )

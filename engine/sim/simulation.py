@@ -185,7 +185,7 @@ class Simulation:
     # What happens on machines
 
     def ran(self, machine: Machine) -> None:
-        """Look at a broker after each of its callbacks, and at those that it may have called."""
+        """Check a broker after each of its callbacks, and those that it may have called."""
         self.invariants.now_ms = self.invariants.rots.now_ms = self.loop.now_ms
         nodes = self._nodes_by_machine.get(machine.name, ())
         for node in nodes:
@@ -213,7 +213,7 @@ class Simulation:
         self.trace.add(subject, text)
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Look at the phases of a broker that may become the controller."""
+        """Check the phases of a broker that may become the controller."""
         if node.broker is not None:
             watch_phases(node.broker.controller.context, self.invariants.broke)
 

@@ -64,7 +64,7 @@ class Lag(NamedTuple):
 
 
 class WatermarkRules:
-    """Looks at all followers now and then."""
+    """Checks all followers periodically."""
 
     def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
         self._broke = broke

@@ -56,7 +56,7 @@ class DelayedOperation(Timer, ABC):
         """Return whether what it waits for is there. Called any number of times until it is."""
 
     def look(self, key: object) -> bool:
-        """Tell the same after an event under one of its keys; for those to whom that says more."""
+        """Return the same after an event under one of its keys, which some operations can use."""
         return self.can_complete()
 
     def force_complete(self) -> bool:

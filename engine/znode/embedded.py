@@ -83,7 +83,7 @@ class EmbeddedZnodeClient:
             self._store.drop_watches(self._session_id)
 
     def heartbeat(self) -> None:
-        """Tell the store that this client lives; called thrice a timeout by the loop's timer."""
+        """Send the store a heartbeat; called thrice a timeout by the loop's timer."""
         if self.is_silent():
             return
         self._store.heartbeat(self._live_session())

@@ -1,4 +1,4 @@
-"""Looks at the nodes of any ZooKeeper, waiting for each response: for tools.
+"""Reads the nodes of any ZooKeeper, waiting for each response: for tools.
 
 Changes are found by comparing: each event makes a new picture of the node and its children, with
 every watch set again before. Two changes of a node that come close together are one then.

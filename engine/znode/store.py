@@ -276,7 +276,7 @@ class ZnodeStore:
                 self._to_deliver.append((watcher, event))
 
     def _deliver(self) -> None:
-        """Tell watchers in order, also of what watchers themselves set off."""
+        """Notify watchers in order, also of events that watchers themselves cause."""
         if self._delivering:
             return
         self._delivering = True

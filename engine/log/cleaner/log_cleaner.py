@@ -199,7 +199,7 @@ class LogCleaner:
         }
 
     def start(self) -> None:
-        """Look for dirty logs from now on."""
+        """Check for dirty logs from now on."""
         if self._config.is_enabled:
             self._ports.tasks.once(_TASK, 0, self._round)
 

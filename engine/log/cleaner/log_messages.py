@@ -47,7 +47,7 @@ def cleaned(
     counts: CleaningCounts,
     elapsed_ms: int,
 ) -> None:
-    """Tell what a cleaning has done; `section` is [from, to] of what was dirty."""
+    """Log the figures of a cleaning; `section` is the dirty range [from, to]."""
     seconds = max(elapsed_ms, 1) / 1000
     processed = (counts.read_bytes + counts.kept_bytes + counts.map_bytes) / _MIB
     size_reduction = _reduction(counts.read_bytes, counts.kept_bytes)
@@ -78,12 +78,12 @@ def cleaned(
 
 
 def aborted(topic_partition: TopicPartition, reason: object) -> None:
-    """Tell that a cleaning ended because its log changed."""
+    """Log that a cleaning ended because its log changed."""
     _manager_log.info("The cleaning for partition %s is aborted: %s", topic_partition, reason)
 
 
 def reset(cleanable: CleanableRange) -> None:
-    """Tell that a checkpoint does not count."""
+    """Log that a checkpoint does not count."""
     fault = cleanable.checkpoint_fault
     if fault is CheckpointFault.ABOVE_END or fault is CheckpointFault.BELOW_START:
         _manager_log.warning(
@@ -115,14 +115,14 @@ def uncleanable(
 
 
 def process_gone(topic_partition: TopicPartition, reason: object) -> None:
-    """Tell that the worker is gone; a later cleaning begins again."""
+    """Log that the worker is gone; a later cleaning begins again."""
     _log.error(
         "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
     )
 
 
 def not_started(reason: object) -> None:
-    """Tell that there is no process for a cleaning: a thread of the broker does its work."""
+    """Log that there is no process for a cleaning: a thread of the broker does its work."""
     _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
 
 

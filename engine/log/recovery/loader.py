@@ -231,7 +231,7 @@ class _Loader:
         return self._segments.between(self._request.recovery_point, _INT64_MAX)
 
     def _has_lost_index(self, segment: Segment) -> bool:
-        """Tell, and say, whether Kafka would read a segment through for its indexes' sake."""
+        """Return, and log, whether Kafka would read a whole segment because of its indexes."""
         if not self._files.exists(segment.path(FileKind.INDEX)):
             self._lines.index_missing(segment.path(FileKind.LOG))
             return True

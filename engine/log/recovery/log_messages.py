@@ -78,7 +78,7 @@ class RecoveryLogMessages:
         )
 
     def cut(self, cut: SegmentCut) -> None:
-        """Tell what a log has lost."""
+        """Log what a log has lost."""
         _loader_log.warning(
             "%s Corruption found in segment %d, truncating to offset %d: cut %d bytes of %s,"
             " %d are left",
@@ -98,7 +98,7 @@ class RecoveryLogMessages:
         )
 
     def index_missing(self, path: str) -> None:
-        """Tell that a segment has no offset index."""
+        """Log that a segment has no offset index."""
         _loader_log.error(
             "%s Could not find offset index file corresponding to log file %s, recovering segment"
             " and rebuilding index files...",
@@ -107,7 +107,7 @@ class RecoveryLogMessages:
         )
 
     def index_corrupt(self, path: str, reason: str) -> None:
-        """Tell that an index of a segment is no good."""
+        """Log that an index of a segment is corrupt."""
         _loader_log.warning(
             "%s Found a corrupted index file corresponding to log file %s due to %s, recovering"
             " segment and rebuilding index files...",
@@ -117,7 +117,7 @@ class RecoveryLogMessages:
         )
 
     def indexed(self, base_offset: int, offset_count: int, time_count: int) -> None:
-        """Tell that a segment has new indexes, of so many entries."""
+        """Log that a segment has new indexes, of so many entries."""
         _loader_log.info(
             "%s Rebuilt the indexes of segment %d: %d entries by offset, %d by time",
             self._head,
@@ -127,7 +127,7 @@ class RecoveryLogMessages:
         )
 
     def ended_below_start(self, log_end_offset: int, log_start_offset: int) -> None:
-        """Tell that a whole log goes."""
+        """Log that a whole log is deleted."""
         _loader_log.warning(
             "%s Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
             " This could happen if segment files were deleted from the file system.",
@@ -137,9 +137,9 @@ class RecoveryLogMessages:
         )
 
     def removed(self, path: str, reason: str) -> None:
-        """Tell of a leftover that goes."""
+        """Log a leftover file that is deleted."""
         _loader_log.info("%s Removed %s: %s", self._head, path, reason)
 
     def renamed(self, path: str, name: str) -> None:
-        """Tell of a finished change."""
+        """Log a change that was finished."""
         _loader_log.info("%s Renamed %s to %s", self._head, path, name)
