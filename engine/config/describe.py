@@ -115,7 +115,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
 
 
 def _is_dynamic(name: str) -> bool:
-    """Return whether a key is dynamic to brokers: listeners' keys and throttles are read-only there."""
+    """Return whether brokers change a key: to them listeners' keys and throttles are read-only."""
     key = broker_keys().get(name)
     return key is not None and key.update_mode in (
         UpdateMode.PER_BROKER,
