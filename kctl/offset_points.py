@@ -115,10 +115,10 @@ class OffsetLookup:
         """
         return {
             partition: self._requested(EARLIEST)[partition] if offset is None else offset
-            for partition, offset in self.look_up(point).items()
+            for partition, offset in self.find(point).items()
         }
 
-    def look_up(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
+    def find(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
         """Return what `resolve` does, but None where a special point is nowhere."""
         if point.kind is PointKind.OFFSET:
             return dict.fromkeys(self._partitions, point.number)

@@ -204,7 +204,7 @@ class AclAdmin:
             raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
         self._know(pattern, after)
         if set(after) != set(before):
-            await self._tell(pattern)
+            await self._notify_brokers(pattern)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
         path = _path_of(pattern)
@@ -238,7 +238,7 @@ class AclAdmin:
             return not entries
         return True
 
-    async def _tell(self, pattern: AclPattern) -> None:
+    async def _notify_brokers(self, pattern: AclPattern) -> None:
         is_literal = pattern.pattern_type is PatternType.LITERAL
         prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
         change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)

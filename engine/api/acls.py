@@ -171,12 +171,12 @@ def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsRespons
         if error is None:
             results.append(result())
         else:
-            code, message = _told(error)
+            code, message = _code_and_message(error)
             results.append(result(error_code=code, error_message=message))
     return messages.CreateAclsResponse(results=results)
 
 
-def _told(error: EngineError) -> tuple[int, str | None]:
+def _code_and_message(error: EngineError) -> tuple[int, str | None]:
     """Return the code and the words for a client; there are none for what Kafka fails at."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
@@ -197,7 +197,7 @@ def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
 
 def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
     pattern, entry = deleted.binding
-    code, message = (0, None) if deleted.error is None else _told(deleted.error)
+    code, message = (0, None) if deleted.error is None else _code_and_message(deleted.error)
     return messages.DeleteAclsResponse.DeleteAclsMatchingAcl(
         error_code=code,
         error_message=message,

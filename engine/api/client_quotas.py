@@ -56,7 +56,7 @@ class ClientQuotas:
                 components = [_component_of(component) for component in request.components]
                 found = await self._admin.describe(QuotaFilter(components, request.strict))
             except EngineError as error:
-                code, message = _told(error)
+                code, message = _code_and_message(error)
                 return messages.DescribeClientQuotasResponse(
                     error_code=code, error_message=message, entries=None
                 )
@@ -78,7 +78,7 @@ class ClientQuotas:
                 try:
                     await self._admin.alter(entity, changes, validate_only=request.validate_only)
                 except EngineError as error:
-                    result = _told(error)
+                    result = _code_and_message(error)
                 results[tuple(sorted(entity.items(), key=str))] = _altered(entity, *result)
             return messages.AlterClientQuotasResponse(entries=list(results.values()))
 
@@ -93,7 +93,7 @@ def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> C
     raise UnexpectedChange(f"match type {part.match_type} of {part.match!r}")
 
 
-def _told(error: EngineError) -> tuple[int, str | None]:
+def _code_and_message(error: EngineError) -> tuple[int, str | None]:
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
     return UNKNOWN_SERVER_ERROR, None

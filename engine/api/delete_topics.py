@@ -67,7 +67,7 @@ class DeleteTopics:
             return messages.DeleteTopicsResponse(
                 responses=[self._result(name, topic_id, code) for name, topic_id in requested]
             )
-        rows = [self._look_up(name, topic_id, exchange.session) for name, topic_id in requested]
+        rows = [self._find(name, topic_id, exchange.session) for name, topic_id in requested]
         going = list(
             dict.fromkeys(
                 row.name for row in rows if row.error_code == NONE and row.name is not None
@@ -99,7 +99,7 @@ class DeleteTopics:
             return INVALID_REQUEST
         return NONE
 
-    def _look_up(
+    def _find(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
         if topic_id != NO_UUID:

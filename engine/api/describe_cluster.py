@@ -70,7 +70,7 @@ class DescribeCluster:
     ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
         node = messages.DescribeClusterResponse.DescribeClusterBroker
         nodes = []
-        for broker in self._metadata_cache.brokers_to_tell():
+        for broker in self._metadata_cache.brokers_to_notify():
             endpoint = broker.endpoint(listener)
             if endpoint is not None:
                 nodes.append(

@@ -98,7 +98,7 @@ class ListOffsets:
                 ):
                     rows.append(self._refused(requested, UNSUPPORTED_VERSION))
                 else:
-                    rows.append(self._look_up(topic_partition, requested, request, version))
+                    rows.append(self._find(topic_partition, requested, request, version))
             (topics if may_describe else denied).append(
                 messages.ListOffsetsResponse.ListOffsetsTopicResponse(
                     name=topic.name, partitions=rows
@@ -111,7 +111,7 @@ class ListOffsets:
             partition_index=requested.partition_index, error_code=code
         )
 
-    def _look_up(
+    def _find(
         self,
         topic_partition: TopicPartition,
         requested: _Requested,

@@ -20,7 +20,7 @@ PART-12.
 Differs: before a controller has said anything every topic is answered with LEADER_NOT_AVAILABLE.
 Kafka says UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops what it has not sent to a topic
 that it knew: a restart of a broker must not cost a producer its records. For the same reason the
-broker tells of itself then, where Kafka tells of none (`MetadataCache.brokers_to_tell`).
+broker tells of itself then, where Kafka tells of none (`MetadataCache.brokers_to_notify`).
 Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
 map.
 """
@@ -401,7 +401,7 @@ class Metadata:
     def _response(self, question: _Question, topics: list[_Topic]) -> messages.MetadataResponse:
         cache = self._metadata_cache
         brokers = []
-        for broker in cache.brokers_to_tell():
+        for broker in cache.brokers_to_notify():
             endpoint = broker.endpoint(question.listener)
             if endpoint is not None:
                 node = messages.MetadataResponse.MetadataResponseBroker(

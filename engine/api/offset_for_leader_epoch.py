@@ -41,14 +41,14 @@ class OffsetForLeaderEpoch:
                 topic=topic.topic
             )
             if _may_describe(exchange.session, topic.topic):
-                result.partitions = [self._look_up(topic.topic, each) for each in topic.partitions]
+                result.partitions = [self._find(topic.topic, each) for each in topic.partitions]
                 allowed.append(result)
             else:
                 result.partitions = [_denied(requested.partition) for requested in topic.partitions]
                 denied.append(result)
         return messages.OffsetForLeaderEpochResponse(topics=[*allowed, *denied])
 
-    def _look_up(
+    def _find(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
         topic_partition = TopicPartition(topic, requested.partition)

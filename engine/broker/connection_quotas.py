@@ -84,7 +84,7 @@ class ConnectionQuotas:
     def change(self, bounds: ConnectionBounds) -> None:
         """Go by other bounds from now on; nobody is closed for those of his address."""
         self.bounds = bounds
-        self._tell_room()
+        self._notify_room()
         if self.is_exceeded:
             self.on_exceeded()
 
@@ -157,9 +157,9 @@ class ConnectionQuotas:
             self._per_address[address] = left
         else:
             del self._per_address[address]
-        self._tell_room()
+        self._notify_room()
 
-    def _tell_room(self) -> None:
+    def _notify_room(self) -> None:
         for gate in self._gates.values():
             gate.on_room()
 

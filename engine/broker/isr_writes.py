@@ -75,7 +75,7 @@ class IsrWrites:
         self._clock = clock
         self._changed: dict[TopicPartition, None] = {}
         # Nothing was told yet: the first change is told at the next look.
-        self._last_change_ms = self._last_told_ms = NEVER_MS
+        self._last_change_ms = self._last_sent_ms = NEVER_MS
         self._is_stopped = False
         self._under_way = 0
 
@@ -89,7 +89,7 @@ class IsrWrites:
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,
-            self._tell_changes,
+            self._send_changes,
             first_after_ms=ISR_CHANGE_CHECK_MS,
         )
 
@@ -151,28 +151,28 @@ class IsrWrites:
 
     # Telling the controller
 
-    def _tell_changes(self) -> None:
+    def _send_changes(self) -> None:
         now_ms = self._clock.monotonic_ms()
         is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
-        is_late = self._last_told_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
+        is_late = self._last_sent_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
         if not self._changed or not (is_quiet or is_late) or self._is_stopped:
             return
         changed, self._changed = self._changed, {}
-        telling = drive(self._tell(changed))
-        telling.watch(partial(self._is_told, changed, telling))
+        sending = drive(self._send(changed))
+        sending.watch(partial(self._is_sent, changed, sending))
 
-    async def _tell(self, changed: dict[TopicPartition, None]) -> None:
+    async def _send(self, changed: dict[TopicPartition, None]) -> None:
         await self._ports.znodes.create(
             ISR_CHANGE_PREFIX, encode_partitions(changed), sequential=True
         )
 
-    def _is_told(self, changed: dict[TopicPartition, None], telling: Promise[None]) -> None:
-        if telling.error is None:
-            self._last_told_ms = self._clock.monotonic_ms()
+    def _is_sent(self, changed: dict[TopicPartition, None], sending: Promise[None]) -> None:
+        if sending.error is None:
+            self._last_sent_ms = self._clock.monotonic_ms()
         else:
             # With those that change meanwhile at the next look.
             self._changed = changed | self._changed
-            _log.warning("changed in-sync sets are not told yet: %s", telling.error)
+            _log.warning("changed in-sync sets are not told yet: %s", sending.error)
 
 
 def writes_sets_itself(release: str) -> bool:

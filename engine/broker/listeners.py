@@ -170,7 +170,7 @@ class BrokerListeners:
         except ConfigError as error:
             _log.error("The bounds on connections stay as they are: %s", error)
             return
-        _tell_change(self.quotas.bounds, bounds)
+        _log_change(self.quotas.bounds, bounds)
         self.quotas.change(bounds)
 
     def _per_address(self) -> Mapping[str, int]:
@@ -192,7 +192,7 @@ class BrokerListeners:
             continue
 
 
-def _tell_change(old: ConnectionBounds, new: ConnectionBounds) -> None:
+def _log_change(old: ConnectionBounds, new: ConnectionBounds) -> None:
     for name, before, after in (
         ("maxConnectionsPerIp", old.per_address_max, new.per_address_max),
         ("maxConnectionsPerIpOverrides", old.per_address, new.per_address),

@@ -28,26 +28,26 @@ _acceptor_log = logging.getLogger("kafka.network.DataPlaneAcceptor")
 class _Lines:
     """A bounded number of lines a period."""
 
-    def __init__(self, clock: Clock, tell: Callable[..., None], left_out: str) -> None:
+    def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
         self._clock = clock
-        self._tell = tell
+        self._log = log
         self._left_out = left_out
         self._period_began_ms = clock.monotonic_ms()
         self._line_count = 0
-        self._unsaid_count = 0
+        self._dropped_count = 0
 
-    def say(self, text: str, *values: object) -> None:
+    def log(self, text: str, *values: object) -> None:
         """Log a line unless the period has had all of its lines."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._period_began_ms >= REFUSAL_PERIOD_MS:
-            if self._unsaid_count:
-                self._tell(self._left_out, self._unsaid_count)
-            self._period_began_ms, self._line_count, self._unsaid_count = now_ms, 0, 0
+            if self._dropped_count:
+                self._log(self._left_out, self._dropped_count)
+            self._period_began_ms, self._line_count, self._dropped_count = now_ms, 0, 0
         if self._line_count < REFUSAL_LINES_PER_PERIOD:
             self._line_count += 1
-            self._tell(text, *values)
+            self._log(text, *values)
         else:
-            self._unsaid_count += 1
+            self._dropped_count += 1
 
 
 class Refusals:
@@ -65,7 +65,7 @@ class Refusals:
     def note(self, peer: str, reason: str) -> None:
         """Count a connection that is cut."""
         self._count(reason)
-        self._cut.say("connection of %s closed: %s", peer, reason)
+        self._cut.log("connection of %s closed: %s", peer, reason)
 
     def keep_out(self, peer: str, reason: str) -> None:
         """Count an arrival that is turned away or has to wait."""
@@ -75,7 +75,7 @@ class Refusals:
         if lines is None:
             left_out = "%d more connections were rejected or had to wait"
             lines = self._kept_out[kind] = _Lines(self._clock, _acceptor_log.info, left_out)
-        lines.say("connection of %s: %s", peer, reason)
+        lines.log("connection of %s: %s", peer, reason)
 
     def _count(self, reason: str) -> None:
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:

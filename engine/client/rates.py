@@ -51,12 +51,12 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
     """Sample the leaders of topics (None: all) twice, a window apart; returns their rates."""
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
-    first = _look(client, view, errors)
+    first = _sample(client, view, errors)
     client.links.pause(window_ms)
-    second = _look(client, view, errors)
+    second = _sample(client, view, errors)
     rates = {
-        partition: rate_between(look, second[partition])
-        for partition, look in first.items()
+        partition: rate_between(sample, second[partition])
+        for partition, sample in first.items()
         if partition in second
     }
     return Sampled(rates, errors)
@@ -74,11 +74,11 @@ def rate_between(first: LogLook, second: LogLook) -> PartitionRate:
 
 def _mean_record_bytes(first: LogLook, second: LogLook) -> float:
     """Return the bytes of a record, by the look that has more of them."""
-    look = max(first, second, key=lambda one: one.end_offset - one.start_offset)
-    return look.size_bytes / max(look.end_offset - look.start_offset, 1)
+    sample = max(first, second, key=lambda one: one.end_offset - one.start_offset)
+    return sample.size_bytes / max(sample.end_offset - sample.start_offset, 1)
 
 
-def _look(
+def _sample(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
 ) -> dict[TopicPartition, LogLook]:
     leaders = {

@@ -123,7 +123,7 @@ class MemberProcesses:
         except BaseException:
             await self.close()
             raise
-        self._look_later()
+        self._poll_later()
         return self
 
     async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
@@ -132,7 +132,7 @@ class MemberProcesses:
         if running.zookeeper == self._store_address(broker_id) and running.address is not None:
             self._ports[broker_id] = running.address.rpartition(":")[2]
             # The faults of the network that it had ended with the earlier life of this process.
-            processes.ask_to_look(running.pid)
+            processes.request_poll(running.pid)
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
         processes.ask_to_stop_with_all(running.pid)
@@ -175,7 +175,7 @@ class MemberProcesses:
         said: list[bytes] = []
 
         def is_told() -> bool:
-            text = started.said()
+            text = started.output()
             if text is not None:
                 said.append(text)
             return text is not None
@@ -208,7 +208,7 @@ class MemberProcesses:
                 continue
             path = self._data.member_request_path(broker_id)
             self._data.write_message(path, request.as_message())
-            processes.ask_to_look(running.pid)
+            processes.request_poll(running.pid)
             requested.append(broker_id)
         said: dict[int, list[JsonObject]] = {}
         for broker_id in requested:
@@ -251,11 +251,11 @@ class MemberProcesses:
             self._own_pids.discard(pid)
         return not is_held(self._data.broker_lock_path(broker_id))
 
-    def _look_later(self) -> None:
+    def _poll_later(self) -> None:
         due_ms = self._process.clock.monotonic_ms() + _LOOK_MS
-        self._cancel = self._process.loop.call_at(due_ms, self._look)
+        self._cancel = self._process.loop.call_at(due_ms, self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Report processes that have ended by themselves."""
         try:
             for broker_id, pid in tuple(self._pids.items()):
@@ -265,4 +265,4 @@ class MemberProcesses:
                     if state is BrokerState.CRASHED:
                         _log.error("broker %d: process %d is gone", broker_id, pid)
         finally:
-            self._look_later()
+            self._poll_later()

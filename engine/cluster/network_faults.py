@@ -104,12 +104,12 @@ def change_faults(
     awaited: dict[str, Callable[[], bool]] = {
         data.network_done_path: partial(is_held, data.lock_path)
     }
-    processes.ask_to_look(running.pid)
+    processes.request_poll(running.pid)
     for broker_id in plan.broker_ids() if plan.is_in_processes else ():
         state, member = process_state(data, broker_id)
         if member is None or member.address is None:
             continue
-        processes.ask_to_look(member.pid)
+        processes.request_poll(member.pid)
         if state is BrokerState.RUNNING:
             path = data.member_network_path(broker_id)
             awaited[path] = partial(_runs, data, broker_id)

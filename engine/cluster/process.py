@@ -31,7 +31,7 @@ from engine.host.garbage import Garbage
 from engine.host.links import PlaceLinks
 from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
-from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
+from engine.host.processes import POLL_SIGNAL, STOP_WITH_ALL_SIGNAL
 from engine.host.real import RealClock, RealEntropy, RealFiles, work_ns
 from engine.host.real_http import RealHttp
 from engine.host.real_network import RealNetwork, local_host_name
@@ -41,10 +41,10 @@ from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
 #: How often it is looked for the process that started this one.
-_STARTER_LOOK_MS = 250
+_STARTER_POLL_MS = 250
 #: After a start of so long it is looked whether the controller is refused: a broker is informed
 #: within some ms.
-_REFUSAL_LOOK_MS = 2_000
+_REFUSAL_POLL_MS = 2_000
 #: Internal error, as the commands have it.
 _EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
@@ -123,11 +123,11 @@ class Process:
         self,
         opening: Opening[S],
         on_ready: Callable[[S], None],
-        on_look: Callable[[], None] | None = None,
+        on_poll: Callable[[], None] | None = None,
     ) -> None:
         """Open brokers, serve until a signal, and stop them; errors are those of the opening.
 
-        `on_ready` runs once, when every broker knows the cluster; `on_look` whenever somebody has
+        `on_ready` runs once, when every broker knows the cluster; `on_poll` whenever somebody has
         a request. Raises BrokerGaveUp when a broker could not go on.
         """
         try:
@@ -136,7 +136,7 @@ class Process:
             try:
                 # Who gave up while it started serves nobody.
                 if self._failure is None:
-                    self._serve(served, partial(on_ready, served), on_look)
+                    self._serve(served, partial(on_ready, served), on_poll)
             finally:
                 self._finish(served.close())
         finally:
@@ -163,19 +163,19 @@ class Process:
                 before_end()
             logging.shutdown()
             os._exit(_EXIT_KILLED)
-        due_ms = self.clock.monotonic_ms() + _STARTER_LOOK_MS
+        due_ms = self.clock.monotonic_ms() + _STARTER_POLL_MS
         self.loop.call_at(due_ms, lambda: self.end_without(starter_pid, is_wanted, before_end))
 
     def _serve(
         self,
         served: ServedBrokers,
         on_ready: Callable[[], None],
-        on_look: Callable[[], None] | None,
+        on_poll: Callable[[], None] | None,
     ) -> None:
         self.loop.on_signals(self._signalled)
         self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
-        if on_look is not None:
-            self.loop.on_signals(on_look, (LOOK_SIGNAL,))
+        if on_poll is not None:
+            self.loop.on_signals(on_poll, (POLL_SIGNAL,))
         when_informed(served.brokers, on_ready)
         if served.brokers:
             WalkTakeUp(self.loop, self.clock, start_compiler).begin()
@@ -244,7 +244,7 @@ def give_up_if_refused(
     A while later: not for a request that somebody else sends as the broker begins to listen.
     """
 
-    def look() -> None:
+    def poll() -> None:
         if not is_wanted():
             return
         for broker in brokers:
@@ -252,12 +252,12 @@ def give_up_if_refused(
             if principal is not None:
                 give_up(refusal_text(principal))
                 return
-        look_later(_STARTER_LOOK_MS)
+        poll_later(_STARTER_POLL_MS)
 
-    def look_later(wait_ms: int) -> None:
-        process.loop.call_at(process.clock.monotonic_ms() + wait_ms, look)
+    def poll_later(wait_ms: int) -> None:
+        process.loop.call_at(process.clock.monotonic_ms() + wait_ms, poll)
 
-    look_later(_REFUSAL_LOOK_MS)
+    poll_later(_REFUSAL_POLL_MS)
 
 
 def refusal_text(principal: str) -> str:

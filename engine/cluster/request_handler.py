@@ -115,7 +115,7 @@ class ClusterKeeper:
         # What brokers said of their logs to the last request.
         self._logs: dict[int, list[dict[str, object]]] = {}
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Carry out the request that is there, unless another one is under way."""
         if self._is_busy:
             return
@@ -212,7 +212,7 @@ class ClusterKeeper:
             },
         )
         # A command that gave up waiting may have been followed by another.
-        self.look()
+        self.poll()
 
     def write_running(self) -> str:
         """Write to running.json which brokers run now; returns their addresses."""

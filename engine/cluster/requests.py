@@ -178,7 +178,7 @@ def _exchange(
     if running is None:
         raise ClusterNotRunning(data.path)
     data.write_message(data.request_path, request.as_message())
-    processes.ask_to_look(running.pid)
+    processes.request_poll(running.pid)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     while True:
         response = data.read_message(data.response_path)

@@ -45,7 +45,7 @@ from engine.host.link_faults import STORE
 from engine.host.linked_network import LinkedNetwork
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.ports import Entropy, Network
-from engine.host.processes import kill, say_ready
+from engine.host.processes import kill, report_ready
 from engine.host.real import RealFiles
 from engine.host.real_network import CannotListen
 from engine.znode.paths import broker_path
@@ -169,14 +169,14 @@ def _run_cluster(
             servers = keeper.write_running()
             _log.info("ready: %s", servers)
             on_ready()
-            say_ready(servers)
+            report_ready(servers)
 
-        def look() -> None:
+        def poll() -> None:
             apply_faults(data, process.links, data.network_done_path)
             for keeper in keepers:
-                keeper.look()
+                keeper.poll()
 
-        process.run(opening, ready, look)
+        process.run(opening, ready, poll)
     finally:
         store.close()
 
@@ -311,7 +311,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         # Nobody told of changes while it started.
         apply_faults(data, process.links, network_path)
         _log.info("ready: %s", address)
-        say_ready(address)
+        report_ready(address)
 
     is_answering = False
 
@@ -326,13 +326,13 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         finally:
             is_answering = False
 
-    def look() -> None:
+    def poll() -> None:
         apply_faults(data, process.links, network_path)
         # One that takes several turns is not begun with a second time.
         if not is_answering:
             drive(answer())
 
-    process.run(opening, ready, look)
+    process.run(opening, ready, poll)
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:

@@ -309,7 +309,7 @@ class Controller:
         await self._elect()
 
     async def _on_reelect(self) -> None:
-        await self._look_who_leads()
+        await self._read_controller()
         await self._elect()
 
     async def _on_expire(self) -> None:
@@ -353,11 +353,11 @@ class Controller:
 
         Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
         """
-        await self._look_who_leads()
+        await self._read_controller()
         if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:
             self._stand_again()
 
-    async def _look_who_leads(self) -> None:
+    async def _read_controller(self) -> None:
         # Source: ZN:resign.
         await self._watch_controller()
         controller_id = await self._read_controller_id()
@@ -421,7 +421,7 @@ class Controller:
 
     async def _give_up(self) -> None:
         """Resign and remove `/controller`, so that there is another election."""
-        await self._look_who_leads()
+        await self._read_controller()
         if not self.is_active:
             return
         self._resign()

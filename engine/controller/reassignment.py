@@ -311,9 +311,9 @@ class Reassignment:
         result = (await self._writer.change([partition], decide))[partition]
         if isinstance(result, str):
             raise ReassignmentStuck(partition, result)
-        self._tell(partition, assignment, result)
+        self._send(partition, assignment, result)
 
-    def _tell(
+    def _send(
         self,
         partition: TopicPartition,
         assignment: PartitionAssignment,

@@ -101,14 +101,14 @@ class ReplicaMachine:
             if leadership.state.leader == replica.broker_id:
                 self._refused(replica, ReplicaPhase.NEW, "it is to become the leader")
                 return
-            self._tell(replica, leadership, batch, is_new=True)
+            self._send_state(replica, leadership, batch, is_new=True)
         self._context.replica_phases[replica] = ReplicaPhase.NEW
 
     def _bring_online(self, replica: Replica, batch: RequestBatch) -> None:
         leadership = self._context.leaderships.get(replica.partition)
         is_new = self._context.replica_phases[replica] is ReplicaPhase.NEW
         if leadership is not None and not is_new:
-            self._tell(replica, leadership, batch, is_new=False)
+            self._send_state(replica, leadership, batch, is_new=False)
         self._context.replica_phases[replica] = ReplicaPhase.ONLINE
 
     def _start_deletion(self, replica: Replica, batch: RequestBatch) -> None:
@@ -128,7 +128,7 @@ class ReplicaMachine:
         self._context.assign(partition, PartitionAssignment(*rest))
         del self._context.replica_phases[replica]
 
-    def _tell(
+    def _send_state(
         self,
         replica: Replica,
         leadership: PartitionLeadership,

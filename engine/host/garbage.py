@@ -109,19 +109,19 @@ class Garbage:
             if self._count_at_most > self._count_max and not self._is_due:
                 # On a later turn: the allocation that triggered this collection waits for it.
                 self._is_due = True
-                self._timers.call_soon(self._look_if_doubled)
+                self._timers.call_soon(self._check_if_doubled)
 
-    def _look_if_doubled(self) -> None:
+    def _check_if_doubled(self) -> None:
         self._count_at_most = self._collector.get_freeze_count()
         if self._count_at_most > self._count_max:
-            self._look_now()
+            self._check_now()
         self._is_due = False
 
     def _note_count(self) -> None:
         self._count_at_most = self._collector.get_freeze_count()
         self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 
-    def _look_now(self) -> None:
+    def _check_now(self) -> None:
         if self._is_over:
             return
         self._is_due = True
@@ -132,10 +132,10 @@ class Garbage:
 
     def _come_again(self) -> None:
         at_ms = self._clock.monotonic_ms() + WHOLE_COLLECTION_MS
-        self._cancel = self._timers.call_at(at_ms, self._look_at_all)
+        self._cancel = self._timers.call_at(at_ms, self._check_all)
 
-    def _look_at_all(self) -> None:
+    def _check_all(self) -> None:
         # An idle process is not interrupted: nothing was frozen since the last scan.
         if self._has_frozen:
-            self._look_now()
+            self._check_now()
         self._come_again()

@@ -201,11 +201,11 @@ class LinkedConnection:
             return
         if not self._has_begun:
             self._in.close()
-            self._tell_end(reason)
+            self._notify_end(reason)
         else:
-            self._in.send(partial(self._tell_end, reason))
+            self._in.send(partial(self._notify_end, reason))
 
-    def _tell_end(self, reason: str) -> None:
+    def _notify_end(self, reason: str) -> None:
         if not self._is_closed:
             self._is_closed = True
             self._in.close()

@@ -101,7 +101,7 @@ class LinkChannel:
         self.is_clear = True
         #: Called when `is_clear` may have changed.
         self.on_change: Callable[[], None] = _do_nothing
-        self._look()
+        self._poll()
 
     @property
     def is_cut(self) -> bool:
@@ -119,7 +119,7 @@ class LinkChannel:
 
     def refresh(self) -> None:
         """Apply the faults now in force; packets queued by a cut are sent once it is healed."""
-        self._look()
+        self._poll()
         if self._is_cut or self._quality is None:
             # Packets in flight are lost by a cut and sent again later; after a heal nothing delays
             # them any more.
@@ -147,7 +147,7 @@ class LinkChannel:
         self._is_cut, self._quality, self.is_clear = False, None, True
         do_each([sent.arrive for sent in queue], _call)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         faults = self._links.faults
         self._is_cut = faults.is_cut(self._source, self._target)
         self._quality = faults.quality(self._source, self._target)
@@ -194,7 +194,7 @@ class LinkChannel:
             do_each(arrived, _call)
         finally:
             self._arm()
-            self._look()
+            self._poll()
             if self.is_clear:
                 self.on_change()
 

@@ -121,13 +121,13 @@ class MemoryFile:
 
     def size_bytes(self) -> int:
         """Return the size now."""
-        self._disk.look("stat", self.path)
+        self._disk.access("stat", self.path)
         return len(self._content.live)
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return up to `length` bytes from `position`; fewer only at the end of the file."""
         assert position >= 0
-        self._disk.look("read", self.path)
+        self._disk.access("read", self.path)
         content = self._content
         data = bytes(memoryview(content.live)[position : position + max(length, 0)])
         return data if not content.flipped else self._disk.as_read(content, position, data)
@@ -135,7 +135,7 @@ class MemoryFile:
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
         """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
         assert position >= 0
-        self._disk.look("read", self.path)
+        self._disk.access("read", self.path)
         data = memoryview(self._content.live)[position : position + len(buffer)]
         size = len(data)
         if self._content.flipped:
@@ -161,7 +161,7 @@ class MemoryFile:
 
     def reserve(self, size_bytes: int) -> None:
         """Record the reserved size; memory needs no reservation."""
-        self._disk.look("reserve room", self.path)
+        self._disk.access("reserve room", self.path)
         self.reserved_bytes = size_bytes
 
     def sync(self) -> None:
@@ -330,7 +330,7 @@ class MemoryFiles:
         self.operations += 1
         return number
 
-    def look(self, operation: str, path: str) -> None:
+    def access(self, operation: str, path: str) -> None:
         """Apply injected failures to an operation that changes nothing."""
         self._check_power()
         if self._failures:
@@ -344,7 +344,7 @@ class MemoryFiles:
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
-        self.look("open", path)
+        self.access("open", path)
         folder, name = self._parent(path, "open")
         node = folder.live.get(name) if name else folder
         if isinstance(node, Folder):
@@ -396,7 +396,7 @@ class MemoryFiles:
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        self.look("list", path)
+        self.access("list", path)
         return sorted(self._folder(path, "list").live)
 
     def absolute_path(self, path: str) -> str:
@@ -405,7 +405,7 @@ class MemoryFiles:
 
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
-        self.look("stat", path)
+        self.access("stat", path)
         if self._find(path) is None:
             raise storage_error(errno.ENOENT, path, "stat")
         used_bytes = sum(len(content.live) for content in files_below(self._root))
@@ -512,7 +512,7 @@ class MemoryFiles:
         return node
 
     def _file(self, path: str) -> Content:
-        self.look("stat", path)
+        self.access("stat", path)
         node = self._find(path)
         if node is None:
             raise storage_error(errno.ENOENT, path, "stat")

@@ -214,7 +214,7 @@ class MemoryConnection:
         self.is_closed = True
         self.on_end()
         self.on_close(reason)
-        self._tell_of_end()
+        self._notify_end()
 
     def drop(self, *, is_told: bool) -> None:
         """End without `on_close`, as when the process dies; `is_told` closes the other end."""
@@ -222,9 +222,9 @@ class MemoryConnection:
             return
         self.is_closed = True
         if is_told:
-            self._tell_of_end()
+            self._notify_end()
 
-    def _tell_of_end(self) -> None:
+    def _notify_end(self) -> None:
         other = self._other
         if other is not None:
             self._carry(lambda: other.close("closed by the peer"))
@@ -411,10 +411,10 @@ class MemoryNetwork:
         if fault is None:
             arrive()
         else:
-            self._look_up(fault, ours, arrive)
+            self._resolve(fault, ours, arrive)
         return ours
 
-    def _look_up(
+    def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, arrive: Callable[[], None]
     ) -> None:
         def end() -> None:

@@ -18,7 +18,7 @@ _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
 _LOOK_S = 0.01
 #: Makes a cluster's process read its requests, and a broker stop together with the cluster.
-LOOK_SIGNAL = signal.SIGUSR1
+POLL_SIGNAL = signal.SIGUSR1
 STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
 
 
@@ -28,9 +28,9 @@ class Started:
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid = pid
         self._descriptor = descriptor
-        self._said = b""
+        self._output = b""
 
-    def said(self) -> bytes | None:
+    def output(self) -> bytes | None:
         """Return the ready message, b"" if the process ended before, None while neither is so.
 
         Do not call it again after a result other than None.
@@ -40,27 +40,27 @@ class Started:
         if not select([self._descriptor], [], [], 0)[0]:
             return None
         chunk = os.read(self._descriptor, _READ_BYTES)
-        self._said += chunk
+        self._output += chunk
         if chunk and not chunk.endswith(b"\n"):
             return None
         os.close(self._descriptor)
-        return self._said if chunk else b""
+        return self._output if chunk else b""
 
     def wait_until_ready(self, timeout_s: float) -> bytes | None:
         """Return the ready message, b"" if the process ended before, None after the time-out."""
         from select import select
 
-        said = b""
+        line = b""
         try:
-            while not said.endswith(b"\n"):
+            while not line.endswith(b"\n"):
                 readable, _, _ = select([self._descriptor], [], [], timeout_s)
                 if not readable:
                     return None
                 chunk = os.read(self._descriptor, _READ_BYTES)
                 if not chunk:
                     return b""
-                said += chunk
-            return said
+                line += chunk
+            return line
         finally:
             os.close(self._descriptor)
 
@@ -78,7 +78,7 @@ class Started:
 def start_detached(arguments: Sequence[str], log_path: str) -> Started:
     """Start a process in a session of its own, with its output appended to a file.
 
-    The process may call `say_ready`. Raises StorageError if the file cannot be opened.
+    The process may call `report_ready`. Raises StorageError if the file cannot be opened.
     """
     ready, ready_for_child = os.pipe()
     try:
@@ -171,7 +171,7 @@ def start_beside(module: str) -> int:
         os.close(nothing)
 
 
-def say_ready(text: str) -> None:
+def report_ready(text: str) -> None:
     """Send the ready message to the parent; does nothing without a ready descriptor."""
     if os.environ.pop(_READY_VARIABLE, None) is None:
         return
@@ -217,9 +217,9 @@ def ask_to_stop(pid: int) -> bool:
     return _send(pid, signal.SIGTERM)
 
 
-def ask_to_look(pid: int) -> bool:
+def request_poll(pid: int) -> bool:
     """Make a cluster's process read its requests; returns whether it exists."""
-    return _send(pid, LOOK_SIGNAL)
+    return _send(pid, POLL_SIGNAL)
 
 
 def ask_to_stop_with_all(pid: int) -> bool:

@@ -86,12 +86,12 @@ class RealStream:
         self._owner.watch(self._socket, _READ, self)
         name = f"kctl-lookup-{self.host}"
         try:
-            threading.Thread(target=self._look_up, args=(told,), name=name, daemon=True).start()
+            threading.Thread(target=self._resolve, args=(told,), name=name, daemon=True).start()
         except RuntimeError as error:
             told.close()
             self._found = f"unknown host: {error}"
 
-    def _look_up(self, told: socket.socket) -> None:
+    def _resolve(self, told: socket.socket) -> None:
         """Resolve the name, on a thread; closing the socket signals the end."""
         with told:
             self._found = _addresses_of(self.host, self.port)

@@ -159,7 +159,7 @@ class _PartitionScan:
         self._time_index: TimeIndexCheck | None = None
         self._told_bytes = 0
 
-    def _tell_read(self, position: int) -> None:
+    def _notify_read(self, position: int) -> None:
         """Return how much of the segment was read since it was told last."""
         if self._on_read is not None and position > self._told_bytes:
             self._on_read(position - self._told_bytes)
@@ -171,7 +171,7 @@ class _PartitionScan:
         for segment in self._layout.segments:
             self._is_last = segment is self._layout.segments[-1]
             self._segment(segment)
-            self._tell_read(segment.log_bytes)
+            self._notify_read(segment.log_bytes)
         self._offsets.finish(reached_offset)
         end_offset = self._end_offset()
         self._compare_epochs(end_offset)
@@ -324,7 +324,7 @@ class _PartitionScan:
         try:
             for position, view in scan.frames():
                 if position - self._told_bytes >= SCAN_CHUNK_BYTES:
-                    self._tell_read(position)
+                    self._notify_read(position)
                 if not self._options.deep and fast.take(position, view):
                     self._batches += 1
                     continue

@@ -526,13 +526,13 @@ class Segment:
         if offset == self._last_base:
             position = self._last_position
         else:
-            position = self._start_of_look(offset)
+            position = self._search_start(offset)
         batch_at = walk_headers(self._file, offset, position, self.size_bytes)
         if batch_at is not None and batch_at.last_offset < self._last_base:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
 
-    def _start_of_look(self, offset: int) -> int:
+    def _search_start(self, offset: int) -> int:
         """Return where in the .log a look for an offset starts.
 
         An index that is not in memory is read whole where there is room for it, or it is looked
@@ -575,7 +575,7 @@ class Segment:
 
         They are views of a reused buffer. Offsets that fall back later on end nothing.
         """
-        start = self._start_of_look(offset)
+        start = self._search_start(offset)
         is_there = False
         for _, batch in scan_batches(self._file, start=start):
             is_there = is_there or batch.last_offset >= offset

@@ -90,9 +90,9 @@ class WalkTakeUp:
 
     def begin(self) -> None:
         """Check for cached code soon, and have it compiled if there is none."""
-        self._after(WALK_TAKE_UP_DELAY_MS, self._look)
+        self._after(WALK_TAKE_UP_DELAY_MS, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         path = kept_walk_path()
         if path is None or self._take_up(path):
             return

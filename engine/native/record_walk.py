@@ -33,7 +33,7 @@ Walked: TypeAlias = tuple[int, int, bool] | None
 
 _DELTA_MAX = 1 << 62
 #: How many records are walked over after a look for a uniform run that found none.
-_LOOKED_IN_VAIN = 16
+_SEARCHED_IN_VAIN = 16
 
 
 class RecordWalk(Protocol):
@@ -46,7 +46,7 @@ class RecordWalk(Protocol):
 def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
     """Walk in plain Python, over runs of records of one kind in few steps."""
     least, greatest, nulls = _DELTA_MAX, -_DELTA_MAX, 0
-    index = size_before = look_from = 0
+    index = size_before = search_from = 0
     try:
         while index < count:
             start = position
@@ -88,10 +88,10 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
                 return None
             index += 1
             size = position - start
-            if size == size_before and look_from <= index < count:
+            if size == size_before and search_from <= index < count:
                 run = uniform_run(data, start, size, index, count - index)
                 if run is None:
-                    look_from = index + _LOOKED_IN_VAIN
+                    search_from = index + _SEARCHED_IN_VAIN
                 else:
                     length, run_least, run_greatest = run
                     index += length

@@ -54,10 +54,10 @@ def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> 
     That record has been walked over and takes `size` bytes; the next one is the one with `index`,
     and up to `count` of them are looked at, perhaps fewer.
     """
-    end_of_look = start + size * (UNIFORM_RUN_MIN + 1)
-    if count < UNIFORM_RUN_MIN or len(data) < end_of_look:
+    search_end = start + size * (UNIFORM_RUN_MIN + 1)
+    if count < UNIFORM_RUN_MIN or len(data) < search_end:
         return None
-    lengths = bytes(data[start:end_of_look:size])
+    lengths = bytes(data[start:search_end:size])
     if lengths.count(lengths[:1]) != len(lengths):
         return None
     shape = _shape_of(data, start, size)

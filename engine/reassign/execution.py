@@ -167,9 +167,9 @@ class Execution:
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
-    def run(self, on_look: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Execute to the end; `on_look` is told after each look."""
-        now = self._look()
+    def run(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
+        """Execute to the end; `on_poll` is called after each read."""
+        now = self._read()
         self._require_cluster(now)
         if not self._submitted and not self._throttling.has_begun:
             self._require_targets(now)
@@ -178,18 +178,18 @@ class Execution:
             self._throttling.bring_back()
         else:
             self._set_first_throttles(now)
-        while not self._round(on_look):
+        while not self._round(on_poll):
             self._cluster.pause(self._poll_ms)
             requests = self._journal.requests()
             if requests.cancelled_by is not None:
                 self._cancelled_by = requests.cancelled_by
-                return self.cancel(on_look)
+                return self.cancel(on_poll)
             for request in requests.changes:
                 self._follow(request)
         if self._taken_back:
             return self._stop()
         if self._settings.elects_leaders:
-            self._elect(on_look)
+            self._elect(on_poll)
         return self._finish("executed")
 
     def _set_first_throttles(self, now: ClusterNow) -> None:
@@ -232,21 +232,21 @@ class Execution:
             for error in self._throttling.bring_back().values():
                 raise error
         else:
-            self._throttling.set(self._cluster.look(), settings.rates, self._left())
+            self._throttling.set(self._cluster.read(), settings.rates, self._left())
 
-    def cancel(self, on_look: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
+    def cancel(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
         """Take back what is at work, and bring back the throttles.
 
         Where that is refused the journal stays open, and the throttles stay with what moves.
         """
-        now = self._look()
+        now = self._read()
         self._require_cluster(now)
         self._journal.cancelling()
         still_moving = self._take_back(now)
         while True:
-            now = self._look()
+            now = self._read()
             seen = self._now(now)
-            on_look(seen)
+            on_poll(seen)
             waits = self._under_way(now) | {
                 c.change.name for c in seen.changes if c.phase in AT_WORK
             }
@@ -306,7 +306,7 @@ class Execution:
 
         What is cancelled has the order of its target: the controller knows no other any more.
         """
-        partitions = self._look().partitions
+        partitions = self._read().partitions
         orders: dict[TopicPartition, tuple[int, ...] | None] = {
             change.name: change.old_replicas
             for change in self._changes
@@ -334,12 +334,12 @@ class Execution:
 
     # 2. Rounds
 
-    def _look(self) -> ClusterNow:
+    def _read(self) -> ClusterNow:
         """Read the state, again while the cluster is unreachable; raises the last error."""
         began_ms = self._clock.monotonic_ms()
         while True:
             try:
-                return self._cluster.look()
+                return self._cluster.read()
             except EngineError:
                 if self._clock.monotonic_ms() - began_ms > PATIENCE_MS:
                     raise
@@ -388,10 +388,10 @@ class Execution:
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
-    def _round(self, on_look: Callable[[ExecutionStatus], None]) -> bool:
+    def _round(self, on_poll: Callable[[ExecutionStatus], None]) -> bool:
         """Read the state, note it, begin moves; returns whether nothing is left to wait for."""
-        seen = self._now(self._look())
-        on_look(seen)
+        seen = self._now(self._read())
+        on_poll(seen)
         waiting, able, at_work = [], [], []
         is_in_doubt = False
         for position, now in enumerate(seen.changes):
@@ -508,8 +508,8 @@ class Execution:
 
     # 3. to 5. The end
 
-    def _elect(self, on_look: Callable[[ExecutionStatus], None]) -> None:
-        seen = self._now(self._look())
+    def _elect(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
+        seen = self._now(self._read())
         keys = [
             look.change.name
             for look in seen.changes
@@ -524,7 +524,7 @@ class Execution:
                 # The moves are done: their throttles are not to stay for want of an election.
                 self._election_error = error
                 return
-            on_look(self._now(self._look()))
+            on_poll(self._now(self._read()))
 
     def _finish(self, how: str) -> ExecutionEnd:
         left = self._throttling.bring_back()

@@ -60,7 +60,7 @@ class ClusterNow(NamedTuple):
 class MovedCluster(Protocol):
     """What an execution needs of a cluster; every call may raise EngineError."""
 
-    def look(self) -> ClusterNow:
+    def read(self) -> ClusterNow:
         """Return how things are."""
         ...
 
@@ -123,7 +123,7 @@ class LiveCluster:
         self._brokers = {b for c in changes for b in (*c.old_replicas, *c.new_replicas)}
         self._min_isr: dict[str, int] | None = None
 
-    def look(self) -> ClusterNow:
+    def read(self) -> ClusterNow:
         """Return how things are."""
         client = self._client
         # First: what ended in between shows in the metadata as it does without a reassignment.

@@ -148,18 +148,18 @@ class Rehearsal:
         changes: Sequence[PartitionChange],
         settings: ExecutionSettings,
         on_step: Callable[[SeenStep], None],
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> RehearsalEnd:
-        """Rehearse; `on_step` is told of each state of a change, `say` of what is being done."""
+        """Rehearse; `on_step` is given each state of a change, `notify` of each step."""
         files, folder = self._ports.files, self._data.path
-        say(f"starting {len(self._copy.ids)} brokers in {folder}")
+        notify(f"starting {len(self._copy.ids)} brokers in {folder}")
         with self._turn():
             daemon.start(self._data, files, self._plan, _TIMEOUT_S)
         try:
             servers = daemon.status_of(self._data).bootstrap_servers
             assert servers is not None
             with self._ports.connect(servers) as client:
-                return self._rehearse(client, changes, settings, on_step, say)
+                return self._rehearse(client, changes, settings, on_step, notify)
         finally:
             # Nobody would stop it later, however often this is interrupted.
             with signals_blocked():
@@ -177,17 +177,17 @@ class Rehearsal:
         changes: Sequence[PartitionChange],
         settings: ExecutionSettings,
         on_step: Callable[[SeenStep], None],
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> RehearsalEnd:
         copied = tuple(self._copy.change(change) for change in changes)
-        say(f"making {len(self._copy.topics)} topics as they are")
+        notify(f"making {len(self._copy.topics)} topics as they are")
         self._make_topics(client)
-        say("filling them")
+        notify("filling them")
         acknowledged = self._fill(client)
         self._await_whole(client, acknowledged)
         for broker_id in self._copy.dead:
             self._ask(Action.STOP, broker_id)
-        say("executing the plan")
+        notify("executing the plan")
         originals = dict(zip((c.name for c in copied), changes, strict=True))
         settings = settings._replace(rates=self._rates(copied))
         path = f"{self._data.path}/rehearsal.journal"
@@ -197,15 +197,15 @@ class Rehearsal:
         state = read_journal(files, path)
         self._began_ms = self._ports.clock.monotonic_ms()
 
-        def look(now: ExecutionStatus) -> None:
-            self._look(now, originals, on_step)
+        def observe(now: ExecutionStatus) -> None:
+            self._observe(now, originals, on_step)
             self._strike(now)
 
         try:
             execution = Execution(
                 LiveCluster(client, copied), self._ports.clock, journal, state, poll_ms=_POLL_MS
             )
-            end = execution.run(look)
+            end = execution.run(observe)
         finally:
             journal.close()
             files.remove(path)
@@ -298,7 +298,7 @@ class Rehearsal:
 
     # 5. and 6. On the way
 
-    def _look(
+    def _observe(
         self,
         now: ExecutionStatus,
         originals: Mapping[TopicPartition, PartitionChange],

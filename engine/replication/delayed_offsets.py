@@ -62,10 +62,10 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
     def can_complete(self) -> bool:
         """Return whether no partition waits; those that are done are not looked at again."""
         for topic_partition in tuple(self._required):
-            self._look_at(topic_partition)
+            self._check(topic_partition)
         return not self._required
 
-    def _look_at(self, topic_partition: TopicPartition) -> None:
+    def _check(self, topic_partition: TopicPartition) -> None:
         result = self._results[topic_partition]
         settled: A | None
         try:

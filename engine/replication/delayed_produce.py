@@ -43,13 +43,13 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
 
     __slots__ = ()
 
-    def look(self, key: object) -> bool:
+    def can_complete_after(self, key: object) -> bool:
         """Check the partition that had an event: those of thousands have as many events.
 
         Watermarks, leaders and in-sync sets all change by events of their partition.
         """
         if key in self._required:
-            self._look_at(key)
+            self._check(key)
         return not self._required
 
     def settled(

@@ -97,7 +97,7 @@ class LocalEncoder(FollowerEncoder):
         position.spec = following
         leader.took(fetch, key, following)
         # There may be more for it by now.
-        if not fetch.is_completed and fetch.look(key):
+        if not fetch.is_completed and fetch.can_complete_after(key):
             leader.end(fetch)
 
 
@@ -187,7 +187,7 @@ class RemoteEncoder(FollowerEncoder):
         self._moved |= unseen
         # What is there is answered as it was when it was read, before the follower is noted.
         for changed in unseen:
-            if self.is_requested and fetch.look(changed):
+            if self.is_requested and fetch.can_complete_after(changed):
                 leader.end(fetch)
                 break
         leader.took(fetch, key, following)

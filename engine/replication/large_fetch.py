@@ -77,7 +77,7 @@ class LargeDelayedFetch(DelayedFetch):
             self.keep(lambda _params, _specs: [])
         return self.is_abandoned
 
-    def look(self, key: object) -> bool:
+    def can_complete_after(self, key: object) -> bool:
         """Return whether there is enough by what one partition has now, and the others had."""
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
@@ -232,7 +232,7 @@ class LargeFetches:
                 await share.next()
             if operation.is_completed:
                 break
-            if operation.look(key):
+            if operation.can_complete_after(key):
                 if operation.force_complete():
                     operation.keep(lambda _params, _specs: [])
                 break

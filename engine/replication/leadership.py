@@ -161,7 +161,7 @@ class Leadership:
             _check_topic_id(partition, topic_id)
             former_epoch = partition.leader_epoch
             self._become(partition, state)
-            return _told_again(topic_partition, state, former_epoch)
+            return _stale_order(topic_partition, state, former_epoch)
         except (ApiError, StorageError) as failure:
             return self._failed(topic_partition, failure)
 
@@ -295,7 +295,7 @@ class Leadership:
                 partition.config = config_of(topic_partition.topic)
 
 
-def _told_again(
+def _stale_order(
     topic_partition: TopicPartition, state: PartitionState, former_epoch: int
 ) -> StaleLeaderOrder | None:
     if state.leader_epoch > former_epoch:

@@ -86,7 +86,7 @@ class MetadataCache:
         """
         return self._brokers
 
-    def brokers_to_tell(self) -> Collection[BrokerNode]:
+    def brokers_to_notify(self) -> Collection[BrokerNode]:
         """Return the brokers that clients are told of: this one while no controller told of any.
 
         Differs: Kafka tells of none then. librdkafka gives up the connection to a broker that is

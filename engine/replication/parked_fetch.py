@@ -3,7 +3,7 @@
 ```
             ┌──────── took: the next fetch offset is after those records ────────┐
             v                                                                    │
- parked ────┴─ look(partition) ─┬─ nothing new ─> stays parked                   │
+ parked ────┴─ check(partition) ┬─ nothing new ─> stays parked                   │
                                 ├─ records, fast ──> sent  ── on its turn ── follower appends
                                 └─ all else ─> complete: read again, as any delayed fetch
 ```
@@ -121,12 +121,12 @@ class ParkedFetch(DelayedOperation):
     def _news(self, read: ReadNow) -> FetchResults:
         """Return what was not told, and let go of the partitions."""
         try:
-            specs = self._untold() if self._encoder.is_requested else []
+            specs = self._unsent() if self._encoder.is_requested else []
         finally:
             self.drop()
         return read(self.params, specs) if specs else []
 
-    def _untold(self) -> list[tuple[TopicPartition, FetchSpec]]:
+    def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)
@@ -170,7 +170,7 @@ class ParkedFetch(DelayedOperation):
             spec.current_leader_epoch
         )
 
-    def look(self, key: object) -> bool:
+    def can_complete_after(self, key: object) -> bool:
         """Send a partition's records on the fast path; return whether the fetch is over."""
         found = self._here.get(key)  # type: ignore[call-overload]
         if found is None:

@@ -40,7 +40,7 @@ class CleaningRules:
         self._nodes = nodes
         self._seen: dict[tuple[int, TopicPartition], LastCleaning] = {}
 
-    def look(self, now_ms: int) -> None:
+    def check(self, now_ms: int) -> None:
         """Check the replicas that were cleaned since the last look."""
         for broker_id, node in self._nodes.items():
             storage = None if node.broker is None else node.broker.storage

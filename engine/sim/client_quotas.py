@@ -117,7 +117,7 @@ class QuotaRules:
             measured.taken_bytes += _produced_bytes(call)
         return throttle_ms
 
-    def look(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
+    def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
         """Check what was taken of each client against the quotas that the brokers know."""
         for node in nodes:
             for client in sorted(self._patient):

@@ -48,7 +48,7 @@ BACKOFF_MS = 150
 class ClientEvents(Protocol):
     """Who is told what clients see."""
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""
         ...
 
@@ -470,27 +470,27 @@ class SimulatedProducer:
             code == OUT_OF_ORDER_SEQUENCE_NUMBER
             and self._events.loss_count(batch.partition) > lane.loss_count
         ):
-            self._events.told(self.name, f"{text}, records of before are lost")
+            self._events.record(self.name, f"{text}, records of before are lost")
             lane.needs_id = True
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
-            self._events.told(self.name, f"{text}, an earlier one is to come again")
+            self._events.record(self.name, f"{text}, an earlier one is to come again")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
             leader.host, batch.partition
         ):
-            self._events.told(self.name, f"{text} of {leader.host}, which leads no more")
+            self._events.record(self.name, f"{text} of {leader.host}, which leads no more")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_written(self, batch):
             # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
             # it, and sent again after a restart, is refused and not known as a repetition.
-            self._events.told(self.name, f"{text}, it is written already")
+            self._events.record(self.name, f"{text}, it is written already")
             # Until all in sync have it, it may be lost with its leader, and has to come again.
             batch.is_accepted = self._events.is_committed(self, batch)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
             # Every first sequence is taken from a producer that a log does not know: too few were
             # in sync for this one, and enough a moment later for the next.
-            self._events.told(self.name, f"{text}, a later one was taken first")
+            self._events.record(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_forgotten(self, batch):
-            self._events.told(self.name, f"{text}, what came before is cleaned away")
+            self._events.record(self.name, f"{text}, what came before is cleaned away")
             lane.needs_id = True
         elif (
             code == OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -498,18 +498,18 @@ class SimulatedProducer:
         ):
             # A leader that was stopped and deposed refuses what comes behind records that it has
             # not; it may lead again when the answer is there, which waits for those before it.
-            self._events.told(self.name, f"{text}, asked in an earlier epoch")
+            self._events.record(self.name, f"{text}, asked in an earlier epoch")
         elif not error.is_retriable:
             self._events.broke("T5", f"{self.name} {text}", batch.partition)
         else:
-            self._events.told(self.name, text)
+            self._events.record(self.name, text)
 
     def _is_behind_a_gap(self, batch: SentBatch) -> bool:
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 
     def _failed(self, batch: SentBatch, error: EngineError) -> None:
-        self._events.told(self.name, f"{batch.partition} {batch.first_number}: {error}")
+        self._events.record(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
     def _round_over(self, partition: TopicPartition) -> None:
         lane = self._lanes.get(partition)

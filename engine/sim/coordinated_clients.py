@@ -119,11 +119,11 @@ class CoordinatedClients:
         self.readers.append(reader)
         links.timers.call_soon(reader.start)
 
-    def look_around(self) -> None:
+    def check_all(self) -> None:
         """Check what the coordinators know."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.undisturbed():
-                self.coordinators.look()
+                self.coordinators.check()
 
     def finish(self) -> None:
         """Let all of them come to their end."""

@@ -76,7 +76,7 @@ class CoordinatorRules:
         #: How many groups and transactional ids were compared.
         self.compared_count = 0
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Compare what each coordinator knows with its log."""
         readings: dict[_Led, _Reading] = {}
         for broker_id, node in self._nodes.items():

@@ -145,7 +145,7 @@ class Copier:
                 while not self._is_finishing:
                     await self._be_member(ids)
             except InstanceEnds as end:
-                self._events.told(self.name, f"an instance ends: {end.why}")
+                self._events.record(self.name, f"an instance ends: {end.why}")
                 if self._draws(_VANISH_SHARE):
                     self._membership.forget()
                 await self._group.pause(self._random.randrange(1, 2 * _SESSION_TIMEOUT_MS))
@@ -371,7 +371,7 @@ class Copier:
         try:
             response = (await self._links.ask(leader, call)).message
         except EngineError as error:
-            self._events.told(self.name, f"{partition}: {error}")
+            self._events.record(self.name, f"{partition}: {error}")
             return None
         if response.error_code != NONE or not response.responses:
             return None

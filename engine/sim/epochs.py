@@ -120,7 +120,7 @@ class EpochRules:
                 key,
             )
 
-    def look_at_metadata(self, broker: Broker) -> None:
+    def check_metadata(self, broker: Broker) -> None:
         """Check what a broker has heard of the leaders of partitions."""
         cache = broker.metadata_cache
         heard = self._heard.get(broker.broker_id)

@@ -88,16 +88,16 @@ class Injector:
         """Take back every fault that lasts."""
         for number in list(self._running):
             self._take_back(number)
-        self._look_after_directories()
+        self._watch_directories()
         # Orders to throttle that were held up arrive with the healing of links.
         for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
             self._loop.at(self._loop.now_ms + _CARE_MS, partial(take_back, is_repeated=True))
 
-    def _look_after_directories(self) -> None:
+    def _watch_directories(self) -> None:
         """Restart brokers whose directories are offline, now and again: some fail late."""
         for node in self._nodes.values():
             node.restart_if_directory_is_offline()
-        self._loop.at(self._loop.now_ms + _CARE_MS, self._look_after_directories)
+        self._loop.at(self._loop.now_ms + _CARE_MS, self._watch_directories)
 
     def _take_back(self, number: int) -> None:
         undo = self._running.pop(number, None)

@@ -206,12 +206,12 @@ class Invariants:
             return None
         return broker.storage.replica_manager.partitions.get(partition)
 
-    def look_around(self) -> None:
+    def check_all(self) -> None:
         """Check what is looked at now and then: followers that lag, replicas that were cleaned."""
-        self.watermarks.look()
+        self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
             with self.undisturbed():
-                self._cleanings.look(self.now_ms)
+                self._cleanings.check(self.now_ms)
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -223,12 +223,12 @@ class Invariants:
 
     # Replicas
 
-    def look_at(self, node: SimulatedBroker) -> None:
+    def check(self, node: SimulatedBroker) -> None:
         """Check the replicas of a broker that changed since the last look."""
         broker = node.broker
         if broker is None:
             return
-        self._epochs.look_at_metadata(broker)
+        self._epochs.check_metadata(broker)
         life, seen = self._seen.get(node.broker_id, (0, {}))
         if life != node.machine.life:
             seen = {}
@@ -260,7 +260,7 @@ class Invariants:
                 if not self._has_files(node.broker_id, key):
                     self.topics.check_removal(key, node.broker_id)
 
-    def look_amid(self, node: SimulatedBroker) -> None:
+    def check_midway(self, node: SimulatedBroker) -> None:
         """Take what a broker has committed that ends during a change: others may know of it."""
         broker = node.broker
         for key, partition in (
@@ -268,7 +268,7 @@ class Invariants:
         ):
             history = self.history(key)
             if self.topics.is_of(key, partition.log.topic_id):
-                self._look_at_start(node, history, partition)
+                self._check_at_start(node, history, partition)
             is_new = partition.is_leader and partition.high_watermark > history.committed_end
             is_new = is_new and partition.leader_epoch >= history.lost_epoch
             if is_new and self.topics.is_of(key, partition.log.topic_id):
@@ -294,7 +294,7 @@ class Invariants:
         history = self.history(key)
         start = now.log_start_offset
         if before is None or start != before.log_start_offset or start > history.start:
-            self._look_at_start(node, history, partition)
+            self._check_at_start(node, history, partition)
         self._epochs.replica_changed(partition)
         self.losses.replica_changed(history, partition, self.now_ms)
         if now.leader_id == node.broker_id:
@@ -303,7 +303,9 @@ class Invariants:
             self.losses.log_truncated(partition)
             self._check_member(history, node.broker_id, key, "cut its log")
 
-    def _look_at_start(self, node: SimulatedBroker, history: History, partition: Partition) -> None:
+    def _check_at_start(
+        self, node: SimulatedBroker, history: History, partition: Partition
+    ) -> None:
         """Check why a replica begins behind all others, if it does."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
         self.deletions.looked_at(history, key, partition.log, node.name, moment)
@@ -556,7 +558,7 @@ class Invariants:
         if state.controller_epoch != self.controller_epoch:
             self.broke("C1", f"{key}: {writer} of epoch {state.controller_epoch} writes {state}")
         self._check_state(key, state)
-        self.topics.look_at(key, state.isr)
+        self.topics.check(key, state.isr)
         if before is None:
             return
         if state.leader_epoch < before.leader_epoch or (

@@ -64,7 +64,7 @@ class Ledger:
         )
         invariants.losses.on_loss = self._lost
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
         self._trace.add(subject, text)
 
@@ -300,7 +300,7 @@ class Ledger:
             text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
             self._invariants.broke("R14", text, partition)
 
-    def look_around(self, *, is_end: bool = False) -> None:
+    def check_all(self, *, is_end: bool = False) -> None:
         """Check what was read while nobody was seen to lead, once that is known to be committed."""
         for partition, waiting in list(self._unseen.items()):
             history = self._invariants.histories.get(partition)
@@ -347,7 +347,7 @@ class Ledger:
         self, nodes: Mapping[int, SimulatedBroker], partitions: Iterable[TopicPartition]
     ) -> None:
         """Check every partition of a cluster at rest: the replicas in sync."""
-        self.look_around(is_end=True)
+        self.check_all(is_end=True)
         of_leaders: dict[TopicPartition, bytes] = {}
         for partition in partitions:
             contents = {}

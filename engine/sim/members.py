@@ -111,7 +111,7 @@ class SimulatedMember:
                 still_ms = self._random.randrange(SESSION_TIMEOUT_MS, 3 * SESSION_TIMEOUT_MS)
                 await self._links.pause(still_ms)
             if self._draws(_VANISH_SHARE):
-                self._events.told(self.name, "vanishes")
+                self._events.record(self.name, "vanishes")
                 return False
             if self._draws(_LEAVE_SHARE):
                 await self._membership.leave()

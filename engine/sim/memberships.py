@@ -50,7 +50,7 @@ REJOINS: Final = frozenset((REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_M
 class MembershipEvents(Protocol):
     """Who is told what members see of their group."""
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""
         ...
 
@@ -88,7 +88,7 @@ class GroupLinks:
                 self.coordinator, Call(api_name, request, highest=highest)
             )
         except EngineError as error:
-            self._events.told(self.name, f"{api_name}: {error}")
+            self._events.record(self.name, f"{api_name}: {error}")
             self.coordinator = None
             await self.pause(BACKOFF_MS)
             return None
@@ -211,7 +211,7 @@ class Membership:
         response = await self._links.ask("LeaveGroup", request, 4)
         if response is not None:
             self.judged("LeaveGroup", response.error_code)
-        self._events.told(self.name, "leaves")
+        self._events.record(self.name, "leaves")
 
     # Responses
 
@@ -228,7 +228,7 @@ class Membership:
         """Return whether a member is taken; one that is not known joins as a new one."""
         if self.judged(api_name, code) == NONE:
             return True
-        self._events.told(self.name, f"{api_name}: {kafka_error(code).name}")
+        self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
         if code == UNKNOWN_MEMBER_ID:
             self.member_id = ""
         await self._links.pause(BACKOFF_MS)

@@ -138,10 +138,10 @@ class MachineNetwork:
         if fault is None:
             found()
         else:
-            self._look_up(fault, ours, found)
+            self._resolve(fault, ours, found)
         return ours
 
-    def _look_up(
+    def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
     ) -> None:
         """Go on when the look-up is over; one that fails ends the connection."""

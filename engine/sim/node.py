@@ -44,7 +44,7 @@ _SHORT_SHARE = 0.3
 class NodeEvents(Protocol):
     """Who is told of the lives of brokers."""
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""
         ...
 
@@ -171,7 +171,7 @@ class SimulatedBroker:
             opening = drive(self._opening)
             opening.watch(lambda: self._opened(opening))
 
-        self._events.told(self.name, "starts")
+        self._events.record(self.name, "starts")
         timers.call_soon(run)
 
     def _host(self, timers: MachineTimers) -> BrokerHost:
@@ -197,14 +197,14 @@ class SimulatedBroker:
 
     def _opened(self, opening: Promise[Broker]) -> None:
         if opening.error is not None:
-            self._events.told(self.name, f"does not start: {opening.error}")
+            self._events.record(self.name, f"does not start: {opening.error}")
             if isinstance(opening.error, DuplicateLog):
                 self._remove_copy(opening.error)
             self._end_after_callback()
             return
         self.broker = opening.result()
         self._events.opened(self)
-        self._events.told(self.name, f"is up, epoch {self.broker.epoch}")
+        self._events.record(self.name, f"is up, epoch {self.broker.epoch}")
         if self._has_given_up:
             self.machine.loop.soon(self.stop)
 
@@ -220,7 +220,7 @@ class SimulatedBroker:
         copy = f"{failed}/{duplicate.topic_partition}"
         if not failed:
             copy = min(duplicate.directory, duplicate.other, key=self.disk.folder_bytes)
-        self._events.told(self.name, f"the copy {copy} is removed")
+        self._events.record(self.name, f"the copy {copy} is removed")
         self.disk.remove_folder(copy)
 
     def _gave_up(self, reason: str) -> None:
@@ -247,7 +247,7 @@ class SimulatedBroker:
     def lose_writes(self, *, keeps_nothing: bool) -> None:
         """Lose some of what is not synced, or all of it."""
         lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
-        self._events.told(self.name, f"lost {lost} changes of its disk")
+        self._events.record(self.name, f"lost {lost} changes of its disk")
         self._events.lost_writes(self)
 
     def end(self, *, has_power: bool) -> None:
@@ -282,18 +282,18 @@ class SimulatedBroker:
 
         def end() -> None:
             if self.machine.is_alive(life):
-                self._events.told(self.name, "has stopped")
+                self._events.record(self.name, "has stopped")
                 self._leave()
 
         def end_late() -> None:
             if self.machine.is_alive(life):
-                self._events.told(self.name, "does not stop in time")
+                self._events.record(self.name, "does not stop in time")
                 self.process.kill()
 
         def run() -> None:
             drive(broker.stop()).watch(lambda: loop.soon(end))
 
-        self._events.told(self.name, "stops")
+        self._events.record(self.name, "stops")
         loop.soon(lambda: self.machine.enter(life, run))
         loop.at(loop.now_ms + _STOP_MS_MAX, end_late)
 

@@ -31,7 +31,7 @@ def unrest(
     invariants: Invariants,
     wanted: Iterable[TopicPartition],
     *,
-    is_last_look: bool = False,
+    is_last_check: bool = False,
 ) -> list[str]:
     """Return what keeps a cluster from rest, in words; empty at rest.
 
@@ -56,7 +56,7 @@ def unrest(
                 causes += _metadata_unrest(node.broker, invariants)
                 causes += _settings_unrest(node.broker, invariants)
         context = active[0].controller.context
-        causes += _controller_unrest(context, invariants, stuck, is_last_look=is_last_look)
+        causes += _controller_unrest(context, invariants, stuck, is_last_check=is_last_check)
     return causes
 
 
@@ -237,7 +237,7 @@ def _controller_unrest(
     invariants: Invariants,
     stuck: set[TopicPartition],
     *,
-    is_last_look: bool,
+    is_last_check: bool,
 ) -> list[str]:
     """Return where the controller's memory is not what is stored.
 
@@ -251,7 +251,7 @@ def _controller_unrest(
     for key, row in topics.rows.items():
         leadership, state = context.leaderships.get(key), invariants.history(key).state
         expected = [state]
-        if is_last_look and state is not None:
+        if is_last_check and state is not None:
             expected.append(state._replace(controller_epoch=context.epoch))
         if leadership is None or leadership.state not in expected:
             causes.append(f"the controller takes {key} for {leadership}")

@@ -194,13 +194,13 @@ class Simulation:
                 return
         for node in nodes:
             if node.broker is not None:
-                self.invariants.look_at(node)
+                self.invariants.check(node)
 
     def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
         for node in nodes:
             with node.disk.files.works_meanwhile():
                 node.disk.go_on()
-                self.invariants.look_amid(node)
+                self.invariants.check_midway(node)
         self.injector.disk_stopped(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
@@ -208,7 +208,7 @@ class Simulation:
         text = "".join(traceback.format_exception(error)[-3:])
         self.invariants.broke("BUG", f"{machine.name}: {error!r}\n{text}")
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
         self.trace.add(subject, text)
 
@@ -323,10 +323,10 @@ class Simulation:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
-            self.invariants.look_around()
-            self.ledger.look_around()
-            self.coordinated.look_around()
-            self.quotas.look(self.nodes.values(), self.loop.now_ms)
+            self.invariants.check_all()
+            self.ledger.check_all()
+            self.coordinated.check_all()
+            self.quotas.check(self.nodes.values(), self.loop.now_ms)
             if self._is_broken():
                 return False
         return is_done()
@@ -342,9 +342,9 @@ class Simulation:
         self.trace.add("", "the cluster stands")
         return True
 
-    def _unrest(self, *, is_last_look: bool = False) -> list[str]:
+    def _unrest(self, *, is_last_check: bool = False) -> list[str]:
         wanted = self.partitions
-        return unrest(self.nodes, self.invariants, wanted, is_last_look=is_last_look)
+        return unrest(self.nodes, self.invariants, wanted, is_last_check=is_last_check)
 
     def _load(self) -> bool:
         start_ms = self.loop.now_ms
@@ -382,7 +382,7 @@ class Simulation:
         self.coordinated.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
         if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
-            causes = [*self._unrest(is_last_look=True), *self._unanswered()]
+            causes = [*self._unrest(is_last_check=True), *self._unanswered()]
             if causes and not self._is_broken():
                 self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
             return not self._is_broken()

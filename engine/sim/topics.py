@@ -34,7 +34,7 @@ class _Move:
         is_same = self.original == _original(row) and self.target == _target(row)
         return is_same and self.has_caught_up
 
-    def look_at(self, isr: Iterable[int]) -> None:
+    def check(self, isr: Iterable[int]) -> None:
         """Take note of an in-sync set."""
         self.has_caught_up = self.has_caught_up or self.target <= set(isr)
 
@@ -158,7 +158,7 @@ class Topics:
                     self._moves[key] = _Move(row)
                     state, before = stored.states.get(key), moves.get(key)
                     self._moves[key].has_caught_up = before is not None and before.is_like(row)
-                    self.look_at(key, () if state is None else state.isr)
+                    self.check(key, () if state is None else state.isr)
         return changed
 
     def _is_same(self, name: str, stored: StoredTopics) -> bool:
@@ -193,7 +193,7 @@ class Topics:
             self._leaving.pop(key, None)
             return
         self._moves[key] = _Move(row)
-        self.look_at(key, self._isr(key))
+        self.check(key, self._isr(key))
 
     def _check_move(
         self, key: TopicPartition, before: PartitionAssignment, row: PartitionAssignment
@@ -210,11 +210,11 @@ class Topics:
         elif set(row.replicas) != move.original:
             self._broke("C6", f"{key}: {before} ends as {row}, caught up: {move.has_caught_up}")
 
-    def look_at(self, key: TopicPartition, isr: Iterable[int]) -> None:
+    def check(self, key: TopicPartition, isr: Iterable[int]) -> None:
         """Take note of an in-sync set that is stored."""
         move = self._moves.get(key)
         if move is not None:
-            move.look_at(isr)
+            move.check(isr)
             if move.has_caught_up:
                 self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
 

@@ -115,7 +115,7 @@ class TransactionLinks:
             if response.error_code == NONE:
                 self._sequences = {}
                 ids = Ids(response.producer_id, response.producer_epoch)
-                self._events.told(
+                self._events.record(
                     self.name,
                     f"{self.transactional_id} is {ids.producer_id}/{ids.producer_epoch}",
                 )
@@ -182,7 +182,7 @@ class TransactionLinks:
             await self.pause(delay_ms)
             code = await self._produce_once(ids, partition, message)
             text = "nothing" if code is None else kafka_error(code).name
-            self._events.told(self.name, f"late batch {partition} {numbers.start}: {text}")
+            self._events.record(self.name, f"late batch {partition} {numbers.start}: {text}")
             self.late_count -= 1
 
         self.late_count += 1
@@ -227,7 +227,7 @@ class TransactionLinks:
             try:
                 response = await self._links.ask(leader, Call("Produce", message, highest=9))
             except EngineError as error:
-                self._events.told(self.name, f"{partition}: {error}")
+                self._events.record(self.name, f"{partition}: {error}")
             else:
                 (topic,) = response.message.responses
                 (row,) = topic.partition_responses
@@ -261,7 +261,7 @@ class TransactionLinks:
         if is_commit:
             transaction.outcome = SentOutcome.COMMITTED
             self.committed_count += 1
-        self._events.told(self.name, f"{transaction} is {transaction.outcome.value}")
+        self._events.record(self.name, f"{transaction} is {transaction.outcome.value}")
         if not is_sure:
             raise InstanceEnds("EndTxn had an attempt without an answer")
 
@@ -295,7 +295,7 @@ class TransactionLinks:
                         coordinator, Call(api_name, request, highest=highest)
                     )
                 except EngineError as error:
-                    self._events.told(self.name, f"{api_name}: {error}")
+                    self._events.record(self.name, f"{api_name}: {error}")
                     is_sure = False
                 else:
                     code = code_of(response.message)
@@ -304,7 +304,7 @@ class TransactionLinks:
                         self._events.served_fenced(fence, coordinator.host, asked)
                     if code == NONE or not kafka_error(code).is_retriable:
                         return response.message, is_sure
-                    self._events.told(self.name, f"{api_name}: {kafka_error(code).name}")
+                    self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
                     is_sure = is_sure and code in _UNTOUCHED
                 self._coordinator = None
             await self.pause(BACKOFF_MS)

@@ -95,7 +95,7 @@ class Transactor:
                     await self._transact(ids)
                     await self._links.pause(self._random.randrange(1, 600))
             except InstanceEnds as end:
-                self._events.told(self.name, f"an instance ends: {end.why}")
+                self._events.record(self.name, f"an instance ends: {end.why}")
                 await self._links.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
         if self._draws(0.5):
             # What a crashed instance has left is ended by the next one, or by its time-out (5).

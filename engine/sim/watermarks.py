@@ -71,7 +71,7 @@ class WatermarkRules:
         self._nodes = nodes
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check followers that lagged at an earlier look, and note those that lag now."""
         lags = {}
         for broker_id, node in self._nodes.items():

@@ -55,7 +55,7 @@ class DelayedOperation(Timer, ABC):
     def can_complete(self) -> bool:
         """Return whether what it waits for is there. Called any number of times until it is."""
 
-    def look(self, key: object) -> bool:
+    def can_complete_after(self, key: object) -> bool:
         """Return the same after an event under one of its keys, which some operations can use."""
         return self.can_complete()
 
@@ -166,7 +166,7 @@ class Purgatory(Generic[Op]):
         over: list[Op] = []
         # A copy: a look may lead to watching, and to checks, of the same key.
         for operation in tuple(watchers):
-            if operation.is_completed or operation.look(key):
+            if operation.is_completed or operation.can_complete_after(key):
                 over.append(operation)
         if not over:
             return over

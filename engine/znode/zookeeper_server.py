@@ -203,7 +203,7 @@ class _Peer:
             _log.warning("%s gets no session: %s", self._connection.peer, error)
             self.close(str(error))
             return
-        self._responses = ZookeeperResponses(self._store, self._session_id, self._tell)
+        self._responses = ZookeeperResponses(self._store, self._session_id, self._notify)
         password = self._server.password_of(self._session_id)
         self._send(connect_response(request, timeout_ms, self._session_id, password))
 
@@ -225,7 +225,7 @@ class _Peer:
         else:
             self._send(head, body)
 
-    def _tell(self, event: WatchEvent) -> None:
+    def _notify(self, event: WatchEvent) -> None:
         self._send(notification(event))
 
     def _send(self, *parts: bytes, on_sent: Callable[[], None] | None = None) -> None:

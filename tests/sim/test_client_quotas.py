@@ -86,7 +86,7 @@ def _produce_for(
     rules: QuotaRules, limits: QuotaLimits, seconds: int, size_bytes: int, first_second: int = 0
 ) -> None:
     for second in range(first_second, first_second + seconds):
-        rules.look(_broker(limits), 1_000 * second)
+        rules.check(_broker(limits), 1_000 * second)
         call = _produce(size_bytes)
         rules.sent("p0", _BROKER, call)
         rules.ended("p0", _BROKER, call)

@@ -35,7 +35,7 @@ class _Log:
     losses: int = 0
     broken: list[str] = field(default_factory=list)
 
-    def told(self, subject: str, text: str) -> None:
+    def record(self, subject: str, text: str) -> None:
         """Keep no trace."""
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:

@@ -89,8 +89,8 @@ class Stage:
         """Know an offset of t0."""
         self.group.offsets.put(T0, CommittedOffset(offset), offset)
 
-    def look(self) -> list[str]:
-        self.rules.look()
+    def check(self) -> list[str]:
+        self.rules.check()
         return self.broken
 
 
@@ -99,30 +99,30 @@ def test_a_coordinator_knows_what_its_log_had_as_it_began() -> None:
     stage.log.commit(5)
     stage.lead(1)
     stage.knows(5)
-    assert [] == stage.look()
+    assert [] == stage.check()
     assert 1 == stage.rules.compared_count
     stage.log.commit(6)
-    assert [] == stage.look()
+    assert [] == stage.check()
     stage.knows(6)
-    assert [] == stage.look()
+    assert [] == stage.check()
     stage.knows(7)
-    assert ["G3"] == stage.look()
+    assert ["G3"] == stage.check()
 
 
 def test_one_that_has_not_loaded_all_is_found() -> None:
     stage = Stage()
     stage.log.commit(5)
     stage.lead(1)
-    assert ["G3"] == stage.look()
+    assert ["G3"] == stage.check()
 
 
 def test_a_leader_that_leads_on_may_know_nothing_of_a_write_that_failed() -> None:
     stage = Stage()
     stage.lead(1)
     stage.log.commit(5)
-    assert [] == stage.look()
+    assert [] == stage.check()
     stage.lead(2)
-    assert [] == stage.look()
+    assert [] == stage.check()
 
 
 @pytest.mark.parametrize("how", ["truncated", "started again"])
@@ -130,13 +130,13 @@ def test_a_leader_that_has_loaded_its_log_again_knows_all_of_it(how: str) -> Non
     stage = Stage()
     stage.lead(1)
     stage.log.commit(5)
-    assert [] == stage.look()
+    assert [] == stage.check()
     if how == "truncated":
         stage.log.epochs.entries = ()
     else:
         stage.machine.life = 2
     stage.lead(2)
-    assert ["G3"] == stage.look()
+    assert ["G3"] == stage.check()
 
 
 def test_nothing_is_asked_of_those_that_serve_nothing() -> None:
@@ -144,7 +144,7 @@ def test_nothing_is_asked_of_those_that_serve_nothing() -> None:
     stage.log.commit(5)
     stage.lead(1)
     stage.code = 14
-    assert [] == stage.look()
+    assert [] == stage.check()
     stage.code, stage.partition.is_leader = 0, False
-    assert [] == stage.look()
+    assert [] == stage.check()
     assert 0 == stage.rules.compared_count

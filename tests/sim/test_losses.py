@@ -373,12 +373,12 @@ def test_a_read_while_nobody_is_seen_to_lead_is_checked_when_it_is_known(
     )
     ledger = Ledger(cast(Any, invariants), cast(Any, SimpleNamespace()))
     ledger.read("c", T0, 0, log_of(0, 1))
-    ledger.look_around()
+    ledger.check_all()
     assert [] == told
     history.commit(next(batches(log_of(0))), 0)
-    ledger.look_around()
+    ledger.check_all()
     assert [] == told
-    ledger.look_around(is_end=True)
+    ledger.check_all(is_end=True)
     assert ["R14"] == told
 
 

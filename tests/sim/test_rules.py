@@ -62,7 +62,7 @@ class Noting:
         """Write the in-sync set."""
         history = self.histories.setdefault(T0, History("t-0"))
         history.state = PartitionStateNode(isr[0], 0, isr, 1)
-        self.topics.look_at(T0, isr)
+        self.topics.check(T0, isr)
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ class LogCleaner:
     def _round(self) -> None:
         try:
             self._passed_over.clear()
-            self.look()
+            self.check()
             for process in self._processes.unused(self._ports.clock.monotonic_ms()):
                 self._end(process)
         finally:
@@ -239,7 +239,7 @@ class LogCleaner:
             if not self._is_stopped:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Begin with dirty logs, as many as there are threads; apply retention to the others.
 
         It may go on after the call has returned.
@@ -250,15 +250,15 @@ class LogCleaner:
             self._is_to_look_again = True
             return
         self._is_looking = True
-        self._ports.tasks.in_steps(_TASK, self._look_steps(), self._looked)
+        self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
-    def _looked(self) -> None:
+    def _checked(self) -> None:
         self._is_looking = False
         if self._is_to_look_again and not self._is_stopped:
             self._is_to_look_again = False
-            self._ports.tasks.once(_TASK, 0, self.look)
+            self._ports.tasks.once(_TASK, 0, self.check)
 
-    def _look_steps(self) -> Steps:
+    def _check_steps(self) -> Steps:
         while len(self._under_way) < self._config.thread_count:
             chosen = yield from self._next()
             if chosen is None or self._is_stopped:
@@ -281,7 +281,7 @@ class LogCleaner:
             if cleanable is not None:
                 self.wanted[key] = cleanable.first_uncleanable_offset
                 self._passed_over.pop(key, None)
-        self._ports.tasks.once(_TASK, 0, self.look)
+        self._ports.tasks.once(_TASK, 0, self.check)
 
     def _next(self) -> Generator[None, None, CleanableRange | None]:
         """Return what is begun with: what was asked for, else the dirtiest."""
@@ -498,7 +498,7 @@ class LogCleaner:
         else:
             self._failed(cleaning.log, error)
         if not self._is_stopped:
-            self._ports.tasks.once(_TASK, 0, self.look)
+            self._ports.tasks.once(_TASK, 0, self.check)
 
     def _let_go(self, process: SideProcess, error: Exception | None) -> None:
         """Keep a cleaning's process for the next one, unless it is gone or in the midst of one."""

@@ -80,7 +80,7 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
         columns: tuple[Column, ...]
         results_by_column: dict[str, dict[TopicPartition, int | EngineError | None]]
         if point is not None:
-            columns, results_by_column = POINT_COLUMNS, {"offset": lookup.look_up(point)}
+            columns, results_by_column = POINT_COLUMNS, {"offset": lookup.find(point)}
         else:
             starts, ends = lookup.resolve(_START), lookup.resolve(_END)
             columns = RANGE_COLUMNS

@@ -136,7 +136,7 @@ def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> Partiti
 def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
     if not watched.changes:
         return []
-    now = LiveCluster(client, watched.changes).look()
+    now = LiveCluster(client, watched.changes).read()
     return [_row(change, now) for change in watched.changes]
 
 

@@ -333,7 +333,7 @@ def test_a_broker_tells_of_itself_before_any_controller_does() -> None:
     stage.open()
     cache = stage.broker.metadata_cache
     assert {} == cache.brokers
-    (own,) = cache.brokers_to_tell()
+    (own,) = cache.brokers_to_notify()
     (endpoint,) = own.endpoints
     assert stage.broker.broker_id == own.broker_id
     assert stage.broker.address_for_clients() == f"{endpoint.host}:{endpoint.port}"

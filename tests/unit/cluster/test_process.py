@@ -92,7 +92,7 @@ class DeniedBroker:
 def test_a_start_whose_controller_is_denied_is_given_up_with_the_cause(
     monkeypatch: pytest.MonkeyPatch, principal: str | None, *, is_wanted: bool
 ) -> None:
-    monkeypatch.setattr(processes, "_REFUSAL_LOOK_MS", 0)
+    monkeypatch.setattr(processes, "_REFUSAL_POLL_MS", 0)
     process, reasons = Process(), list[str]()
     brokers = cast("list[Broker]", [DeniedBroker(None), DeniedBroker(principal)])
     give_up_if_refused(process, brokers, lambda: is_wanted, reasons.append)

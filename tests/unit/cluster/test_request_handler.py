@@ -86,7 +86,7 @@ class Stage:
         self.number += 1
         request = ClusterRequest(self.number, Action(action), broker_id, topics or None)
         self.data.write_message(self.data.request_path, request.as_message())
-        self.keeper.look()
+        self.keeper.poll()
         response = self.data.read_message(self.data.response_path)
         assert response is not None
         assert self.number == response["number"]
@@ -198,7 +198,7 @@ def test_one_that_is_not_there_is_told(stage: Stage) -> None:
 
 def test_a_request_is_carried_out_once(stage: Stage) -> None:
     stage.ask("restart", 2)
-    stage.keeper.look()
+    stage.keeper.poll()
     assert 2 == len(stage.members.done)
 
 
@@ -215,7 +215,7 @@ def test_a_request_that_an_earlier_process_carried_out_is_not_carried_out_again(
 ) -> None:
     stage.ask("restart", 2)
     again = stage.new_keeper()
-    again.look()
+    again.poll()
     assert 2 == len(stage.members.done)
 
 
@@ -235,7 +235,7 @@ def test_numbers_go_on_behind_the_last_whatever_it_was(stage: Stage) -> None:
 
 def test_a_damaged_request_is_passed_over(stage: Stage) -> None:
     stage.files.replace_file(stage.data.request_path, b"{")
-    stage.keeper.look()
+    stage.keeper.poll()
     stage.files.replace_file(stage.data.request_path, b'{"number": 1, "action": "dance"}')
-    stage.keeper.look()
+    stage.keeper.poll()
     assert [] == stage.members.done

@@ -16,7 +16,7 @@ _TIMEOUT_S = 30
 def main(arguments: Sequence[str]) -> int:
     """Say the arguments and the parent, first to the log and then as the ready message."""
     print(*arguments, flush=True)
-    processes.say_ready(f"{' '.join(arguments)} of {os.getppid()} leads {os.getsid(0)}")
+    processes.report_ready(f"{' '.join(arguments)} of {os.getppid()} leads {os.getsid(0)}")
     return 0
 
 

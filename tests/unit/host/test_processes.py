@@ -19,7 +19,7 @@ from engine.host.processes import (
     start_detached,
 )
 
-_READY = "from engine.host.processes import say_ready; say_ready('here'); "
+_READY = "from engine.host.processes import report_ready; report_ready('here'); "
 
 
 def started(tmp_path: Path, code: str) -> Started:

@@ -74,7 +74,7 @@ def test_what_is_not_there_has_a_meaning_for_each_point(text: str, expected: int
 @pytest.mark.parametrize("text", ["latest-tiered", "max-timestamp", "earliest-local"])
 def test_a_point_that_is_nowhere_is_said_to_be(text: str) -> None:
     lookup = OffsetLookup(BusyTopic().client(), [P0])
-    assert {P0: None} == lookup.look_up(parse_point(text, NOW_MS))
+    assert {P0: None} == lookup.find(parse_point(text, NOW_MS))
 
 
 def test_special_points_are_those_of_the_broker_where_they_are() -> None:

@@ -128,13 +128,13 @@ def test_a_recovery_writes_the_indexes_of_a_segment_before_it_reads_the_next_one
     log, files = log_with_bound(monkeypatch, 0)
     log.close(NOW_MS)
     looks: list[tuple[str, str]] = []
-    look = files.look
+    look = files.access
 
     def note(operation: str, path: str) -> None:
         looks.append((operation, path))
         look(operation, path)
 
-    monkeypatch.setattr(files, "look", note)
+    monkeypatch.setattr(files, "access", note)
     again, _ = open_log(files, SMALL, hooks_of())
     for segment, following in pairwise(list(again.segments)[:-1]):
         written = looks.index(("open", segment.path(FileKind.INDEX)))
@@ -175,14 +175,14 @@ def test_retention_reads_the_first_and_last_entry_of_the_segments_that_may_go(
     log.close(NOW_MS)
     again, _ = open_log(files, SMALL, hooks_of(), was_stopped_cleanly=True)
     reads: list[tuple[str, int]] = []
-    look = files.look
+    look = files.access
 
     def note(operation: str, path: str) -> None:
         if operation in ("read", "open"):
             reads.append((operation, path))
         look(operation, path)
 
-    monkeypatch.setattr(files, "look", note)
+    monkeypatch.setattr(files, "access", note)
     times = [segment.path(segment_module.FileKind.TIMEINDEX) for segment in again.segments]
     for retention_ms, read in ((-1, []), (1 << 50, times[:1] * 2)):
         again.configure(SMALL._replace(retention_ms=retention_ms))

@@ -58,13 +58,13 @@ def test_a_full_index_takes_a_dozen_reads_of_which_one_is_of_a_page() -> None:
     entries = rising(1 << 18)
     files = file_of(encoded(entries))
     reads: list[str] = []
-    look = files.look
+    look = files.access
 
     def note(operation: str, path: str) -> None:
         reads.append(operation)
         look(operation, path)
 
-    files.look = note  # type: ignore[method-assign]
+    files.access = note  # type: ignore[method-assign]
     assert OffsetPosition(BASE + 302, 1004) == search(files, BASE + 303)
     assert 11 == reads.count("read")
 

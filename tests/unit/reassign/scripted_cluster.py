@@ -50,7 +50,7 @@ class ScriptedCluster:
         #: What brokers answer to each request for directories; nothing once there is none left.
         self.placing: list[dict[tuple[TopicPartition, int], EngineError | None]] = []
 
-    def look(self) -> ClusterNow:
+    def read(self) -> ClusterNow:
         self.look_count += 1
         now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
         if isinstance(now, EngineError):

@@ -138,9 +138,9 @@ def test_rates_of_brokers_that_take_part_in_another_move_are_not_replaced(
     another = TopicPartition("u", 7)
 
     class Shared(Mortal):
-        def look(self) -> ClusterNow:
+        def read(self) -> ClusterNow:
             move = OngoingReassignment(moving, moving[:1], moving[1:])
-            return self._cluster.look()._replace(ongoing={another: move})
+            return self._cluster.read()._replace(ongoing={another: move})
 
     moved.set(BROKER, str(rated), follower_replication_throttled_rate="77")
     moved.begin(ExecutionSettings(RATE))
@@ -156,8 +156,8 @@ def test_another_move_without_rates_on_its_brokers_is_no_obstacle(
     moved: MovedTopic, rated: int | None, moving: tuple[int, ...]
 ) -> None:
     class Shared(Mortal):
-        def look(self) -> ClusterNow:
-            now = self._cluster.look()
+        def read(self) -> ClusterNow:
+            now = self._cluster.read()
             move = OngoingReassignment(moving, moving[:1], moving[1:])
             return now._replace(ongoing={**now.ongoing, TopicPartition("u", 7): move})
 

@@ -162,8 +162,8 @@ def test_metadata_that_is_late_is_no_move_taken_back(moved: MovedTopic) -> None:
     class Late(Mortal):
         looks = 0
 
-        def look(self) -> Any:
-            now = self._cluster.look()
+        def read(self) -> Any:
+            now = self._cluster.read()
             self.looks += 1
             key = TopicPartition("t", 2)
             if self.looks in (3, 4) and key not in now.ongoing:

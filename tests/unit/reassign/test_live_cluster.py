@@ -24,7 +24,7 @@ def test_a_look_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
     moved: MovedTopic,
 ) -> None:
     changes = [change(0, (1, 2), (3, 2)), change(0, (1,), (2,), topic="gone")]
-    now = LiveCluster(moved.client, changes).look()
+    now = LiveCluster(moved.client, changes).read()
     size = len(moved.cluster.content(1))
     replica = ReplicaNow(size, LOG_DIR)
     assert {T0: {1: replica, 2: replica}, GONE: {}} == now.replicas
@@ -38,7 +38,7 @@ def test_a_broker_that_is_gone_tells_of_nothing_and_is_not_silent() -> None:
     moved = MovedTopic()
     moved.cluster.cut_power(2)
     moved.cluster.pass_time(20_000)
-    now = LiveCluster(moved.client, moved.changes).look()
+    now = LiveCluster(moved.client, moved.changes).read()
     assert (frozenset({1, 3}), frozenset()) == (now.brokers, now.silent)
     assert {1} == set(now.replicas[T0])
 

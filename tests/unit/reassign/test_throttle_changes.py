@@ -137,8 +137,8 @@ def test_a_resume_does_not_replace_the_rates_of_a_move_that_began_meanwhile(
     request_change(moved.files, JOURNAL, SettingsChange(5), OTHER)
 
     class Shared(Mortal):
-        def look(self) -> Any:
-            now = self._cluster.look()
+        def read(self) -> Any:
+            now = self._cluster.read()
             other = OngoingReassignment((1, 2), (2,), ())
             return now._replace(ongoing={**now.ongoing, TopicPartition("u", 0): other})
 

@@ -85,12 +85,12 @@ def test_partitions_that_have_a_leader_are_counted() -> None:
 
 def test_clients_are_told_of_this_broker_while_no_controller_told_of_any() -> None:
     cache = MetadataCache(1, "cluster")
-    assert [] == list(cache.brokers_to_tell())
+    assert [] == list(cache.brokers_to_notify())
     cache.own = NODE
-    assert [NODE] == list(cache.brokers_to_tell())
+    assert [NODE] == list(cache.brokers_to_notify())
     other = NODE._replace(broker_id=2)
     cache.update(2, [other], {}, {})
-    assert [other] == list(cache.brokers_to_tell())
+    assert [other] == list(cache.brokers_to_notify())
 
 
 def test_every_update_raises_the_version() -> None:

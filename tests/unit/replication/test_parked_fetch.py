@@ -322,7 +322,7 @@ def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: Fetch
     positions = positions_of({PARTITION: spec})
     encoder = LocalEncoder(lambda *answer: given.append(answer[-1]))
     fetch = ParkedFetch(100, FOLLOWER, positions, leader, positions, encoder)
-    assert fetch.look(PARTITION)
+    assert fetch.can_complete_after(PARTITION)
     assert [] == given
 
 
@@ -334,7 +334,7 @@ def test_what_is_given_is_counted_and_its_file_given_back(monkeypatch: pytest.Mo
     broker.partition.append(batch, 1)
     broker.quota.bound_per_s = 1
     assert not broker.quota.is_exceeded
-    assert not parked.fetch.look(PARTITION)
+    assert not parked.fetch.can_complete_after(PARTITION)
     assert [len(batch)] == [len(answer.records) for answer in parked.given]
     assert broker.quota.is_exceeded
     assert [] == borrowed
@@ -402,7 +402,7 @@ def test_a_follower_before_an_end_without_records_stands_until_there_are_some() 
     # What was behind offset 0 was superseded by records that are cut off by now.
     broker = Broker((1, 2), log=log_that_lost_its_end(0, 9))
     parked = Standing(broker, LACKING_ALL._replace(last_fetched_epoch=None))
-    assert not parked.fetch.look(PARTITION)
+    assert not parked.fetch.can_complete_after(PARTITION)
     broker.produce(sent(), 1)
     assert parked.promise.is_kept
     assert [len(sent())] == [result.size_bytes for _, result in parked.promise.result()]
@@ -412,7 +412,7 @@ def test_a_follower_that_the_logs_start_has_passed_is_told_so() -> None:
     broker = Broker((1, 2))
     parked = Standing(broker, LACKING_ALL._replace(last_fetched_epoch=None))
     broker.partition.log.restart_at(9, NOW_MS)
-    assert parked.fetch.look(PARTITION)
+    assert parked.fetch.can_complete_after(PARTITION)
 
 
 class Session:
@@ -453,7 +453,7 @@ class Session:
     def append(self, batch: memoryview) -> bool:
         """Append a batch; returns whether that ends the fetch."""
         self.broker.partition.append(memoryview(bytearray(batch)), 1)
-        return self.fetch.look(PARTITION)
+        return self.fetch.can_complete_after(PARTITION)
 
 
 def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
@@ -504,8 +504,8 @@ def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
 def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
     other = TopicPartition("other", 0)
     session = Session(told=(other,))
-    assert not session.fetch.look(PARTITION)
-    assert not session.fetch.look(other)
+    assert not session.fetch.can_complete_after(PARTITION)
+    assert not session.fetch.can_complete_after(other)
     assert session.append(sent())
     assert [] == session.answers
 
@@ -548,7 +548,7 @@ class Epochs:
             100, FOLLOWER, positions, self.local.leader, positions, self.encoder
         )
         self.broker.produce(sent(2000), 1)
-        assert not self.session.look(PARTITION)
+        assert not self.session.can_complete_after(PARTITION)
         assert (4, 4) == self.noted()
 
     def noted(self) -> tuple[int, int]:

@@ -11,23 +11,23 @@ from engine.timing.wheel import TimingWheel
 
 
 class Waiting(DelayedOperation):
-    """Can complete when told so; runs `on_look` at each look, with the number of the look."""
+    """Can complete when told so; runs `on_poll` at each look, with the number of the look."""
 
-    __slots__ = ("looks", "on_look", "ready")
+    __slots__ = ("looks", "on_poll", "ready")
 
     def __init__(self, deadline_ms: int = 100) -> None:
         super().__init__(deadline_ms)
         self.ready = False
         self.looks = 0
-        self.on_look: Callable[[int], None] = lambda look: None
+        self.on_poll: Callable[[int], None] = lambda look: None
 
     def can_complete(self) -> bool:
         self.looks += 1
-        self.on_look(self.looks)
+        self.on_poll(self.looks)
         return self.ready
 
     def drop(self) -> None:
-        self.on_look = lambda look: None
+        self.on_poll = lambda look: None
 
 
 def purgatory_of(*, purge_interval: int = 1000) -> Purgatory[Waiting]:
@@ -68,7 +68,7 @@ def test_an_event_between_try_and_watch_is_seen_by_the_second_try() -> None:
         else:
             operation.ready = True
 
-    operation.on_look = event_after_first_look
+    operation.on_poll = event_after_first_look
     assert purgatory.try_complete_else_watch(operation, ["a"])
     assert 2 == operation.looks
     assert 0 == purgatory.delayed_count
@@ -85,7 +85,7 @@ def test_a_look_that_leads_to_its_own_completion_arms_no_timer() -> None:
         if look == 2:
             won.append(operation.force_complete())
 
-    operation.on_look = complete_in_second_look
+    operation.on_poll = complete_in_second_look
     assert not purgatory.try_complete_else_watch(operation, ["a"])
     assert [True] == won
     assert 0 == purgatory.delayed_count
@@ -99,11 +99,11 @@ def test_a_nested_check_completes_once() -> None:
     nested: list[Waiting] = []
 
     def check_again(look: int) -> None:
-        operation.on_look = lambda look: None
+        operation.on_poll = lambda look: None
         nested.extend(purgatory.check("a"))
 
     operation.ready = True
-    operation.on_look = check_again
+    operation.on_poll = check_again
     assert [] == purgatory.check("a")
     assert [operation] == nested
     assert 0 == purgatory.watched_count
@@ -168,11 +168,11 @@ def test_what_nobody_waits_for_any_more_is_dropped_without_a_response() -> None:
     purgatory.watch(operation, ["a"])
     purgatory.watch(done, ["a"])
     assert done.force_complete()
-    on_look = operation.on_look, done.on_look
+    on_poll = operation.on_poll, done.on_poll
     operation.abandon()
     done.abandon()
     # The one that has been completed is dropped by whom that was.
-    assert (True, False) == (operation.on_look is not on_look[0], done.on_look is not on_look[1])
+    assert (True, False) == (operation.on_poll is not on_poll[0], done.on_poll is not on_poll[1])
     assert 0 == purgatory.delayed_count
     assert ([], []) == (purgatory.check("a"), purgatory.advance(1000))
 
@@ -246,9 +246,9 @@ def test_a_fault_of_a_look_loses_no_operation_that_could_complete() -> None:
     def fail(_look: int) -> None:
         raise KeyError("a fault of our own")
 
-    faulty.on_look = fail
+    faulty.on_poll = fail
     with pytest.raises(KeyError):
         purgatory.check("a")
-    faulty.on_look = lambda look: None
+    faulty.on_poll = lambda look: None
     assert [ready, last] == purgatory.check("a")
     assert [faulty] == purgatory.advance(100)

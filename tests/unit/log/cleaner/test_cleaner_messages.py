@@ -74,7 +74,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
     keys = (T0, T1, U0)
     logs = [stage.log(key, b"1", b"2") for key in keys]
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert 2 == len(stage.cleaner.under_way) == len(stage.processes.started)
     late.run()
     stage.clean()
@@ -111,7 +111,7 @@ def test_a_process_that_dies_costs_no_record_and_the_next_round_tries_again(
     log = stage.log(T0, b"1", b"2")
     put(log, (b"k", b"3"), (b"j", b"4"))
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     late.run()
     (first,) = stage.processes.started
     assert first.is_gone == ("is tried again" in caplog.text)
@@ -150,7 +150,7 @@ def test_a_process_that_dies_leaves_no_file_to_a_topic_that_takes_the_name_over(
 
     monkeypatch.setattr(LocalProcess, "ask", ask)
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     late.run()
     assert [True] == [process.is_gone for process in stage.processes.started]
     assert [] == leftovers(stage, fresh[0])
@@ -181,7 +181,7 @@ def test_some_of_these_deaths_are_amid_the_work() -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
     before = stage.host.files.operations
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert 10 < stage.host.files.operations - before
 
 
@@ -203,7 +203,7 @@ def test_a_cleaner_that_is_closed_ends_what_is_under_way_and_its_processes() -> 
     stage = ProcessStage(io_bytes_per_second=1.0)
     log = stage.log(T0, b"1", b"2", b"3")
     throttle_pauses(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert [T0] == stage.cleaner.under_way
     stage.cleaner.stop()
     stage.cleaner.close()
@@ -221,7 +221,7 @@ def test_the_bound_of_bytes_holds_for_processes() -> None:
     stage = ProcessStage(io_bytes_per_second=1.0)
     log = stage.log(T0, b"1", b"2", b"3")
     throttle_pauses(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     tasks = stage.host.tasks.waiting
     (pause_ms,) = [delay for name, delay, _ in tasks if name == "kafka-log-cleaner"]
     size = log.segments.first.size_bytes
@@ -304,7 +304,7 @@ def test_what_looks_like_damage_in_a_log_that_was_cut_is_none() -> None:
     stage = ProcessStage()
     log = stage.log(T0, b"1", b"2")
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     log.truncate_to(1, NOW_MS)
     log.segments.first.file.write_at(65, b"\xff")
     late.run()

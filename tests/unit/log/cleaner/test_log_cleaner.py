@@ -69,7 +69,7 @@ class Stage:
 
     def clean(self) -> None:
         """Run the cleaner until it has nothing to do."""
-        self.cleaner.look()
+        self.cleaner.check()
         self.run_due()
 
     def run_due(self) -> None:
@@ -257,7 +257,7 @@ def test_a_log_that_changes_under_its_cleaning_keeps_no_other_waiting() -> None:
     stage = Stage()
     late = LateTasks(stage)
     cut, other = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert [T0] == stage.cleaner.under_way
     cut.truncate_to(1, NOW_MS)
     late.run()
@@ -273,7 +273,7 @@ def test_a_deleted_partition_is_forgotten() -> None:
     stage.log(T1, b"3", b"4")
     stage.clean()
     stage.logs.delete([T0, T1])
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert {} == stage.cleaner.uncleanable
     assert {} == stage.points()
 
@@ -282,7 +282,7 @@ def test_a_cleaning_of_a_log_that_is_deleted_ends_and_the_new_log_is_cleaned() -
     stage = Stage()
     late = LateTasks(stage)
     stage.log(T0, b"1", b"2")
-    stage.cleaner.look()
+    stage.cleaner.check()
     stage.logs.delete([T0])
     fresh = stage.log(T0, b"5", b"6", b"7")
     late.run()
@@ -449,7 +449,7 @@ def test_so_many_logs_are_cleaned_at_once() -> None:
         log = stage.logs.get_or_create(key, is_new=True)
         put(log, (b"k", b"1"))
         log.roll(NOW_MS)
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert 2 == len(stage.cleaner.under_way)
     late.run()
 
@@ -458,7 +458,7 @@ def test_a_cleaner_that_stops_leaves_no_file() -> None:
     stage = Stage()
     log = stage.log(T0, b"1", b"2")
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     stage.cleaner.stop()
     late.run()
     assert [] == list(stage.cleaner.under_way)
@@ -468,15 +468,15 @@ def test_a_cleaner_that_stops_leaves_no_file() -> None:
 def test_a_bound_of_bytes_makes_pauses_and_not_another_result() -> None:
     stage = Stage(io_bytes_per_second=100.0, io_buffer_bytes=64)
     clock = stage.host.clock
-    read = MemoryFiles.look
+    read = MemoryFiles.access
     log = stage.log(T0, *(b"%d" % number for number in range(8)))
 
     def slow(files: MemoryFiles, operation: str, path: str) -> None:
         clock.advance(10)
         read(files, operation, path)
 
-    stage.host.files.look = lambda op, path: slow(stage.host.files, op, path)  # type: ignore[method-assign]
-    stage.cleaner.look()
+    stage.host.files.access = lambda op, path: slow(stage.host.files, op, path)  # type: ignore[method-assign]
+    stage.cleaner.check()
     pauses = [delay for name, delay, _ in stage.host.tasks.waiting if name == "kafka-log-cleaner"]
     assert [delay for delay in pauses if delay > 0]
     for _ in range(ROUNDS_MAX):
@@ -572,7 +572,7 @@ def test_a_cleaning_under_way_is_told_with_its_counts() -> None:
     stage = Stage()
     stage.log(T0, b"1", b"2")
     late = LateTasks(stage)
-    stage.cleaner.look()
+    stage.cleaner.check()
     stage.host.clock.advance(70)
     now = stage.cleaner.cleanings_now()[T0]
     assert (0, 2, 70) == (
@@ -593,7 +593,7 @@ def test_a_log_that_is_to_keep_its_records_is_not_cleaned_to_the_end(
     offload = stage.host.tasks.offload
     held: list[tuple[Any, ...]] = []
     monkeypatch.setattr(stage.host.tasks, "offload", lambda *work: held.append(work))
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert [T0] == list(stage.cleaner.under_way)
     stage.host.configs["t"] = CONFIG._replace(is_compacted=False, is_deleting=True)
     stage.logs.reconfigure("t")
@@ -628,7 +628,7 @@ def test_a_log_that_is_gone_amid_a_look_is_not_begun_with(monkeypatch: pytest.Mo
     stage.log(T0, b"1", b"2")
     stage.log(U0, b"1", b"2")
     steps = _HeldSteps(stage, monkeypatch)
-    stage.cleaner.look()
+    stage.cleaner.check()
     steps.take(2)
     stage.logs.delete([T0])
     steps.take()
@@ -643,7 +643,7 @@ def test_a_log_that_was_truncated_amid_a_look_is_looked_at_again(
     log = stage.log(T0, b"1", b"2")
     stage.log(U0, b"1", b"2")
     steps = _HeldSteps(stage, monkeypatch)
-    stage.cleaner.look()
+    stage.cleaner.check()
     steps.take(2)
     log.truncate_to(0, NOW_MS)
     steps.take()
@@ -655,7 +655,7 @@ def test_one_look_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     log = stage.log(T0, b"1", b"2")
     steps = _HeldSteps(stage, monkeypatch)
-    stage.cleaner.look()
+    stage.cleaner.check()
     steps.take(1)
     stage.cleaner.clean_soon([T0])
     stage.run_due()
@@ -670,7 +670,7 @@ def test_a_cleaner_that_stops_amid_a_look_begins_nothing(monkeypatch: pytest.Mon
     stage = Stage()
     stage.log(T0, b"1", b"2")
     steps = _HeldSteps(stage, monkeypatch)
-    stage.cleaner.look()
+    stage.cleaner.check()
     steps.take(1)
     stage.cleaner.stop()
     steps.take()
@@ -692,7 +692,7 @@ def test_a_cleaning_under_way_is_given_up_as_its_log_begins_to_move() -> None:
     stage = Stage(dirs=(A, B))
     late = LateTasks(stage)
     log = stage.log(T0, b"1", b"2")
-    stage.cleaner.look()
+    stage.cleaner.check()
     assert [T0] == stage.cleaner.under_way
     stage.logs.get_or_create(T0, is_future=True, directory=B)
     stage.cleaner.abort(T0)
