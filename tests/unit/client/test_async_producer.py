@@ -249,3 +249,21 @@ def test_a_fault_of_ours_leaves_no_record_without_a_result(
             producer.send("t", b"b")
 
     run(work())
+
+
+def test_results_that_an_abort_returns_are_those_of_their_records(
+    log: WakeableLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        options = ProducerOptions(linger_ms=60_000)
+        async with AsyncProducer(log.client(), options, transactional_id="x") as producer:
+            await producer.begin()
+            sent = producer.send("t", b"a", partition=0)
+            transactions = producer._transactional("abort")
+            abort = transactions.abort
+            # A response that comes while the abort waits for those under way.
+            monkeypatch.setattr(transactions, "abort", lambda: [*transactions.flush(), *abort()])
+            await producer.abort()
+            assert P0 == (await sent).partition
+
+    run(work())

@@ -402,6 +402,14 @@ def test_a_partition_that_is_assigned_again_goes_on(stage: Stage, *, has_group: 
         assert 5 == committed_offsets(stage.client, "g")[T0]
 
 
+def test_a_subscription_commits_what_was_assigned_by_hand(stage: Stage, reader: Consumer) -> None:
+    reader.assign([T0])
+    read(reader)
+    reader.subscribe(["t"])
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+    assert [] == read(reader)
+
+
 # Records that nobody has seen
 
 
