@@ -42,9 +42,7 @@ class WakeableLog(ProduceLog):
             ]
         )
         self.handlers["AddPartitionsToTxn"] = self.add_partitions
-        self.handlers["EndTxn"] = lambda *_: message_class("EndTxnResponse")(
-            error_code=self.end_code
-        )
+        self.handlers["EndTxn"] = self.end_transaction
 
     def add_partitions(self, body: Any, version: int, address: tuple[str, int]) -> Any:
         response = message_class("AddPartitionsToTxnResponse")
@@ -61,6 +59,9 @@ class WakeableLog(ProduceLog):
             for topic in body.v3_and_below_topics
         ]
         return response(results_by_topic_v3_and_below=rows)
+
+    def end_transaction(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        return message_class("EndTxnResponse")(error_code=self.end_code)
 
     def wake(self) -> None:
         """Do nothing: no wait lasts."""
