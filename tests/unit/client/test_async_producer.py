@@ -42,9 +42,7 @@ class WakeableLog(ProduceLog):
             ]
         )
         self.handlers["AddPartitionsToTxn"] = self.add_partitions
-        self.handlers["EndTxn"] = lambda *_: message_class("EndTxnResponse")(
-            error_code=self.end_code
-        )
+        self.handlers["EndTxn"] = self.end_transaction
 
     def add_partitions(self, body: Any, version: int, address: tuple[str, int]) -> Any:
         response = message_class("AddPartitionsToTxnResponse")
@@ -61,6 +59,9 @@ class WakeableLog(ProduceLog):
             for topic in body.v3_and_below_topics
         ]
         return response(results_by_topic_v3_and_below=rows)
+
+    def end_transaction(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        return message_class("EndTxnResponse")(error_code=self.end_code)
 
     def wake(self) -> None:
         """Do nothing: no wait lasts."""
@@ -247,5 +248,23 @@ def test_a_fault_of_ours_leaves_no_record_without_a_result(
         await asyncio.to_thread(producer._thread._thread.join)
         with pytest.raises(ProducerClosed):
             producer.send("t", b"b")
+
+    run(work())
+
+
+def test_results_that_an_abort_returns_are_those_of_their_records(
+    log: WakeableLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        options = ProducerOptions(linger_ms=60_000)
+        async with AsyncProducer(log.client(), options, transactional_id="x") as producer:
+            await producer.begin()
+            sent = producer.send("t", b"a", partition=0)
+            transactions = producer._transactional("abort")
+            abort = transactions.abort
+            # A response that comes while the abort waits for those under way.
+            monkeypatch.setattr(transactions, "abort", lambda: [*transactions.flush(), *abort()])
+            await producer.abort()
+            assert P0 == (await sent).partition
 
     run(work())

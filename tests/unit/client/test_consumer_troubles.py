@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from engine.client import group_consumer
-from engine.client.consumer import Consumer, NoOffset
+from engine.client.consumer import Consumer, NoOffset, NotAssigned
 from engine.client.errors import Unreachable
 from engine.client.fetching import INT64_MAX, ConsumedRecords
 from engine.client.group_admin import MemberToRemove, remove_members, set_offsets
@@ -400,6 +400,50 @@ def test_a_partition_that_is_assigned_again_goes_on(stage: Stage, *, has_group: 
     assert {T1} == reader.assignment
     if has_group:
         assert 5 == committed_offsets(stage.client, "g")[T0]
+
+
+def test_a_subscription_commits_what_was_assigned_by_hand(stage: Stage, reader: Consumer) -> None:
+    reader.assign([T0])
+    read(reader)
+    reader.subscribe(["t"])
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+    assert [] == read(reader)
+
+
+def test_a_pattern_that_matches_the_same_topics_causes_no_rebalance(
+    stage: Stage,
+) -> None:
+    reader = Consumer(stage.new_client(), SETTINGS._replace(metadata_max_age_ms=1_000))
+    reader.subscribe(re.compile("t"))
+    read(reader)
+    for _ in range(3):
+        stage.cluster.pass_time(1_000)
+        reader.poll(0)
+    assert reader._group is not None
+    assert 1 == reader._group.session.generation_id
+
+
+def test_a_seek_of_a_partition_of_others_moves_none(reader: Consumer) -> None:
+    reader.assign([T0])
+    reader.seek(T0, 3)
+    with pytest.raises(NotAssigned):
+        reader.seek_to_beginning([T0, T1])
+    assert 3 == reader.position(T0)
+
+
+def test_partitions_that_were_never_begun_are_given_up_too(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topics(stage.client, [NewTopic("v", 1, 1)])
+    reader.subscribe(["t"])
+    with monkeypatch.context() as patch:
+        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        with pytest.raises(Unreachable):
+            reader.poll(POLL_MS)
+    reader.subscribe(["v"])
+    assert [] == read(reader)
+    assert reader._group is not None
+    assert (TopicPartition("v", 0),) == reader._group.fetcher.partitions
 
 
 # Records that nobody has seen

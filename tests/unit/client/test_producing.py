@@ -303,3 +303,9 @@ def test_a_record_that_cannot_be_written_leaves_the_others_whole() -> None:
     producer.add(record(b"b", partition=0))
     producer.flush()
     assert [b"a", b"b"] == log.values(P0)
+
+
+def test_no_lines_at_once_open_no_batch() -> None:
+    producer = Producer(ProduceLog().client())
+    producer.add_fast(OutgoingValues("t", [], partition=0), range(0))
+    assert producer.is_idle

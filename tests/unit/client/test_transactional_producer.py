@@ -430,3 +430,13 @@ def test_results_are_returned_by_the_commit_that_is_answered(
     (result,) = producer.commit()
     assert [7] == list(result.batch.places)
     assert producer.is_idle
+
+
+def test_an_abort_waits_for_batches_that_are_under_way(stage: Stage) -> None:
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"), 7)
+    # Handed over to be sent, as a full batch is.
+    producer._current()._close(T0)
+    assert [[7]] == [list(result.batch.places) for result in producer.abort()]
+    assert producer.is_idle

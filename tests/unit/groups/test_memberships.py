@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.member import Protocol
 from engine.groups.requests import LeavingMember, MemberRequest, SyncRequest
@@ -359,3 +360,12 @@ def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again() -> N
     stage.pass_ms(3_000)
     assert -1 == stage.sync(join.result()).result().error_code
     assert "PreparingRebalance" == stage.state
+
+
+@pytest.mark.parametrize(("protocol_type", "protocols"), [("consumer", ()), ("", (RANGE,))])
+def test_an_empty_group_takes_nobody_without_a_protocol(
+    protocol_type: str, protocols: tuple[Protocol, ...]
+) -> None:
+    group = Group("g", 0)
+    assert not group.supports(protocol_type, protocols)
+    assert group.supports("consumer", (RANGE,))

@@ -185,6 +185,8 @@ def test_a_load_ends_as_the_partition_is_lost() -> None:
     stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
     stage.timers.run_until_idle()
     assert {} == stage.coordinator.registry.groups
+    # Nothing is kept of markers that are written from now on.
+    assert {} == stage.coordinator.registry._ended_during_load
     assert 16 == stage.join().result().error_code
 
 

@@ -58,7 +58,7 @@ NEVER_WRITTEN = {TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE}
 
 @pytest.mark.parametrize("state", NEVER_WRITTEN)
 def test_a_state_that_is_never_written_is_not_read(state: TransactionState) -> None:
-    with pytest.raises(UnknownTransactionRecord):
+    with pytest.raises(UnknownTransactionRecord, match="record of __transaction_state cannot be"):
         decode_transaction_record(transaction_record("x", OPEN._replace(state=state)))
 
 
