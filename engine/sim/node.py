@@ -27,6 +27,7 @@ from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
 from engine.sim.process import BrokerProcess
+from engine.sim.side_files import filled_files
 from engine.sim.store import StoreServer
 from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.retrying_client import RetryingZnodeClient
@@ -103,6 +104,8 @@ class SimulatedBroker:
         self._has_given_up = False
         self._opening: PromiseCoroutine[Broker] | None = None
         self._buried: list[object] = []
+        #: The small files that were not empty when the power was cut.
+        self.filled: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -246,6 +249,7 @@ class SimulatedBroker:
 
     def lose_writes(self, *, keeps_nothing: bool) -> None:
         """Lose some of what is not synced, or all of it."""
+        self.filled = filled_files(self.disk.files, self.log_dirs)
         lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
         self._events.record(self.name, f"lost {lost} changes of its disk")
         self._events.lost_writes(self)

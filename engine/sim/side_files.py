@@ -5,16 +5,18 @@
 | `meta.properties`, `partition.metadata` | with what it must have |
 | `leader-epoch-checkpoint`, `*-offset-checkpoint` | with as many lines as it says |
 
-None of them is ever empty. Brokers mend what they can of others: that would hide who broke them.
+A checkpoint is empty until it is replaced for the first time, the other files never.
+Brokers mend what they can of others: that would hide who broke them.
 
 Source: L8; the four steps of `engine/host/replace.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from engine.errors import CorruptFile
+from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.log.directory import leader_epoch_checkpoint, meta_properties, partition_metadata
 from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
@@ -30,11 +32,29 @@ _READERS: dict[str, Callable[[Files, str], object]] = {
 _OFFSETS_END = "-offset-checkpoint"
 
 
-def unreadable_files(files: Files, log_dir: str) -> list[str]:
-    """Return the small files of a log directory that are neither old nor new."""
+def filled_files(files: MemoryFiles, log_dirs: Sequence[str]) -> frozenset[str]:
+    """Return the small files that have content, now and where only synced writes are.
+
+    A topic that was made again has an empty file where its predecessor's had content.
+    """
+    durable = files.after_crash()
+    return frozenset(
+        path
+        for log_dir in log_dirs
+        if files.exists(log_dir)
+        for path in _paths(files, log_dir)
+        if files.size_bytes(path) and durable.exists(path) and durable.size_bytes(path)
+    )
+
+
+def unreadable_files(files: Files, log_dir: str, filled: frozenset[str]) -> list[str]:
+    """Return the small files of a log directory that are neither old nor new.
+
+    `filled` are those that `filled_files` returned right before the power was cut.
+    """
     if not files.exists(log_dir):
         return []
-    return [path for path in _paths(files, log_dir) if not _is_readable(files, path)]
+    return [path for path in _paths(files, log_dir) if not _is_readable(files, path, filled)]
 
 
 def _paths(files: Files, folder: str) -> Iterator[str]:
@@ -46,10 +66,13 @@ def _paths(files: Files, folder: str) -> Iterator[str]:
             yield path
 
 
-def _is_readable(files: Files, path: str) -> bool:
-    read = _READERS.get(path.rpartition("/")[2], read_offsets)
+def _is_readable(files: Files, path: str, filled: frozenset[str]) -> bool:
+    name = path.rpartition("/")[2]
+    if not files.size_bytes(path):
+        return name.endswith("-checkpoint") and path not in filled
+    read = _READERS.get(name, read_offsets)
     try:
         read(files, path)
     except CorruptFile:
         return False
-    return files.size_bytes(path) > 0
+    return True

@@ -237,7 +237,7 @@ class Simulation:
         if not self.plan.has_unseen_losses:
             self._returns.lost_writes(node.broker_id, self.loop.now_ms)
         for log_dir in node.log_dirs:
-            if broken := unreadable_files(node.disk.files, log_dir):
+            if broken := unreadable_files(node.disk.files, log_dir, node.filled):
                 self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
     # Topics that grow, come and go

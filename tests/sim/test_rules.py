@@ -27,7 +27,7 @@ from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
 from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit
 from engine.sim.sessions import SessionRules
-from engine.sim.side_files import unreadable_files
+from engine.sim.side_files import filled_files, unreadable_files
 from engine.sim.topics import Topics
 from engine.sim.watermarks import Lag
 from engine.znode.tree import Node
@@ -467,6 +467,23 @@ def test_a_file_that_is_neither_old_nor_new_is_found(name: str, content: bytes) 
     files.make_dir("/data/t-0")
     files.replace_file("/data/t-0/leader-epoch-checkpoint", b"0\n0\n")
     files.replace_file("/data/t-0/00000000000000000000.index", b"")
-    assert [] == unreadable_files(files, "/data")
+    filled = frozenset(("/data/replication-offset-checkpoint", "/data/t-0/leader-epoch-checkpoint"))
+    assert [] == unreadable_files(files, "/data", filled)
     files.replace_file(f"/data/{name}", content)
-    assert [f"/data/{name}"] == unreadable_files(files, "/data")
+    assert [f"/data/{name}"] == unreadable_files(files, "/data", filled)
+
+
+def test_a_checkpoint_is_empty_until_it_is_replaced_and_that_is_durable() -> None:
+    files = MemoryFiles()
+    files.make_dir("/data")
+    path = "/data/replication-offset-checkpoint"
+    files.open(path, write=True, create=True).close()
+    files.sync_everything()
+    assert frozenset() == filled_files(files, ["/data", "/gone"])
+    assert [] == unreadable_files(files, "/data", frozenset())
+    file = files.open(path, write=True)
+    file.append([b"0\n0\n"])
+    file.close()
+    assert frozenset() == filled_files(files, ["/data"])
+    files.sync_everything()
+    assert {path} == filled_files(files, ["/data"])
