@@ -10,7 +10,7 @@ from typing import Final
 
 from kctl.compat.java_failures import ToolFailure
 
-#: Where braces may be: names of characters, whatever is escaped, classes, repetitions.
+#: Where braces may be: names of characters, escaped ones, classes, repetitions.
 _WITH_BRACES: Final = re.compile(
     r"\\[pPxNk]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9]+(?:,[0-9]*)?\}", re.S
 )
