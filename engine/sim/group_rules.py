@@ -7,7 +7,8 @@
 | G4 | at rest | a committed offset is there, unless a newer commit took its place |
 | G5 | at rest | members that are gone are out of their group |
 
-A commit is newer than another if that was answered before it was sent. Nothing is asked any more
+A group that ended and began again counts its generations from 1: see `group_lives.py`. A commit is
+newer than another if that was answered before it was sent. Nothing is asked any more
 once a partition of the coordinators' own topic has lost records where Kafka does.
 """
 
@@ -23,6 +24,7 @@ from engine.kafka_errors import (
     UNKNOWN_MEMBER_ID,
 )
 from engine.model import TopicPartition
+from engine.sim.group_lives import Generation, GroupLives
 from engine.sim.histories import History
 from engine.sim.members import Commit
 
@@ -43,9 +45,10 @@ class GroupRules:
     ) -> None:
         self._histories = histories
         self._broke = broke
-        self._owners: dict[tuple[str, int, TopicPartition], str] = {}
+        self.lives = GroupLives()
+        self._owners: dict[tuple[str, Generation, TopicPartition], str] = {}
         #: The latest generation of each group in which a member has its partitions.
-        self._generations: dict[str, int] = {}
+        self._latest: dict[str, Generation] = {}
         self._commits: dict[str, list[Commit]] = {}
         self._event_count = 0
         self._commit_count = 0
@@ -68,18 +71,22 @@ class GroupRules:
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
         """Check that nobody else has these partitions in the generation (G1)."""
-        self._generations[group_id] = max(generation_id, self._generations.get(group_id, 0))
+        generation = self.lives.generation(group_id, generation_id, member_id)
+        self._latest[group_id] = max(generation, self._latest.get(group_id, generation))
         for partition in partitions:
-            key = group_id, generation_id, partition
+            key = group_id, generation, partition
             owner = self._owners.setdefault(key, member_id)
             if owner != member_id and not self.is_excused:
                 text = f"{group_id}, generation {generation_id}: {partition} is given to {owner}"
                 self._broke("G1", f"{text} and {member_id}", None)
 
-    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
-        """Return a commit that is sent now, with the next number."""
+    def commits(
+        self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
+    ) -> Commit:
+        """Return a commit that a member sends now, with the next number."""
         self._commit_count += 1
-        is_outdated = generation_id < self._generations.get(group_id, 0)
+        generation = self.lives.generation(group_id, generation_id, member_id)
+        is_outdated = generation < self._latest.get(group_id, generation)
         commit = Commit(partition, self._commit_count, self._next_event(), is_outdated=is_outdated)
         self._commits.setdefault(group_id, []).append(commit)
         return commit

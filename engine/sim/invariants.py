@@ -37,6 +37,7 @@ from typing import NamedTuple
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.records.batch import BatchView
 from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
 from engine.sim.cleanings import CleaningRules
@@ -132,6 +133,8 @@ class Invariants:
         self.rules = rules
         self._on_broken = on_broken
         self.violation: Violation | None = None
+        #: Called with each batch that a watermark covers for the first time.
+        self.on_commit: Callable[[TopicPartition, BatchView], None] = lambda _key, _batch: None
         self.histories: dict[TopicPartition, History] = {}
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
         self._sessions = SessionRules(self.broke)
@@ -379,6 +382,7 @@ class Invariants:
         for batch in content_batches(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:
                 history.commit(batch, self.now_ms)
+                self.on_commit(key, batch)
         if history.committed_end != high_watermark:
             if not is_forked:
                 self.broke("R6", f"{key}: watermark {high_watermark} inside a batch", key)

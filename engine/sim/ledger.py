@@ -63,6 +63,7 @@ class Ledger:
             is_excused=self.transactions.is_excused,
         )
         invariants.losses.on_loss = self._lost
+        invariants.on_commit = self._committed_by_leader
 
     def record(self, subject: str, text: str) -> None:
         """Put a line into the trace."""
@@ -116,9 +117,11 @@ class Ledger:
         """Take note of what a member has in a generation."""
         self.groups.assigned(group_id, generation_id, member_id, partitions)
 
-    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
-        """Return a commit that is sent now, with the next number."""
-        return self.groups.commits(group_id, partition, generation_id)
+    def commits(
+        self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
+    ) -> Commit:
+        """Return a commit that a member sends now, with the next number."""
+        return self.groups.commits(group_id, partition, generation_id, member_id)
 
     def committed(self, commit: Commit, code: int) -> None:
         """Take note of the response to a commit."""
@@ -144,6 +147,10 @@ class Ledger:
         """Take note of a batch that is not sent again, and may be there or not."""
         numbers_ = range(batch.first_number, batch.first_number + batch.count)
         self._given_up[producer.name, batch.partition].update(numbers_)
+
+    def _committed_by_leader(self, partition: TopicPartition, batch: BatchView) -> None:
+        if partition.topic == OFFSETS_TOPIC:
+            self.groups.lives.take(batch)
 
     def _lost(self, partition: TopicPartition, loss: Loss) -> None:
         """Ask no more for what was accepted and is lost; what has no offset lies by its numbers."""

@@ -56,8 +56,10 @@ class Commit:
 class MemberEvents(MembershipEvents, Protocol):
     """Who is told what members see."""
 
-    def commits(self, group_id: str, partition: TopicPartition, generation_id: int) -> Commit:
-        """Return a commit that is sent now, with the next number."""
+    def commits(
+        self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
+    ) -> Commit:
+        """Return a commit that a member sends now, with the next number."""
         ...
 
     def committed(self, commit: Commit, code: int) -> None:
@@ -128,7 +130,9 @@ class SimulatedMember:
 
     async def _commit(self, partition: TopicPartition) -> int | None:
         membership = self._membership
-        commit = self._events.commits(membership.group_id, partition, membership.generation_id)
+        commit = self._events.commits(
+            membership.group_id, partition, membership.generation_id, membership.member_id
+        )
         of = messages.OffsetCommitRequest
         row = of.OffsetCommitRequestPartition(
             partition_index=partition.partition,

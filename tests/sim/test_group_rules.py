@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from engine.groups.group import Group
+from engine.groups.member import ClientOfMember, GroupMember, Protocol, Timeouts
+from engine.groups.ports import GroupRecord
+from engine.groups.records import group_record, group_tombstone
 from engine.kafka_errors import ILLEGAL_GENERATION, NONE, NOT_COORDINATOR
 from engine.model import TopicPartition
+from engine.records.batch import BatchView
+from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim.group_rules import OFFSETS_TOPIC, GroupRules, offset_fault
 from engine.sim.histories import History, Loss
 from engine.sim.members import Commit
+from engine.sim.records import batches
 
+_TIMEOUTS = Timeouts(rebalance_timeout_ms=1_000, session_timeout_ms=1_000)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
@@ -24,9 +32,9 @@ class Run:
             lambda rule, _text, _partition: self.broken.append(rule),
         )
 
-    def commit(self, code: int = NONE, *, generation_id: int = 1) -> int:
+    def commit(self, code: int = NONE, *, generation_id: int = 1, member_id: str = "a") -> int:
         """Have a commit of t0 answered at once; returns its number."""
-        commit = self.rules.commits("g", T0, generation_id)
+        commit = self.rules.commits("g", T0, generation_id, member_id)
         self.rules.committed(commit, code)
         return commit.number
 
@@ -54,9 +62,56 @@ def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
 
 def test_a_commit_that_is_under_way_as_a_generation_begins_may_be_taken() -> None:
     run = Run()
-    commit = run.rules.commits("g", T0, 1)
+    commit = run.rules.commits("g", T0, 1, "a")
     run.rules.assigned("g", 2, "a", [T0])
     run.rules.committed(commit, NONE)
+    assert [] == run.broken
+
+
+def _written(*records: GroupRecord) -> BatchView:
+    """Return a committed batch of the coordinators' topic."""
+    builder = BatchBuilder(BatchSettings())
+    for record in records:
+        builder.append(0, record.key, record.value)
+    (batch,) = batches(bytes(builder.build()))
+    return batch
+
+
+def _generation(generation_id: int, member_id: str) -> GroupRecord:
+    group = Group("g", 0)
+    group.generation_id = generation_id
+    protocols = (Protocol("range", b""),)
+    group.add(
+        GroupMember(
+            member_id, None, ClientOfMember("app", "/1.2.3.4"), _TIMEOUTS, "consumer", protocols
+        ),
+        None,
+    )
+    return group_record(group, {member_id: b""})
+
+
+def test_a_group_that_ended_counts_its_generations_again() -> None:
+    run = Run()
+    run.rules.lives.take(_written(_generation(1, "a")))
+    run.rules.assigned("g", 1, "a", [T0])
+    run.rules.lives.take(_written(_generation(2, "a"), group_tombstone("g")))
+    run.rules.assigned("g", 2, "a", [T0])
+    run.rules.lives.take(_written(_generation(1, "b")))
+    run.rules.assigned("g", 1, "b", [T0])
+    run.commit(generation_id=1, member_id="b")
+    assert [] == run.broken
+    run.commit(generation_id=2, member_id="a")
+    assert ["G2"] == run.broken
+    run.rules.lives.take(_written(_generation(1, "c")))
+    run.rules.assigned("g", 1, "c", [T0])
+    assert ["G2", "G1"] == run.broken
+
+
+def test_a_member_belongs_to_the_life_in_which_its_generation_was_written() -> None:
+    run = Run()
+    run.rules.lives.take(_written(_generation(1, "a"), group_tombstone("g"), _generation(1, "b")))
+    run.rules.assigned("g", 1, "b", [T0])
+    run.rules.assigned("g", 1, "a", [T0])
     assert [] == run.broken
 
 
