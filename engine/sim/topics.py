@@ -116,7 +116,7 @@ class Topics:
         for key in self._keys(name):
             if key.partition not in topic.partitions:
                 # Only what was added as the topic was to go already is taken back.
-                if name not in self._doomed or key in self._histories:
+                if name not in self._doomed or self._has_state(key):
                     self._broke("C8", f"{key} is gone, and its topic is not")
                 del self.rows[key]
         self.by_name[name] = topic
@@ -124,6 +124,11 @@ class Topics:
             self._write_row(TopicPartition(name, index), row)
         if before is None or set(before.partitions) != set(topic.partitions):
             self.on_change(name)
+
+    def _has_state(self, key: TopicPartition) -> bool:
+        """Return whether a partition has a leader; that of a topic set back may be remembered."""
+        history = self._histories.get(key)
+        return history is not None and history.state is not None
 
     def remove(self, name: str) -> None:
         """Take note that a topic is gone."""

@@ -381,8 +381,19 @@ def test_partitions_go_only_when_they_came_to_a_topic_that_goes(noting: Noting) 
     noting.write(1, 2)
     assert [T0] == list(noting.topics.rows)
     assert [] == noting.broken
+    noting.sync(1, 2)
     noting.topics.write("t", TopicAssignment(ID, {}))
     assert ["C8"] == noting.broken
+
+
+def test_a_partition_may_go_that_a_topic_of_the_same_name_had_before_a_set_back(
+    noting: Noting,
+) -> None:
+    noting.histories[T0] = History("t-0")
+    noting.topics.doom("t")
+    noting.write(1, 2)
+    noting.topics.write("t", TopicAssignment(ID, {}))
+    assert [] == noting.broken
 
 
 def _ephemeral(owner: int) -> Node:
