@@ -37,6 +37,7 @@ from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
 from engine.host.promise import Promise
 from engine.kafka_errors import SECURITY_DISABLED, UNKNOWN_SERVER_ERROR
+from engine.security.acl_operations import operation_of_broker
 from engine.security.acls import (
     CLUSTER_NAME,
     AccessEntry,
@@ -221,7 +222,7 @@ def _binding_of(creation: _Creation) -> AclBinding:
         AccessEntry(
             creation.principal,
             creation.host,
-            from_number(AclOperation, creation.operation),
+            operation_of_broker(creation.operation),
             from_number(AclPermission, creation.permission_type),
         ),
     )
@@ -237,7 +238,7 @@ def _filter_of(acl_filter: _Filter) -> AclFilter:
         EntryFilter(
             acl_filter.principal_filter,
             acl_filter.host_filter,
-            from_number(AclOperation, acl_filter.operation),
+            operation_of_broker(acl_filter.operation),
             from_number(AclPermission, acl_filter.permission_type),
         ),
     )

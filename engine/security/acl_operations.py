@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from engine.security.acls import AclOperation, AclResource
+from engine.security.acls import AclOperation, AclResource, from_number
 
 _Op: Final = AclOperation
 #: In the order in which 3.9.1 names them.
@@ -38,5 +38,12 @@ SUPPORTED_OPERATIONS: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
 }
 #: Those that 4.0 and later have besides.
 SUPPORTED_SINCE_FOUR: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
-    AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS)
+    AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS),
+    AclResource.TRANSACTIONAL_ID: (_Op.TWO_PHASE_COMMIT,),
 }
+
+
+def operation_of_broker(number: int) -> AclOperation:
+    """Return the operation of a number as a broker of 3.9.1 reads it, UNKNOWN for later ones."""
+    operation = from_number(AclOperation, number)
+    return AclOperation.UNKNOWN if operation is AclOperation.TWO_PHASE_COMMIT else operation

@@ -44,6 +44,8 @@ class AclOperation(IntEnum):
     IDEMPOTENT_WRITE = 12
     CREATE_TOKENS = 13
     DESCRIBE_TOKENS = 14
+    #: Since 4.0 (KIP-939); clients know it, the embedded brokers of 3.9.1 do not.
+    TWO_PHASE_COMMIT = 15
 
 
 class AclResource(IntEnum):

@@ -245,6 +245,13 @@ def test_rules_that_cannot_be_are_refused(words: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_two_phase_commit_is_an_operation_of_transactional_ids_since_four() -> None:
+    words = "--allow-principal User:a --transactional-id x --operation TwoPhaseCommit"
+    assert {"TRANSACTIONAL_ID x": "User:a@*:TWO_PHASE_COMMIT"} == _rules(words, V4)
+    with pytest.raises(EngineError):
+        _rules(words)
+
+
 def test_a_removal_without_principals_means_all_entries() -> None:
     given = read_options(acl_options(V3), ["--topic", "t"])
     ((pattern, entries),) = rules_of_resources(given, V3).items()
