@@ -6,18 +6,32 @@ Source: ReassignPartitionsCommand.main, LeaderElectionCommand.mainNoExit; Errors
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import UNKNOWN_SERVER_ERROR, kafka_error
+from engine.kafka_errors import (
+    GROUP_MAX_SIZE_REACHED,
+    INVALID_GROUP_ID,
+    UNKNOWN_SERVER_ERROR,
+    kafka_error,
+)
+from kctl.compat.releases import Release
 from kctl.guard_errors import GUARD_ERRORS
 
 ADMIN_COMMAND_FAILED = "org.apache.kafka.server.common.AdminCommandFailedException"
 ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
 _ERRORS = "org.apache.kafka.common.errors"
-#: A code, its class and its message in each line; of Errors in 3.9.1.
+#: A code, its class and its message in each line; of Errors in 3.9.1, and codes of 4.3.0 besides.
 _ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
+#: Messages that are others in 4.3.0.
+_MESSAGES_OF_FOUR = {
+    INVALID_GROUP_ID: "The group id is invalid.",
+    GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
+}
+#: The release of the tool that runs in this context.
+_release: ContextVar[Release] = ContextVar("release", default=Release.V3_9)
 _WAITED_FOR = "java.util.concurrent.ExecutionException"
 
 
@@ -61,6 +75,11 @@ def java_text(error: EngineError) -> str:
     return f"{java_class(error)}: {message_of(error)}"
 
 
+def speak_as(release: Release) -> None:
+    """Give errors the messages of a release, in this context from now on."""
+    _release.set(release)
+
+
 def java_class(error: ApiError) -> str:
     """Return the full name of the exception of an error code."""
     return f"{_ERRORS}.{_java_error(error.code).class_name}"
@@ -84,7 +103,10 @@ def message_of(error: EngineError) -> str:
     if not isinstance(error, ApiError):
         return str(error)
     has_own_message = error.detail != kafka_error(error.code).meaning
-    return error.detail if has_own_message else _java_error(error.code).message
+    if has_own_message:
+        return error.detail
+    message = _java_error(error.code).message
+    return _MESSAGES_OF_FOUR.get(error.code, message) if _release.get().is_four else message
 
 
 def as_java(error: EngineError) -> ToolFailure:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
-from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_failures import ToolFailure, speak_as
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
@@ -138,6 +138,9 @@ def run_tool(
     except UnknownRelease as error:
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
+    if tool in _OF_FOUR:
+        release = Release.V4_3
+    speak_as(release)
     if tool in _RELEASED:
         from kctl.compat.released_tools import run_released
 
@@ -145,8 +148,6 @@ def run_tool(
         call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
         return run_released(module, call)
     module = _module(tool)
-    if tool in _OF_FOUR:
-        release = Release.V4_3
     if hasattr(module, "commands"):
         return _run_command(tool, module, words, release, connecting)
     options = module.options(release)

@@ -16,6 +16,8 @@ from engine.client.reassignments import OngoingReassignment
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_ID_NOT_FOUND,
+    INVALID_GROUP_ID,
     INVALID_TOPIC_EXCEPTION,
     NOT_LEADER_OR_FOLLOWER,
     REQUEST_TIMED_OUT,
@@ -24,7 +26,7 @@ from engine.model import TopicPartition
 from kctl.commands.compat.app import run
 from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 from kctl.compat.installing import CannotInstall, ScriptInTheWay, install_scripts
-from kctl.compat.java_failures import ToolFailure, java_text
+from kctl.compat.java_failures import ToolFailure, java_text, message_of, speak_as
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_order
 from kctl.compat.json_mistakes import mistake_of
@@ -262,6 +264,17 @@ def test_a_generated_plan_spreads_replicas_over_racks() -> None:
 )
 def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None:
     assert f"org.apache.kafka.common.errors.{name}: why" == java_text(api_error(code, "why"))
+
+
+def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:
+    refused, regular = api_error(INVALID_GROUP_ID), api_error(GROUP_ID_NOT_FOUND)
+    for release, message in (
+        (Release.V4_3, "The group id is invalid."),
+        (Release.V3_9, "The configured groupId is invalid."),
+    ):
+        speak_as(release)
+        assert message == message_of(refused)
+        assert "The group id does not exist." == message_of(regular)
 
 
 # -- calls without a cluster
