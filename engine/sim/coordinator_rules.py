@@ -13,7 +13,7 @@ ids are loaded again in each epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.broker.broker import Broker
@@ -49,10 +49,13 @@ class _Reading:
         self.end = loaded.start_offset
 
     def is_of(self, partition: Partition) -> bool:
-        """Return whether a leader still has what it has loaded, in this epoch or a later one."""
+        """Return whether a leader still has what it has loaded, in this epoch or a later one.
+
+        The epoch may have begun before: a leader that restarts may lead on in it.
+        """
         if self.loaded.epoch != partition.leader_epoch and isinstance(self.fold, TransactionFold):
             return False
-        return self.loaded in partition.log.epochs.entries
+        return has_epoch_at(partition.log.epochs.entries, self.loaded)
 
     def go_on(self, partition: Partition) -> None:
         """Read up to the log's end."""
@@ -60,6 +63,12 @@ class _Reading:
         if self.end < end:
             self.fold.take(content_batches(partition, self.end, end))
             self.end = end
+
+
+def has_epoch_at(entries: Sequence[EpochStart], loaded: EpochStart) -> bool:
+    """Return whether a leader that began at an offset in an epoch has written on from there."""
+    of_before = [entry for entry in entries if entry.start_offset <= loaded.start_offset]
+    return bool(of_before) and of_before[-1].epoch == loaded.epoch
 
 
 class CoordinatorRules:

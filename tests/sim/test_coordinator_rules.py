@@ -125,6 +125,18 @@ def test_a_leader_that_leads_on_may_know_nothing_of_a_write_that_failed() -> Non
     assert [] == stage.check()
 
 
+def test_a_leader_that_led_before_its_start_in_the_same_epoch_leads_on() -> None:
+    stage = Stage()
+    stage.lead(1)
+    stage.log.commit(5)
+    stage.partition.epoch_start_offset = 1
+    stage.knows(5)
+    assert [] == stage.check()
+    stage.log.commit(6)
+    stage.lead(2)
+    assert [] == stage.check()
+
+
 @pytest.mark.parametrize("how", ["truncated", "started again"])
 def test_a_leader_that_has_loaded_its_log_again_knows_all_of_it(how: str) -> None:
     stage = Stage()
