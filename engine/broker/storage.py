@@ -321,8 +321,7 @@ class Storage:
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
-        for topic_partition in lost:
-            self.replica_manager.mark_offline(topic_partition)
+        self.replica_manager.mark_offline(*lost)
         self._on_offline(path)
 
 

@@ -111,12 +111,18 @@ class ReplicaManager:
         self._delayed.check_all(topic_partition)
         return partition
 
-    def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Respond KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
-        self._hosted.mark_offline(topic_partition)
-        self._ports.fetching.stop(topic_partition)
-        self._ports.moving.stop(topic_partition)
-        self._delayed.check_all(topic_partition)
+    def mark_offline(self, *topic_partitions: TopicPartition) -> None:
+        """Respond KAFKA_STORAGE_ERROR for partitions whose directory has failed, until `add`.
+
+        All are offline before delayed operations complete: no fetch may get records of one of them
+        that were not synced.
+        """
+        for topic_partition in topic_partitions:
+            self._hosted.mark_offline(topic_partition)
+            self._ports.fetching.stop(topic_partition)
+            self._ports.moving.stop(topic_partition)
+        for topic_partition in topic_partitions:
+            self._delayed.check_all(topic_partition)
 
     # In-sync sets and time
 

@@ -431,7 +431,10 @@ class Invariants:
             self.broke("R8", f"{key}: leader {partition.broker_id} {text}", key)
 
     def _end_of(self, broker_id: int, key: TopicPartition) -> ReplicaEnd | None:
-        """Return how far a broker's replica reached as it was looked at last."""
+        """Return how far a broker's replica reached, also in what ended midway.
+
+        Then followers may have what its disk lost.
+        """
         _, seen = self._seen.get(broker_id, (0, {}))
         found = seen.get(key)
         if found is None:
@@ -440,7 +443,8 @@ class Invariants:
         bases = [segment.base_offset for segment in log.segments]
         recovered_from = max((base for base in bases if base <= log.recovery_point), default=0)
         synced_end = self.losses.synced_end(found.partition)
-        return ReplicaEnd(found.log_end_offset, synced_end, recovered_from)
+        log_end_offset = max(found.log_end_offset, log.log_end_offset)
+        return ReplicaEnd(log_end_offset, synced_end, recovered_from)
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""

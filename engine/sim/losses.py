@@ -44,7 +44,7 @@ class Rules(NamedTuple):
 
 
 class ReplicaEnd(NamedTuple):
-    """How far a replica reached as it was looked at last."""
+    """How far a replica reached as its process ended."""
 
     log_end_offset: int
     #: Below this everything is synced: the end of the last records there, or behind it.

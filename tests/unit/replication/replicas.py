@@ -218,8 +218,7 @@ class Broker:
 
     def _directory_failed(self, _failure: LogDirOffline) -> None:
         """Let all partitions go: they are in one directory."""
-        for key in tuple(self.manager.partitions):
-            self.manager.mark_offline(key)
+        self.manager.mark_offline(*self.manager.partitions)
 
     def produce(
         self,

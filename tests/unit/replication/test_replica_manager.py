@@ -250,6 +250,17 @@ def test_a_partition_is_offline_until_it_is_taken_or_let_go() -> None:
     assert not manager.is_offline(PARTITION)
 
 
+def test_partitions_of_a_failed_directory_give_no_records_while_others_are_let_go() -> None:
+    broker = Broker()
+    broker.manager.add(leader_of((1,), broker.clock, log=log_of(OTHER)))
+    patient = CONSUMER._replace(min_bytes=1 << 20, max_wait_ms=1000)
+    broker.fetch_all(patient, [(key, FetchSpec(0, 1 << 20)) for key in (PARTITION, OTHER)])
+    broker.produce(sent(), to=(OTHER,))
+    assert [] == broker.fetches
+    broker.manager.mark_offline(PARTITION, OTHER)
+    assert [56, 56] == [result.error.code for _, result in broker.fetches[0] if result.error]
+
+
 def test_a_refused_batch_is_an_answer() -> None:
     broker = Broker()
     broker.produce(sent_by(7, 0))
