@@ -62,7 +62,8 @@ def plan_text(explained: str) -> PlanText | None:
 
 def writing_operator(explained_query: str) -> str | None:
     """Return the operator of a parsed plan that does more than ask, None if there is none."""
-    parsed = explained_query.partition("\n\n")[0]
+    # A text in the query may look like a title: to read too much hides no operator.
+    parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
     for line in parsed.split("\n")[1:]:
         operator = _OPERATOR.match(line)
         if operator and (operator[1].endswith("Command") or operator[1].startswith(_WRITING)):

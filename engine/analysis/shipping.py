@@ -13,13 +13,16 @@ PySpark, pyarrow, pandas and numpy are not shipped: Spark cannot pass Arrow data
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from engine.analysis.spark_tasks import is_remote
 
@@ -32,20 +35,19 @@ TASK_PACKAGES = ("engine", "fastcrc", "cramjam", "xxhash")
 CONDITION_PACKAGES = ("duckdb", "_duckdb")
 SCHEMA_PACKAGES = ("fastavro", "google.protobuf", "google._upb")
 
-# Executors that start later fetch the archives from here: they stay as long as this process.
-_folders: list[tempfile.TemporaryDirectory[str]] = []
-# Of which session what was sent: a package is sent once.
-_sent: dict[int, set[str]] = {}
+# What each session was sent: a package is sent once.
+_sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
     """Send packages of this environment to the executors of a session, those there are."""
-    sent = _sent.setdefault(id(session), set())
+    sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
-    folder = tempfile.TemporaryDirectory(prefix="kctl-shipped-")
-    _folders.append(folder)
-    archives, files = archive_packages(wanted, folder.name)
+    # Executors that start later fetch the archives, too: they stay as long as this process.
+    folder = tempfile.mkdtemp(prefix="kctl-shipped-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    archives, files = archive_packages(wanted, folder)
     if is_remote(session):
         if archives:
             session.addArtifacts(*archives, archive=True)
@@ -56,6 +58,11 @@ def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
         session.sparkContext.addArchive(path)
     for path in files:
         session.sparkContext.addFile(path)
+
+
+def runs_elsewhere(session: SparkSession) -> bool:
+    """Return whether tasks of a session may run on other machines than this one."""
+    return is_remote(session) or not session.sparkContext.master.startswith("local")
 
 
 def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str]]:

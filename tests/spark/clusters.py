@@ -10,21 +10,24 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyspark
 
-from tests.deadlines import awaited
-
 #: What PySpark's tasks need to pass Arrow data, and nothing of kctl's own.
 _OF_TASKS = (
-    "pyspark", "pyarrow", "numpy", "numpy.libs", "pandas", "pandas.libs", "py4j", "dateutil", "pytz",
-    "tzdata", "six.py", "grpc", "grpc_status", "google", "zstandard",
+    "pyspark", "pyarrow", "numpy", "numpy.libs", "pandas", "pandas.libs", "py4j", "dateutil",
+    "pytz", "tzdata", "six.py", "grpc", "grpc_status", "google", "zstandard",
 )  # fmt: skip
+#: JVMs that live for a minute spend it on compiling otherwise.
+_QUICK = "-XX:TieredStopAtLevel=1"
+_DEADLINE_S = 300
+_Seen = TypeVar("_Seen")
 _SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
@@ -37,6 +40,15 @@ def python_of_tasks(folder: Path) -> Path:
         if (source / name).exists():
             (target / name).symlink_to(source / name)
     return folder / "bin" / "python"
+
+
+def awaited(look: Callable[[], _Seen | None]) -> _Seen:
+    """Look until there is something, and return that."""
+    end_s = time.monotonic() + _DEADLINE_S
+    while (seen := look()) is None:
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+    return seen
 
 
 class Daemon:
@@ -63,7 +75,7 @@ class Daemon:
             assert match or self._process.poll() is None, self._log.read_text("utf-8", "replace")
             return match[1] if match else None
 
-        return awaited(found, within_s=60)
+        return awaited(found)
 
     def kill(self) -> None:
         """End it and what it started, without a word."""
@@ -89,13 +101,17 @@ class Cluster(NamedTuple):
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.pyspark.python": str(self.python),
             "spark.default.parallelism": "12",
+            "spark.executor.extraJavaOptions": _QUICK,
+            "spark.sql.shuffle.partitions": "2",
         }
         return ["--master", self.master, *(f"--conf={k}={v}" for k, v in settings.items())]
 
     def start_worker(self) -> Daemon:
         """Start a worker of one core, known to the master on return."""
         number = len(self.workers)
-        words = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0", "--cores", "1"]
+        # Each has a host of its own: Spark starts no second attempt on the host of the first.
+        host = f"127.0.0.{number + 1}"
+        words = ["--host", host, "--port", "0", "--webui-port", "0", "--cores", "1"]
         worker = Daemon(
             self.folder / f"worker-{number}.log",
             ["org.apache.spark.deploy.worker.Worker", *words, "--memory", "1g",
@@ -111,7 +127,7 @@ def clean_environment() -> dict[str, str]:
     """Return the environment of daemons: nothing in it leads to kctl."""
     left_out = ("PYTHONPATH", "PYSPARK_PYTHON", "VIRTUAL_ENV", "SPARK_HOME")
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
-    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": _QUICK}
 
 
 @contextmanager
