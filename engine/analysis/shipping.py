@@ -3,6 +3,7 @@
 ```
 engine.zip#engine      unpacked by Spark into the folder of files that tasks import from
 fastcrc.zip#fastcrc    and so on: packages with compiled code cannot be imported from an archive
+duckdb-2.0.dist-info   what a distribution says of itself: some packages read it
 _duckdb.….so           a module of one file lies there as it is
 ```
 
@@ -20,6 +21,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -80,7 +82,7 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
             archives.setdefault(top, []).extend(_members(root, rest.replace(".", "/")))
         elif spec.origin is not None:
             files.append(spec.origin)
-    written = []
+    written = [path for name in names if (path := _archived_metadata(name, folder))]
     for top, members in archives.items():
         path = f"{folder}/{top}.zip"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -88,6 +90,18 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
                 archive.write(source, member)
         written.append(f"{path}#{top}")
     return written, files
+
+
+def _archived_metadata(name: str, folder: str) -> str | None:
+    """Write the metadata of a package's distribution, which some packages read at their start."""
+    try:
+        found = distribution(name)
+    except PackageNotFoundError:
+        return None
+    top = f"{name}-{found.version}.dist-info"
+    with zipfile.ZipFile(f"{folder}/{top}.zip", "w") as archive:
+        archive.writestr("METADATA", found.read_text("METADATA") or "")
+    return f"{folder}/{top}.zip#{top}"
 
 
 def _spec(name: str) -> ModuleSpec | None:
