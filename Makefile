@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -111,6 +111,12 @@ outsiders: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 # Plans for some thousands of generated clusters, held to what no plan may do.
 planner-clusters: $(VENV)/.dev-ready
 	HYPOTHESIS_PROFILE=wide $(BIN)/python -m pytest -n 2 tests/property/test_planner.py
+
+# A master and two workers of Spark on loopback, and a Connect server, whose tasks run in a Python
+# without kctl. A worker and a driver are killed on the way. Takes some minutes.
+spark-cluster: $(VENV)/.dev-ready
+	$(BIN)/pip install --quiet --editable '.[connect]'
+	KCTL_TEST_SPARK_CLUSTER=1 $(BIN)/python -m pytest tests/spark/test_cluster.py
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs

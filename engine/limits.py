@@ -469,6 +469,9 @@ JSON_DEPTH_MAX = 200
 # memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
 SPLIT_BYTES = 128 << 20
 
+# What a task that is tried again reads once more: seconds of work, beside 0.1 s for its start.
+TASK_BYTES_MAX = 2 << 30
+
 # What the embedded SQL engine holds in memory before it writes to temporary files: beside two
 # Arrow batches a thread, far below the memory of a small machine.
 LOCAL_ENGINE_MEMORY_BYTES = 2 << 30

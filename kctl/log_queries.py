@@ -11,6 +11,7 @@ from kctl.spark_input import engine_for
 
 if TYPE_CHECKING:
     from engine.analysis.problem import Problem
+    from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
     from engine.analysis.value_decoding import ValueDecoding
@@ -29,10 +30,10 @@ class LogQueries(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The engine's name, Spark's master, what is read, and how."""
+    """The engine's name, where Spark is to run, what is read, and how."""
 
     engine: str
-    master: str | None
+    target: SparkTarget | None
     plan: ReadingPlan
     is_committed: bool
     control: bool
@@ -42,7 +43,7 @@ class Wanted(NamedTuple):
 @contextmanager
 def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
     """Yield what answers queries; `show_step` is given each long step. Spark ends with it."""
-    if engine_for(wanted.engine, wanted.master, wanted.plan.splits) == "local":
+    if engine_for(wanted.engine, wanted.target, wanted.plan.splits) == "local":
         yield _local(wanted, show_step)
     else:
         with _on_spark(wanted, show_step) as queries:
@@ -72,12 +73,17 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
 @contextmanager
 def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
     from engine.analysis.isolation import Committed, committed_on_spark
+    from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import require_spark, start_session
+    from engine.analysis.spark_target import SparkTarget
 
     require_spark()
     show_step("starting Spark")
-    session = start_session(wanted.master or "local[*]")
+    target = wanted.target or SparkTarget()
+    session = start_session(target)
+    if not target.is_local and wanted.values is not None and wanted.values.way == "schema":
+        ship(session, SCHEMA_PACKAGES)
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         show_step("looking for transactions")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
+    from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan, Split
 
 
@@ -32,7 +33,7 @@ class WrongSelection(EngineError):
 
 
 class UnknownEngine(EngineError):
-    """An engine was asked for that does not exist, or one that takes no Spark master."""
+    """An engine was asked for that does not exist, or one that takes no option of Spark's."""
 
     exit_code = 2
 
@@ -41,24 +42,33 @@ class UnknownEngine(EngineError):
         self.reason = reason
 
 
-def check_engine(name: str, master: str | None) -> str:
+def target_of(master: str | None, remote: str | None, conf: list[str] | None) -> SparkTarget | None:
+    """Return where Spark is to run, None if no option says so; raises WrongSparkTarget."""
+    if master is None and remote is None and not conf:
+        return None
+    from engine.analysis.spark_target import spark_target
+
+    return spark_target(master, remote, conf or ())
+
+
+def check_engine(name: str, target: SparkTarget | None) -> str:
     """Return the engine that is asked for: auto, local or spark; raises UnknownEngine."""
     if name not in ("auto", "local", "spark"):
         raise UnknownEngine(f"{name}: expected auto, local or spark")
-    if name == "local" and master is not None:
-        raise UnknownEngine("local: --master is for Spark")
+    if name == "local" and target is not None:
+        raise UnknownEngine("local: --master, --remote and --conf are for Spark")
     return name
 
 
-def engine_for(name: str, master: str | None, splits: list[Split]) -> str:
-    """Return local or spark: `auto` is local without a master and below LOCAL_ENGINE_BYTES."""
+def engine_for(name: str, target: SparkTarget | None, splits: list[Split]) -> str:
+    """Return local or spark: `auto` is local without a target and below LOCAL_ENGINE_BYTES."""
     from engine.analysis.local_query import missing_package
     from engine.limits import LOCAL_ENGINE_BYTES
 
     if name != "auto":
         return name
     is_large = sum(split.end - split.start for split in splits) >= LOCAL_ENGINE_BYTES
-    return "spark" if master is not None or is_large or missing_package() else "local"
+    return "spark" if target is not None or is_large or missing_package() else "local"
 
 
 class Inputs:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.batch_reader import SplitReader
 from engine.analysis.problem import Problem
+from engine.analysis.spark_tasks import frame_of_tasks
 from engine.analysis.splits import Split, decode_splits, encode_splits
 from engine.analysis.transactions import Hidden, Outcome, PartitionTransactions
 from engine.errors import EngineError, StorageError
@@ -162,9 +163,8 @@ def committed_here(files: Files, splits: list[Split]) -> Committed:
 
 def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
     """Do `committed_only` for all partitions, each in a task of its own."""
-    context = session.sparkContext
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
-    frame = session.createDataFrame(context.parallelize(groups, len(groups)), "splits string")
+    frame = frame_of_tasks(session, groups, "splits string")
     rows = frame.mapInArrow(_map_committed, "splits string, problems string").collect()
     return Committed(
         [split for row in rows for split in decode_splits(row["splits"])],

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
-from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column
+from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
 from engine.host.real import RealClock
 
@@ -150,10 +150,7 @@ def _check_tables(tree: exp.Query) -> None:
     known = {*VIEWS, *(cte.alias.lower() for cte in tree.find_all(exp.CTE))}
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and table.name.lower() not in known:
-            raise QueryFailed(
-                f"The table or view `{table.name}` cannot be found. The views are"
-                f" {', '.join(VIEWS)}."
-            )
+            raise QueryFailed(unknown_view(table.name))
 
 
 def _written_names(tree: exp.Query) -> list[str | None]:

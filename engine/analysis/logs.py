@@ -102,10 +102,16 @@ def open_logs(
 
 
 def register(session: SparkSession) -> None:
-    """Make the format `kafka-log` known to a Spark session; raises SparkMissing."""
+    """Make the format `kafka-log` known to a Spark session, and send kctl to its executors.
+
+    Raises SparkMissing.
+    """
+    from engine.analysis.shipping import TASK_PACKAGES, runs_elsewhere, ship
     from engine.analysis.spark_session import require_spark
 
     require_spark()
     from engine.analysis.spark_source import KafkaLogSource
 
+    if runs_elsewhere(session):
+        ship(session, TASK_PACKAGES)
     session.dataSource.register(KafkaLogSource)

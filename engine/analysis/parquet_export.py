@@ -35,6 +35,7 @@ from engine.analysis.gaps import with_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
+from engine.analysis.spark_tasks import frame_of_tasks, parallelism, watched
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
@@ -178,17 +179,12 @@ def _run(
 ) -> list[TaskReport]:
     from functools import partial
 
-    from engine.analysis.progress import watched
-
-    context = session.sparkContext
-    groups = pack_splits(splits, context.defaultParallelism)
+    groups = pack_splits(splits, parallelism(session))
     rows = [(number, encode_splits(group)) for number, group in enumerate(groups)]
-    frame = session.createDataFrame(
-        context.parallelize(rows, len(rows)), "number int, splits string"
-    )
+    frame = frame_of_tasks(session, rows, "number int, splits string")
     reports = frame.mapInArrow(partial(map_export, job), "report string")
     try:
-        report_rows = watched(context, reports.collect, len(rows), on_progress)
+        report_rows = watched(session, reports.collect, len(rows), on_progress)
     except Exception as error:
         raise SparkFailed("the export failed", failure_of(error)) from error
     return [TaskReport.from_json(row["report"]) for row in report_rows]

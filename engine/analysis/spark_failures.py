@@ -4,6 +4,7 @@
 |---|---|
 | of a query's text | Spark's own first sentence, without its class and SQLSTATE |
 | a column that is not there | which, and what is most like it |
+| a view that is not there | which, and what is most like it or all |
 | in a worker | the Python error that ended the task |
 | of the JVM | its exception, which py4j puts on the line after its own |
 """
@@ -12,10 +13,11 @@ from __future__ import annotations
 
 import re
 
-from engine.analysis.statements import unknown_column
+from engine.analysis.statements import unknown_column, unknown_view
 
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+;?")
+_TABLE = re.compile(r"view `([^`]+(?:`\.`[^`]+)*)`")
 _NAME = re.compile(r"with name `([^`]+(?:`\.`[^`]+)*)`")
 
 
@@ -38,4 +40,6 @@ def _of_query(text: str) -> str:
     line = re.sub(r";?\s*line (\d+),? pos (\d+);?$", r" (line \1, pos \2)", line.strip())
     if match[1].startswith("UNRESOLVED_COLUMN") and (name := _NAME.search(line)):
         return unknown_column(name[1].replace("`.`", "."))
+    if match[1] == "TABLE_OR_VIEW_NOT_FOUND" and (table := _TABLE.search(line)):
+        return unknown_view(table[1].replace("`.`", "."))
     return line.rstrip("; ")

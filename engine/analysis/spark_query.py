@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.analysis.plan_text import explained, writing_operator
 from engine.analysis.spark_failures import failure_of
+from engine.analysis.spark_tasks import is_remote
 from engine.analysis.spark_views import columns_used, register_views
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
@@ -65,6 +67,10 @@ def _check_parsed(session: SparkSession, query: str) -> None:
 
     Spark runs a command as soon as it is analysed, so that has to be known before.
     """
+    if is_remote(session):
+        if name := writing_operator(explained(session, query)):
+            raise StatementRefused(f"{name} is no question: log directories are only read")
+        return
     try:
         plan = session._jsparkSession.sessionState().sqlParser().parsePlan(query)
     except AttributeError:

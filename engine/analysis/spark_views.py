@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
 from engine.analysis.local_plan import Views
+from engine.analysis.plan_text import explained, plan_text, used_columns
 from engine.analysis.record_batches import ViewReader
+from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
@@ -50,6 +52,8 @@ def columns_used(session: SparkSession, query: str, views: Views = VIEWS) -> Use
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
         frame.createOrReplaceTempView(name)
+    if is_remote(session):
+        return _used_by_text(session, query, views)
     frame = session.sql(query)
     try:
         return _used_in(frame, views)
@@ -74,6 +78,21 @@ def _used_in(frame: DataFrame, views: Views) -> UsedColumns:
         view = next(view for view, columns in views.items() if names == [c.name for c in columns])
         found = used.setdefault(view, set())
         found |= {a.name() for a in source if a.exprId().id() in referred}
+    return _chosen(used, views)
+
+
+def _used_by_text(session: SparkSession, query: str, views: Views) -> UsedColumns:
+    """Return what a query uses by the text of its plan, which a Connect server gives."""
+    plan = plan_text(explained(session, query))
+    if plan is None:
+        # Of a query that Spark refuses there is no optimized plan, and this raises why.
+        session.sql(query).schema  # noqa: B018
+        return views
+    used = used_columns(plan, views)
+    return views if used is None else _chosen(used, views)
+
+
+def _chosen(used: Mapping[str, set[str]], views: Views) -> UsedColumns:
     return {
         view: tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]}))
         for view, names in used.items()
@@ -109,11 +128,11 @@ def register_views(
     decoding: ValueDecoding | None = None,
 ) -> None:
     """Make the views, each with all its columns; only the used ones are read."""
-    context, views = session.sparkContext, views_of(decoding)
+    cores, views = parallelism(session), views_of(decoding)
     for name, columns in used.items():
-        groups = pack_splits(pieces_of(name, splits), context.defaultParallelism)
+        groups = pack_splits(pieces_of(name, splits), cores)
         rows = [(encode_splits(group),) for group in groups]
-        frame = session.createDataFrame(context.parallelize(rows, len(rows)), "splits string")
+        frame = frame_of_tasks(session, rows, "splits string")
         read = partial(_read_view, name, columns, control, decoding)
         view = frame.mapInArrow(read, spark_schema(columns))
         if columns != views[name]:

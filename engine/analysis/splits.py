@@ -23,7 +23,7 @@ from engine.analysis.problem import Problem
 from engine.analysis.replicas import broker_of, check_replicas, choose
 from engine.errors import EngineError, StorageError
 from engine.host.ports import File, Files
-from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
+from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX, TASK_BYTES_MAX
 from engine.log.batch_search import is_whole, plausible_size
 from engine.log.directory import leader_epoch_checkpoint
 from engine.log.directory.leader_epoch_checkpoint import read_leader_epochs
@@ -156,24 +156,51 @@ def _cut_partition(
     files: Files, log_dir: LogDir, partition: PartitionFolder, split_bytes: int
 ) -> Iterable[Split]:
     assert partition.directory is not None
+    place = partition.directory.topic_partition
     segments = partition.files.segments
-    epochs = _epochs(files, partition)
-    is_compacted = log_dir.state.is_compacted(partition.directory.topic_partition)
-    reached = log_dir.state.reached_offset(partition.directory.topic_partition)
+    is_compacted = log_dir.state.is_compacted(place)
+    # What all pieces of the partition have in common.
+    common = Split(
+        path="",
+        dir=posixpath.dirname(partition.files.path) or ".",
+        topic=place.topic,
+        partition=place.partition,
+        base_offset=0,
+        start=0,
+        end=0,
+        is_last=True,
+        log_start_offset=log_dir.state.offset(LOG_STARTS, place) or 0,
+        is_compacted=is_compacted,
+        epochs=_epochs(files, partition),
+        reached_offset=log_dir.state.reached_offset(place),
+        broker_id=broker_of(log_dir),
+    )
     following = [segment.base_offset for segment in segments[1:]]
     for segment, next_base in zip(segments, [*following, None], strict=True):
         indexed = None
         if is_compacted and next_base is not None:
             indexed = _indexed_offset(files, partition, segment)
-        for split in _cut(files, log_dir, partition, segment, split_bytes):
-            yield split._replace(
-                next_base=next_base,
-                is_compacted=is_compacted,
-                epochs=epochs,
-                reached_offset=reached,
-                broker_id=broker_of(log_dir),
-                indexed_offset=indexed if split.is_last else None,
-            )
+        whole = common._replace(
+            path=partition.files.segment_path(segment, FileKind.LOG),
+            base_offset=segment.base_offset,
+            end=segment.log_bytes,
+            next_base=next_base,
+            indexed_offset=indexed,
+        )
+        cuts = _cut_positions(files, partition, segment, split_bytes)
+        yield from _pieces(whole, cuts) if cuts else (whole,)
+
+
+def _pieces(whole: Split, cuts: list[int]) -> Iterable[Split]:
+    """Yield the pieces of a segment's split that is cut at some positions."""
+    for start, end in pairwise([0, *cuts, whole.end]):
+        is_last = end == whole.end
+        yield whole._replace(
+            start=start,
+            end=end,
+            is_last=is_last,
+            indexed_offset=whole.indexed_offset if is_last else None,
+        )
 
 
 def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> int | None:
@@ -198,32 +225,6 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
         return tuple((e.epoch, e.start_offset) for e in read_leader_epochs(files, path))
     except StorageError:
         return ()
-
-
-def _cut(
-    files: Files,
-    log_dir: LogDir,
-    partition: PartitionFolder,
-    segment: SegmentFiles,
-    split_bytes: int,
-) -> Iterable[Split]:
-    assert partition.directory is not None
-    place = partition.directory.topic_partition
-    path = partition.files.segment_path(segment, FileKind.LOG)
-    start_offset = log_dir.state.offset(LOG_STARTS, place) or 0
-    cuts = [0, *_cut_positions(files, partition, segment, split_bytes), segment.log_bytes]
-    for start, end in pairwise(cuts):
-        yield Split(
-            path=path,
-            dir=posixpath.dirname(partition.files.path) or ".",
-            topic=place.topic,
-            partition=place.partition,
-            base_offset=segment.base_offset,
-            start=start,
-            end=end,
-            is_last=end == segment.log_bytes,
-            log_start_offset=start_offset,
-        )
 
 
 def _cut_positions(
@@ -274,7 +275,7 @@ def pack_splits(
 ) -> list[list[Split]]:
     """Return the splits in groups of about `split_bytes` (more when there is very much)."""
     total = sum(_weight(split) for split in splits)
-    target = max(split_bytes, total // (3 * max(parallelism, 1)))
+    target = min(max(split_bytes, total // (3 * max(parallelism, 1))), TASK_BYTES_MAX)
     if total <= split_bytes * parallelism:
         # Little data is spread over all cores rather than read by one.
         target = max(total // max(parallelism, 1), 1)

@@ -13,7 +13,7 @@ question whether it is one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -84,3 +84,11 @@ def unknown_column(name: str, views: Mapping[str, tuple[ViewColumn, ...]] = VIEW
     names = sorted({column.name for columns in views.values() for column in columns})
     alike = get_close_matches(name.rpartition(".")[2], names, n=3)
     return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")
+
+
+def unknown_view(name: str, views: Iterable[str] = VIEWS) -> str:
+    """Return the line for a view that there is not, with the name most like it or all names."""
+    alike = get_close_matches(name.rpartition(".")[2].lower(), list(views), n=1)
+    return f"no view {name}; " + (
+        f"did you mean {alike[0]}?" if alike else f"the views are {', '.join(views)}"
+    )

@@ -7,7 +7,7 @@ import re
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
-from engine.analysis.statements import QueryFailed, QueryResult, StatementRefused
+from engine.analysis.statements import QueryFailed, QueryResult, StatementRefused, unknown_view
 from engine.analysis.view_column import ViewColumn
 
 _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(?:table\s+)?(?:extended\s+|formatted\s+)?`?(\w+)`?", re.I)
@@ -45,7 +45,5 @@ def about_views(statement: str, views: Views = VIEWS) -> QueryResult | None:
 def _columns(view: str, views: Views) -> tuple[ViewColumn, ...]:
     columns = views.get(view.lower())
     if columns is None:
-        raise QueryFailed(
-            f"The table or view `{view}` cannot be found. The views are {', '.join(views)}."
-        )
+        raise QueryFailed(unknown_view(view, views))
     return columns

@@ -23,6 +23,31 @@ IsolationOption = Annotated[
         metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
     ),
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="local: DuckDB in this process; spark; auto: local below 20 GiB and without --master,"
+        " --remote, --conf.",
+    ),
+]
+#: Without one, `local[*]` on Spark; commands with an engine of their own run there.
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MASTER", help="Run on Spark with this master, such as spark://HOST:PORT."
+    ),
+]
+RemoteOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Run on the server of Spark Connect at sc://HOST:PORT."),
+]
+ConfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf", metavar="KEY=VALUE", help="A setting of Spark's; can be given several times."
+    ),
+]
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
 RegistryOption = Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)]
 SchemasOption = Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)]

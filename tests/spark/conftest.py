@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from engine.analysis.spark_session import end_jvms, start_session
+from engine.analysis.spark_target import SparkTarget
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    session = start_session("local[2]", parallelism=2)
+    session = start_session(SparkTarget("local[2]"), parallelism=2)
     yield session
     session.stop()
     end_jvms()

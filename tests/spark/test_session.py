@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.analysis.spark_session import start_session
+from engine.analysis.spark_target import SparkTarget
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -18,5 +19,5 @@ def test_children_of_the_process_are_not_handed_its_jvm(spark: Any) -> None:
 
 
 def test_a_process_has_one_session(spark: Any) -> None:
-    again = start_session("local[2]", parallelism=2)
+    again = start_session(SparkTarget("local[2]"), parallelism=2)
     assert spark.sparkContext is again.sparkContext

@@ -62,7 +62,7 @@ def test_times_are_utc(spark: Any) -> None:
         ("select nonsense from records", "no column nonsense"),
         ("select r.offse from records r", "no column r.offse; most like it: offset"),
         ("selec 1", "Syntax error at or near 'selec'. (line 1, pos 0)"),
-        ("select 1 from nosuch", "The table or view `nosuch` cannot be found."),
+        ("select 1 from nosuch", "no view nosuch; the views are records, "),
         ("select nope(value) from records", "Cannot resolve routine `nope`"),
         ("select 1/0", "Division by zero."),
     ],

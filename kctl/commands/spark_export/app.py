@@ -10,14 +10,17 @@ import typer
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.options.spark import (
+    ConfOption,
     IsolationOption,
+    MasterOption,
     PartitionsOption,
     RegistryOption,
+    RemoteOption,
     SchemasOption,
     TopicsOption,
     ValuesOption,
 )
-from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers
+from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers, target_of
 from kctl.value_options import (
     read_hash_key,
     wanted_values,
@@ -86,7 +89,9 @@ def spark_export(
         bool,
         typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
     ] = False,
-    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    conf: ConfOption = None,
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Export transaction markers too.")
     ] = False,
@@ -119,6 +124,7 @@ def spark_export(
     check_format(output)
     check_destination(out, logdirs)
     check_isolation(isolation)
+    target = target_of(master, remote, conf)
     wishes = Wishes(
         out=out,
         columns=column_names(columns),
@@ -137,7 +143,7 @@ def spark_export(
     require_spark()
     reading = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     with quiet_py4j(), ProgressBar("exporting") as bar:
-        summary = export_logs(reading, wishes, master, bar)
+        summary = export_logs(reading, wishes, target, bar)
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
         sys.stderr.write(

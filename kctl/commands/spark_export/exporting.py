@@ -9,6 +9,7 @@ from kctl.value_options import WantedValues, decoding_of
 if TYPE_CHECKING:
     from engine.analysis.export_task import ExportShape
     from engine.analysis.parquet_export import ExportSummary
+    from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
     from engine.analysis.value_decoding import ValueDecoding
@@ -30,6 +31,17 @@ class Wishes(NamedTuple):
     strict: bool
     append: bool
     partition_by: list[str] | None = None
+
+    @property
+    def task_packages(self) -> tuple[str, ...]:
+        """Return the packages that tasks import because of these wishes."""
+        from engine.analysis.shipping import CONDITION_PACKAGES, SCHEMA_PACKAGES
+
+        by_schemas = self.values is not None and self.values.way == "schema"
+        return (
+            *(() if self.where is None else CONDITION_PACKAGES),
+            *(SCHEMA_PACKAGES if by_schemas else ()),
+        )
 
     def check(self) -> None:
         """Raise what is wrong with the wishes, as far as it can be known before logs are read."""
@@ -67,21 +79,26 @@ def _no_logs(query: str) -> QueryResult:
 
 
 def export_logs(
-    reading: ReadingPlan, wishes: Wishes, master: str, bar: ProgressBar
+    reading: ReadingPlan, wishes: Wishes, target: SparkTarget | None, bar: ProgressBar
 ) -> ExportSummary:
     """Export what is read; errors as `parquet_export.export` and `Wishes.shape`."""
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, appending, export
     from engine.analysis.row_condition import narrowed
+    from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import start_session
+    from engine.analysis.spark_target import SparkTarget
     from engine.analysis.value_decoding import views_of
     from engine.host.held_file import RealHeldFiles
     from engine.host.real import RealEntropy
 
     bar.show("starting Spark")
-    session = start_session(master)
+    target = target or SparkTarget()
+    session = start_session(target)
+    if not target.is_local:
+        ship(session, wishes.task_packages)
     splits = reading.splits
     if wishes.values is not None:
         bar.show("looking for schemas")

@@ -12,11 +12,22 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.options.spark import (
+    ConfOption,
+    EngineOption,
+    MasterOption,
     PartitionsOption,
+    RemoteOption,
     TopicsOption,
 )
 from kctl.render import Column
-from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import (
+    LOGDIRS_HELP,
+    Inputs,
+    check_engine,
+    partition_numbers,
+    quiet_py4j,
+    target_of,
+)
 
 if TYPE_CHECKING:
     from engine.analysis.problem import Problem
@@ -57,16 +68,10 @@ def spark_report(
     ] = None,
     topics: TopicsOption = None,
     partitions: PartitionsOption = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="local: DuckDB in this process; spark; auto: local below 20 GiB without --master.",
-        ),
-    ] = "auto",
-    master: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spark master; local[*] by default.")
-    ] = None,
+    engine: EngineOption = "auto",
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    conf: ConfOption = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows of a report to print at most, 0 for all.")
     ] = 1000,
@@ -94,7 +99,8 @@ def spark_report(
     from kctl.render.progress import ProgressBar
 
     check_format(output, *((_SEVERAL,) if name == "all" else ()))
-    check_engine(engine, master)
+    target = target_of(master, remote, conf)
+    check_engine(engine, target)
     if name == "list":
         write_rows(LIST_COLUMNS, [report._asdict() for report in REPORTS], output)
         return exits.OK
@@ -104,7 +110,7 @@ def spark_report(
     check_destination(html, logdirs)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
-    wanted = Wanted(engine, master, plan, is_committed=False, control=False)
+    wanted = Wanted(engine, target, plan, is_committed=False, control=False)
     with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
             bar.show(report.name)

@@ -10,15 +10,18 @@ import typer
 from kctl import exits
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.options.spark import (
+    ConfOption,
     ControlOption,
     IsolationOption,
+    MasterOption,
     PartitionsOption,
     RegistryOption,
+    RemoteOption,
     SchemasOption,
     TopicsOption,
     ValuesOption,
 )
-from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import LOGDIRS_HELP, Inputs, partition_numbers, quiet_py4j, target_of
 from kctl.value_options import wanted_values
 
 app = one_command()
@@ -29,10 +32,9 @@ def spark_shell(
     logdirs: Annotated[list[str], typer.Argument(metavar="DIR...", help=LOGDIRS_HELP)],
     topics: TopicsOption = None,
     partitions: PartitionsOption = None,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="MASTER", help="Run on Spark with this master, not in this process."),
-    ] = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    conf: ConfOption = None,
     include_control: ControlOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
@@ -60,10 +62,11 @@ def spark_shell(
 
     check_format(output)
     check_isolation(isolation)
-    engine = "local" if master is None else check_engine("spark", master)
+    target = target_of(master, remote, conf)
+    engine = "local" if target is None else "spark"
     decoded = wanted_values(values, schema_registry, schemas)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
+    wanted = Wanted(engine, target, plan, isolation == "read_committed", include_control, decoded)
     with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
         bar.stop()
         warn_of(queries.problems)

@@ -12,15 +12,26 @@ from kctl import exits
 from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.options.spark import (
+    ConfOption,
     ControlOption,
+    EngineOption,
     IsolationOption,
+    MasterOption,
     PartitionsOption,
     RegistryOption,
+    RemoteOption,
     SchemasOption,
     TopicsOption,
     ValuesOption,
 )
-from kctl.spark_input import LOGDIRS_HELP, Inputs, check_engine, partition_numbers, quiet_py4j
+from kctl.spark_input import (
+    LOGDIRS_HELP,
+    Inputs,
+    check_engine,
+    partition_numbers,
+    quiet_py4j,
+    target_of,
+)
 from kctl.value_options import wanted_values
 
 app = one_command()
@@ -48,16 +59,10 @@ def spark_sql(
     ] = None,
     topics: TopicsOption = None,
     partitions: PartitionsOption = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="local: DuckDB in this process; spark; auto: local below 20 GiB without --master.",
-        ),
-    ] = "auto",
-    master: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spark master; local[*] by default.")
-    ] = None,
+    engine: EngineOption = "auto",
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    conf: ConfOption = None,
     include_control: ControlOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
@@ -82,12 +87,13 @@ def spark_sql(
 
     check_format(output)
     check_isolation(isolation)
-    check_engine(engine, master)
+    target = target_of(master, remote, conf)
+    check_engine(engine, target)
     decoded = wanted_values(values, schema_registry, schemas)
     query, logdirs = _query_and_dirs(words, file)
     check_statement(query)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, master, plan, isolation == "read_committed", include_control, decoded)
+    wanted = Wanted(engine, target, plan, isolation == "read_committed", include_control, decoded)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
         result = queries.ask(query, max_rows)

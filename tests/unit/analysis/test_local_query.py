@@ -99,11 +99,13 @@ def test_bytes_that_are_no_text_show_where() -> None:
         ("select nonsense from records", "no column nonsense"),
         ("select r.offse from records r", "no column offse; most like it: offset"),
         ("selec 1", "Syntax error at or near '1'"),
-        ("select 1 from nosuch", "The table or view `nosuch` cannot be found. The views are rec"),
+        ("select 1 from nosuch", "no view nosuch; the views are records, "),
         ("select nope(value) from records", "Scalar Function with name nope does not exist!"),
         ("select * from read_csv('/etc/passwd')", "Cannot access file"),
         ("select sum(offset + 9223372036854775000) s from records", "a number of the result"),
-        ("describe nosuch", "The table or view `nosuch` cannot be found."),
+        ("describe nosuch", "no view nosuch; the views are records, "),
+        ("select * from recrods", "no view recrods; did you mean records?"),
+        ("describe batch", "no view batch; did you mean batches?"),
     ],
 )
 def test_a_wrong_query_is_answered_in_a_line(query: str, reason: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.analysis import spark_session
+from engine.analysis import spark_jvm
 
 
 def _java(folder: Path, says: str) -> str:
@@ -27,6 +27,6 @@ def _java(folder: Path, says: str) -> str:
     ],
 )
 def test_a_newer_java_is_allowed_what_spark_does(tmp_path: Path, says: str, is_newer: bool) -> None:
-    command = spark_session._command(_java(tmp_path, says), {"spark.ui.enabled": "false"})
+    command = spark_jvm._command(_java(tmp_path, says), {"spark.ui.enabled": "false"})
     assert is_newer is ("--enable-native-access=ALL-UNNAMED" in command)
     assert ["--conf", "spark.ui.enabled=false", "pyspark-shell"] == command[-3:]

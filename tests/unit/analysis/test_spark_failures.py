@@ -20,6 +20,19 @@ def test_an_exception_of_the_jvm_is_reported_and_not_the_call_it_ended() -> None
     assert expected == failure_of(Exception(_OF_THE_JVM))
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("`recrods`", "no view recrods; did you mean records?"),
+     ("`a`.`xyz`", "no view a.xyz; the views are records, ")],
+)  # fmt: skip
+def test_a_view_that_is_not_there_is_named(name: str, line: str) -> None:
+    text = (
+        f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {name} cannot be found. Verify the spelling"
+        " and correctness of the schema and catalog.\nIf you did not. SQLSTATE: 42P01; line 1"
+    )
+    assert failure_of(Exception(text)).startswith(line)
+
+
 @pytest.mark.parametrize(("text", "line"), [("", "Exception"), ("no answer\nin time", "in time")])
 def test_an_error_without_a_class_is_reported_by_its_last_line(text: str, line: str) -> None:
     assert line == failure_of(Exception(text))

@@ -18,7 +18,12 @@ from engine.analysis.splits import (
     plan_splits,
 )
 from engine.host.memory import MemoryFiles
-from engine.limits import FILE_OPEN_WEIGHT_BYTES, FINDINGS_OF_A_KIND_MAX, SPLIT_SEGMENTS_MAX
+from engine.limits import (
+    FILE_OPEN_WEIGHT_BYTES,
+    FINDINGS_OF_A_KIND_MAX,
+    SPLIT_SEGMENTS_MAX,
+    TASK_BYTES_MAX,
+)
 from engine.naming import FileKind
 from tests.unit.log.logs import batch, get, log_of, name_of, put
 
@@ -140,6 +145,11 @@ def test_no_group_has_more_segments_than_its_bound() -> None:
     count = SPLIT_SEGMENTS_MAX + 1
     sizes = [FILE_OPEN_WEIGHT_BYTES] * count
     assert [SPLIT_SEGMENTS_MAX, 1] == _packed(sizes, 1, count * FILE_OPEN_WEIGHT_BYTES)
+
+
+def test_a_task_reads_no_more_than_it_may_read_again() -> None:
+    sizes = [TASK_BYTES_MAX // 2] * 24
+    assert [2] * 12 == _packed(sizes, 1, PIECE)
 
 
 def test_splits_are_read_as_they_were_written() -> None:

@@ -1,0 +1,100 @@
+"""What Spark's plans of a query say as text, where its own objects cannot be reached.
+
+```
+== Parsed Logical Plan ==
+'Project ['topic]                             operators, one a line, inner ones indented
+== Analyzed Logical Plan ==
+topic: string                                 the columns of the result
+== Optimized Logical Plan ==
+Project [topic#3]
++- MapInArrow _refuse_to_read(id#0L)#42, [key#1, value#2, topic#3, …], false
+```
+
+An attribute has a number that no other has. Those of a view that no other operator names are not
+used, unless they are columns of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.view_column import ViewColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Plans are asked for with so many fields a line, so that none is left out.
+FIELDS_SETTING, FIELDS_MAX = "spark.sql.debug.maxToStringFields", "10000"
+_ATTRIBUTE = re.compile(r"(\w+)#(\d+)L?")
+_OPERATOR = re.compile(r"^[\s:+|-]*'?(\w+)")
+_SOURCE = re.compile(r"\bMapInArrow \w+\(.*?\)#\d+, \[(.*?)\]")
+_WRITING = ("InsertInto", "Create", "Delete", "Merge", "Replace", "Update", "Append", "Overwrite")
+
+
+class PlanText(NamedTuple):
+    """The parts of an extended explanation that say which columns are used, as lines."""
+
+    analyzed: list[str]
+    optimized: list[str]
+
+
+def explained(session: SparkSession, query: str) -> str:
+    """Return the plans of a query as text; a statement that does something is not run."""
+    return str(session.sql(f"explain extended {query}").collect()[0][0])
+
+
+def plan_text(explained: str) -> PlanText | None:
+    """Return the parts of an explanation, None for a text of another form."""
+    parts = {
+        title: body.strip("\n").split("\n")
+        for title, body in re.findall(r"^== (.+?) ==\n(.*?)(?=^== |\Z)", explained, re.M | re.S)
+    }
+    try:
+        return PlanText(
+            parts["Analyzed Logical Plan"],
+            parts["Optimized Logical Plan"],
+        )
+    except KeyError:
+        return None
+
+
+def writing_operator(explained_query: str) -> str | None:
+    """Return the operator of a parsed plan that does more than ask, None if there is none."""
+    # A text in the query may look like a title: to read too much hides no operator.
+    parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
+    for line in parsed.split("\n")[1:]:
+        operator = _OPERATOR.match(line)
+        if operator and (operator[1].endswith("Command") or operator[1].startswith(_WRITING)):
+            return operator[1]
+    return None
+
+
+def used_columns(
+    plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
+) -> dict[str, set[str]] | None:
+    """Return the names of columns that a query uses by its views, None for a plan of other form."""
+    of_result = set(re.findall(r"(?:^|, )(\w+): ", plan.analyzed[0]))
+    referred: set[str] = set()
+    sources: list[list[tuple[str, str]]] = []
+    for rest, output in _operators(plan.optimized):
+        referred |= {number for _, number in _ATTRIBUTE.findall(rest)}
+        if output is not None:
+            sources.append(_ATTRIBUTE.findall(output))
+    used: dict[str, set[str]] = {}
+    for source in sources:
+        names = [name for name, _ in source]
+        view = next((v for v, columns in views.items() if names == [c.name for c in columns]), None)
+        if view is None:
+            return None
+        found = used.setdefault(view, set())
+        found |= {name for name, number in source if number in referred or name in of_result}
+    return used
+
+
+def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield of each line what it refers to, and the output of a view that it is."""
+    for line in lines:
+        source = _SOURCE.search(line)
+        yield (line, None) if source is None else ("", source[1])

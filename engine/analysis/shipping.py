@@ -1,0 +1,120 @@
+"""Sends kctl to where Spark's tasks run, so that nothing of it is installed there.
+
+```
+engine.zip#engine      unpacked by Spark into the folder of files that tasks import from
+fastcrc.zip#fastcrc    and so on: packages with compiled code cannot be imported from an archive
+duckdb-2.0.dist-info   what a distribution says of itself: some packages read it
+_duckdb.….so           a module of one file lies there as it is
+```
+
+Shipped packages come before installed ones of the same name, so that both ends have one version.
+Compiled code is that of this machine: tasks need its system, processor and minor version of Python.
+PySpark, pyarrow, pandas and numpy are not shipped: Spark cannot pass Arrow data without them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from engine.analysis.spark_tasks import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: What every task imports.
+TASK_PACKAGES = ("engine", "fastcrc", "cramjam", "xxhash")
+#: What tasks import besides, for `--where` and for values by schemas.
+CONDITION_PACKAGES = ("duckdb", "_duckdb")
+SCHEMA_PACKAGES = ("fastavro", "google.protobuf", "google._upb")
+
+# What each session was sent: a package is sent once.
+_sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+
+
+def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
+    """Send packages of this environment to the executors of a session, those there are."""
+    sent = _sent.setdefault(session, set())
+    wanted = [name for name in packages if name not in sent]
+    sent.update(wanted)
+    # Executors that start later fetch the archives, too: they stay as long as this process.
+    folder = tempfile.mkdtemp(prefix="kctl-shipped-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    archives, files = archive_packages(wanted, folder)
+    if is_remote(session):
+        if archives:
+            session.addArtifacts(*archives, archive=True)
+        if files:
+            session.addArtifacts(*files, file=True)
+        return
+    for path in archives:
+        session.sparkContext.addArchive(path)
+    for path in files:
+        session.sparkContext.addFile(path)
+
+
+def runs_elsewhere(session: SparkSession) -> bool:
+    """Return whether tasks of a session may run on other machines than this one."""
+    return is_remote(session) or not session.sparkContext.master.startswith("local")
+
+
+def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str]]:
+    """Write packages as archives; returns these as Spark takes them, and modules of one file."""
+    archives: dict[str, list[tuple[str, str]]] = {}
+    files: list[str] = []
+    for name in names:
+        spec = _spec(name)
+        if spec is None:
+            continue
+        if spec.submodule_search_locations:
+            # Two parts of one namespace go into one archive: a name is unpacked once.
+            top, _, rest = name.partition(".")
+            root = next(iter(spec.submodule_search_locations))
+            archives.setdefault(top, []).extend(_members(root, rest.replace(".", "/")))
+        elif spec.origin is not None:
+            files.append(spec.origin)
+    written = [path for name in names if (path := _archived_metadata(name, folder))]
+    for top, members in archives.items():
+        path = f"{folder}/{top}.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for source, member in members:
+                archive.write(source, member)
+        written.append(f"{path}#{top}")
+    return written, files
+
+
+def _archived_metadata(name: str, folder: str) -> str | None:
+    """Write the metadata of a package's distribution, which some packages read at their start."""
+    try:
+        found = distribution(name)
+    except PackageNotFoundError:
+        return None
+    top = f"{name}-{found.version}.dist-info"
+    with zipfile.ZipFile(f"{folder}/{top}.zip", "w") as archive:
+        archive.writestr("METADATA", found.read_text("METADATA") or "")
+    return f"{folder}/{top}.zip#{top}"
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return find_spec(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def _members(root: str, within: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a package and their names in its archive; no bytecode."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            yield path, os.path.join(within, os.path.relpath(path, root))

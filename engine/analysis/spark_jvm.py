@@ -1,0 +1,141 @@
+"""The driver's JVM, started quickly and on any Java from 17 on.
+
+It is started here and not by Spark's script: the script asks for a module that small Java run times
+lack, and cannot be told to start quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import struct
+import subprocess
+import tempfile
+import time
+
+from engine.analysis.java import find_java, java_version
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+
+# What Spark's launcher opens to its libraries (its JavaModuleOptions), less the vector module.
+_OPENED = (
+    "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect",
+    "java.base/java.io", "java.base/java.net", "java.base/java.nio", "java.base/java.util",
+    "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs",
+    "java.base/sun.security.action", "java.base/sun.util.calendar",
+)  # fmt: skip
+_START_TIMEOUT_S = 120
+_END_TIMEOUT_S = 20
+_PORT = struct.Struct(">i")
+# Where PySpark looks for a JVM that runs already.
+PORT_VARIABLE, SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_DRIVER_MEMORY = "1g"
+
+
+class SparkFailed(EngineError):
+    """Spark did not start, or a job of it failed."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what = what
+        self.reason = reason
+
+
+def start_jvm(settings: dict[str, str]) -> None:
+    """Start the driver's JVM and leave its address where PySpark looks for it.
+
+    1. SparkSubmit writes port and secret to a file that the environment names.
+    2. It ends when its standard input does, so it never outlives this process.
+    """
+    java = find_java()
+    with tempfile.TemporaryDirectory(prefix="kctl-spark-") as folder:
+        address = f"{folder}/address"
+        process = subprocess.Popen(
+            _command(java, settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=None if os.environ.get("KCTL_DEBUG") else subprocess.DEVNULL,
+            env={
+                **os.environ,
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": address,
+                "SPARK_CONNECT_MODE": "0",
+            },
+            start_new_session=True,
+        )
+        _jvms.append(process)
+        try:
+            port, secret = _await_address(process, address)
+        except BaseException:
+            # It would wait for a client for ever, also once its standard input is closed.
+            process.kill()
+            raise
+    os.environ[PORT_VARIABLE] = str(port)
+    os.environ[SECRET_VARIABLE] = secret
+
+
+# The pipe to a JVM's standard input stays open as long as this list has it.
+_jvms: list[subprocess.Popen[bytes]] = []
+
+
+def end_jvms() -> None:
+    """End the JVMs of this process and wait for that; sessions on them are over.
+
+    A process that ends needs no such call: its end closes the pipes.
+    """
+    while _jvms:
+        process = _jvms.pop()
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(timeout=_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _command(java: str, settings: dict[str, str]) -> list[str]:
+    from pyspark.find_spark_home import _find_spark_home
+
+    opened = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
+    newer = ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    more = settings.get("spark.driver.extraClassPath")
+    return [
+        java,
+        "-cp",
+        f"{_find_spark_home()}/jars/*" + (f":{more}" if more else ""),
+        f"-Xmx{settings.get('spark.driver.memory', _DRIVER_MEMORY)}",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        # Most of the work is done in Python: the quick compiler starts sooner.
+        "-XX:TieredStopAtLevel=1",
+        "-Xshare:auto",
+        *opened,
+        *(newer if (java_version(java) or 0) >= 24 else []),
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        # What SparkSubmit would give to a JVM that it starts itself.
+        *shlex.split(settings.get("spark.driver.extraJavaOptions", "")),
+        "org.apache.spark.deploy.SparkSubmit",
+        *conf,
+        "pyspark-shell",
+    ]
+
+
+def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, str]:
+    """Wait for the JVM's port and secret; raises SparkFailed."""
+    deadline = time.perf_counter() + _START_TIMEOUT_S
+    while not os.path.exists(path):
+        try:
+            code = process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            if time.perf_counter() > deadline:
+                process.kill()
+                raise SparkFailed("Spark's JVM did not start", "it did not answer") from None
+            continue
+        raise SparkFailed("Spark's JVM did not start", f"it ended with exit code {code}")
+    # The file is renamed into place, so it is whole once it is there.
+    raw = RealFiles().read_bytes(path)
+    (port,) = _PORT.unpack_from(raw)
+    (length,) = _PORT.unpack_from(raw, 4)
+    return port, raw[8 : 8 + length].decode()
