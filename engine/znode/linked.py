@@ -132,7 +132,7 @@ class LinkedZnodeClient:
 
 
 async def _passage(channel: LinkChannel) -> None:
-    """Return when what is sent now has arrived."""
+    """Wait until a message that is sent now would have arrived."""
     arrived: Promise[None] = Promise()
     channel.send(partial(arrived.keep, None))
     await arrived

@@ -150,7 +150,7 @@ class LogManager:
         return LogHooks(
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
-            on_truncated=partial(self._write_points_of_cut, directory),
+            on_truncated=partial(self._write_truncated_points, directory),
             jitter_ms=self._around.entropy.random_below,
         )
 
@@ -518,7 +518,7 @@ class LogManager:
             directory.cleaner_points.write,
         )
 
-    def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:
+    def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
         """Write down what a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)

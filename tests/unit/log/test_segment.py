@@ -143,7 +143,7 @@ def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
     found.truncate_to(103, NOW_MS)
     assert found.translate(103) is None
     found.translate(100)
-    found.cut_at(0)
+    found.truncate_to_bytes(0)
     assert found.translate(100) is None
 
 
