@@ -170,7 +170,7 @@ class ClusterLinks:
         self._quotas = quotas
         self._waits_when_throttled = waits_when_throttled
         if waits_when_throttled:
-            quotas.add_patient(name)
+            quotas.check_quota_of(name)
         self._connections: dict[Address, LoopConnection] = {}
         #: How often each broker was connected to.
         self._connection_numbers: dict[Address, int] = {}

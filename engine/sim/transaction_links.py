@@ -240,7 +240,10 @@ class TransactionLinks:
         return None
 
     async def end(self, ids: Ids, transaction: SentTransaction, *, is_commit: bool) -> None:
-        """Commit or abort, until that is answered (3); raises InstanceEnds."""
+        """Send EndTxn until the coordinator responds (step 3 of the module); raises InstanceEnds.
+
+        `transaction.outcome` is UNKNOWN where an attempt without a response may have committed.
+        """
         request = messages.EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=ids.producer_id,
@@ -284,7 +287,10 @@ class TransactionLinks:
         code_of: Callable[[Message], int],
         ids: Ids | None = None,
     ) -> tuple[Message, bool]:
-        """Ask the coordinator until it has an answer; also whether no attempt may have worked."""
+        """Send a request to the coordinator until it succeeds or fails for good.
+
+        Returns the last response, and whether no attempt before it can have changed anything.
+        """
         is_sure = True
         while True:
             coordinator = self._coordinator or await self._find_coordinator()
