@@ -103,7 +103,7 @@ class TransactionLinks:
         self._sequences: dict[TopicPartition, int] = {}
 
     async def init_ids(self) -> Ids:
-        """Begin an instance (1)."""
+        """Send InitProducerId until it succeeds (step 1 of the module); returns the new ids."""
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
@@ -152,7 +152,10 @@ class TransactionLinks:
     async def produce(
         self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
     ) -> bool:
-        """Send one batch (2); returns whether it was accepted. Raises InstanceEnds."""
+        """Send one batch until it is accepted, or drawn to be given up (step 2 of the module).
+
+        Returns whether it was accepted; raises InstanceEnds.
+        """
         message = self._batch(ids, transaction, partition, numbers)
         while True:
             code = await self._produce_once(ids, partition, message)
