@@ -104,7 +104,8 @@ def _entries(text: str, files: dict[str, Any]) -> list[str]:
     watermarks of a directory that has no partition any more; we forget a log that is deleted. So
     the count becomes "right", where it is that of the lines in the file.
     """
-    version, *rest = text.removesuffix("\n").split("\n")
+    # A file that was never written has no entries either.
+    version, *rest = (text or "0\n0\n").removesuffix("\n").split("\n")
     count, lines = (rest[0], rest[1:]) if rest else ("none", [])
     here = sorted(line for line in lines if not _is_gone(line, files))
     return [version, "right" if count == str(len(lines)) else count, *here]

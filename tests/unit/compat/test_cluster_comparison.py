@@ -32,6 +32,11 @@ def test_versions_counts_offsets_and_odd_lines_of_a_checkpoint_are_differences(o
     assert _differs(_CHECKPOINT, "0\n1\na 0 5\n", ours)
 
 
+def test_an_empty_checkpoint_equals_one_without_entries() -> None:
+    assert not _differs(_CHECKPOINT, "0\n0\n", "")
+    assert _differs(_CHECKPOINT, "0\n1\na 0 5\n", "")
+
+
 def test_leader_epochs_come_in_their_order() -> None:
     real, ours = "0\n2\n0 0\n1 5\n", "0\n2\n1 5\n0 0\n"
     assert _differs("a-0/leader-epoch-checkpoint", real, ours)
