@@ -67,7 +67,7 @@ def test_times_are_utc(spark: Any) -> None:
         ("select 1/0", "Division by zero."),
     ],
 )
-def test_a_wrong_query_is_told_in_a_line(
+def test_a_wrong_query_is_reported_in_a_line(
     spark: Any, query: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(QueryFailed) as failed:

@@ -261,7 +261,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     assert len(far.connections) == 2
 
 
-def test_a_closed_queue_sends_and_tells_nothing_more() -> None:
+def test_a_closed_queue_sends_and_notifies_nothing_more() -> None:
     stage = Stage()
     far = RemoteBroker(stage)
     stage.channel.open(FAR)

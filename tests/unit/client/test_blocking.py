@@ -165,7 +165,7 @@ class TestController:
             cluster.client().view(None)
         assert "a listener with SASL ends the connection so" in str(caught.value.hint)
 
-    def test_no_controller_at_all_is_waited_for_and_then_told(self) -> None:
+    def test_a_missing_controller_is_awaited_and_then_reported(self) -> None:
         cluster = FakeCluster()
         cluster.controller = -1
         client, began_ms = cluster.client(), cluster.clock.now_ms
@@ -261,7 +261,7 @@ class TestLeaders:
         assert (5, 2) == (found[P0].code, found[P1].offset)
         assert cluster.clock.now_ms < 4_000
 
-    def test_an_unknown_topic_is_told_soon(self) -> None:
+    def test_an_unknown_topic_is_reported_soon(self) -> None:
         cluster = FakeCluster()
         unknown = TopicPartition("nope", 0)
         found = self.ask(cluster, unknown)

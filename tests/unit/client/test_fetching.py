@@ -43,7 +43,7 @@ class TestSeenRecords:
         found = seen_records(batch(0, b"a") + batch(1, b"b")[:-1], 0)
         assert ([(0, b"a")], 1) == (values(found), found.next_offset)
 
-    def test_damage_is_told_behind_what_was_good(self) -> None:
+    def test_damage_is_reported_after_good_batches(self) -> None:
         broken = bytearray(batch(1, b"b"))
         broken[-1] ^= 1
         found = seen_records(batch(0, b"a") + bytes(broken), 0)
@@ -284,7 +284,7 @@ def test_brokers_that_do_not_come_back_are_given_up_after_the_timeout() -> None:
     assert 30_000 < log.clock.now_ms < 40_000
 
 
-def test_read_committed_is_told_to_the_broker() -> None:
+def test_read_committed_is_sent_to_the_broker() -> None:
     log = Log()
     poll_all(Fetcher(log.client(), {P0: 0}, FetchOptions(read_committed=True)), 1)
     assert 1 == log.fetched[0][1].isolation_level

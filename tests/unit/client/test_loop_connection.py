@@ -313,7 +313,7 @@ def test_what_is_closed_fails_what_it_owes() -> None:
     assert 0 == stage.loop.owed_count
 
 
-def test_who_is_closed_or_given_up_on_is_told() -> None:
+def test_closed_and_abandoned_peers_are_logged() -> None:
     stage = Stage()
     stage.loop.close("nothing was asked")
     ends: list[str] = []

@@ -139,7 +139,7 @@ def test_targets_are_asked_for_and_taken_back_each_with_its_error(cluster: Movin
             alter_reassignments(client, {T0: (2, 3)})
 
 
-def test_each_broker_is_told_of_its_directories_and_has_its_errors(cluster: MovingCluster) -> None:
+def test_each_broker_gets_its_directories_and_has_its_errors(cluster: MovingCluster) -> None:
     with cluster.client(request_timeout_ms=500) as client:
         paths = {1: {T0: "/a", T1: "/b", U0: "/a"}, 2: {T0: "/a"}, 7: {T1: "/a"}}
         found = alter_log_dirs(client, paths)
@@ -173,7 +173,7 @@ def test_the_controller_is_asked_only_where_replicas_lack_and_what_moves_is_no_l
     assert () == second.adding
 
 
-def test_a_controller_that_does_not_tell_leaves_the_metadata(cluster: MovingCluster) -> None:
+def test_a_controller_that_does_not_answer_leaves_the_metadata(cluster: MovingCluster) -> None:
     cluster.code = CLUSTER_AUTHORIZATION_FAILED
     with cluster.client() as client:
         view = client.view(["t"])

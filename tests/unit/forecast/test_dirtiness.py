@@ -83,7 +83,7 @@ def test_a_record_of_the_first_millisecond_is_the_oldest(directory: str) -> None
     assert 0 == history(directory).first_timestamp_ms
 
 
-def test_a_cleaning_leaves_what_dirtiness_then_tells(directory: str) -> None:
+def test_a_cleaning_leaves_the_dirtiness_that_is_measured_then(directory: str) -> None:
     (before,) = seen(directory, "kv-keep")
     (log,) = cleaned(directory, "kv-keep")
     (after,) = seen(directory, "kv-keep")
@@ -125,6 +125,6 @@ def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None
     assert log.high_watermark == log.segments[-1].end_offset
 
 
-def test_memory_for_less_than_a_batch_is_told(directory: str) -> None:
+def test_memory_for_less_than_a_batch_is_reported(directory: str) -> None:
     with pytest.raises(BufferTooSmall, match="24 bytes are too few for the keys of one batch"):
         list(cleaned(directory, "kv-keep", map_bytes=24))

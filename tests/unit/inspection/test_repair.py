@@ -414,7 +414,7 @@ def test_a_segment_that_an_index_cannot_hold_is_cut_with_the_place_and_the_rule(
     ) == cut.reason
 
 
-def test_the_size_of_each_log_that_was_read_is_told() -> None:
+def test_the_size_of_each_log_that_was_read_is_reported() -> None:
     told: list[int] = []
     plan_repair(three_segments(), partition_of(three_segments()), OPTIONS, on_read=told.append)
     assert [10 * SIZE] * 3 == told

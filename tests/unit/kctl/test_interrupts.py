@@ -70,7 +70,7 @@ def test_work_behind_an_interrupt_ends_at_the_second(*, is_during_work: bool) ->
     assert ["begins to flush"] == done
 
 
-def test_what_is_held_at_the_end_is_told_there() -> None:
+def test_resources_that_are_held_at_the_end_are_reported() -> None:
     with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

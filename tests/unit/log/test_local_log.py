@@ -473,7 +473,7 @@ def test_the_recovery_point_waits_for_the_sync_of_a_rolled_segment() -> None:
     assert log.recovery_point == 5
 
 
-def test_a_failed_sync_is_told_and_moves_nothing() -> None:
+def test_a_failed_sync_is_reported_and_moves_nothing() -> None:
     failures: list[StorageError] = []
     files, tasks = MemoryFiles(), HeldTasks()
     log, _ = open_log(files, SMALL, hooks_of(tasks, on_failure=failures.append))

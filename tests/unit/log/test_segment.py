@@ -193,7 +193,7 @@ def test_a_walk_over_many_batches_reads_on() -> None:
     assert found.translate(299) == BatchPlace(sum(sizes[:-1]), sizes[-1], 299)
 
 
-def test_damage_on_the_way_is_told() -> None:
+def test_damage_on_the_way_is_reported() -> None:
     files, found = segment()
     add(found, 100)
     files.open(found.path(FileKind.LOG), write=True).write_at(8, b"\0\0\0\1")

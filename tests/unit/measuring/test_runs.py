@@ -434,7 +434,7 @@ def test_a_latency_run_waits_no_longer_than_until_the_next_record_is_due(
     assert [0, 4] == waits
 
 
-def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:
+def test_a_latency_run_that_ends_during_its_warm_up_has_measured_nothing() -> None:
     relay = Relay()
     run = latency_run(relay, 20)
     arrived = relay.handlers["Fetch"]

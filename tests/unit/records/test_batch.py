@@ -69,7 +69,7 @@ def test_the_checksum_covers_everything_from_the_attributes_on() -> None:
         assert view_of(changed).is_crc_valid() is not is_covered
 
 
-def test_ensure_valid_tells_both_checksums() -> None:
+def test_ensure_valid_reports_both_checksums() -> None:
     batch = damaged(17, ">I", 5)
     with pytest.raises(CorruptRecord, match=rf"CRC {batch.computed_crc()}, got 5") as error:
         batch.ensure_valid()
@@ -108,7 +108,7 @@ def test_a_batch_shorter_than_its_header_shows_fields_but_no_records() -> None:
             look()
 
 
-def test_an_unknown_codec_is_told_only_where_it_matters() -> None:
+def test_an_unknown_codec_is_reported_only_where_it_matters() -> None:
     batch = damaged(21, ">h", 5)
     assert batch.record_count == 3
     for look in (lambda: batch.codec, batch.read_records, lambda: next(batch.records())):

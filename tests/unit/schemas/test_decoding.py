@@ -162,7 +162,7 @@ def test_json_behind_an_envelope_is_json() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x02", b"\x02\x02\x00\x00"])
-def test_bytes_that_are_not_of_the_schema_are_told(content: bytes) -> None:
+def test_bytes_that_are_not_of_the_schema_are_reported(content: bytes) -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, USER)}))
     with pytest.raises(Undecodable, match="schema 3: not of this Avro schema"):
         decoder.value(enveloped(3, content + b"\0" * 9 if len(content) > 2 else content))

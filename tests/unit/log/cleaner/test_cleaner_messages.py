@@ -177,7 +177,7 @@ def test_a_process_that_answers_nonsense_is_ended(monkeypatch: pytest.MonkeyPatc
     assert [True] == [process.is_closed for process in stage.processes.started]
 
 
-def test_some_of_these_deaths_are_amid_the_work() -> None:
+def test_some_of_these_deaths_are_during_the_work() -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
     before = stage.host.files.operations

@@ -150,7 +150,7 @@ def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     assert (2, 0, 0) == (request.replica_id, request.session_id, request.session_epoch)
 
 
-def test_a_leader_that_cannot_tell_where_logs_part_is_not_asked() -> None:
+def test_a_leader_that_cannot_find_the_divergence_is_not_asked() -> None:
     assert 12 == session().call({A: SPEC}, set(), {}).lowest
 
 

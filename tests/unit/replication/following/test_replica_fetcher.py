@@ -34,7 +34,7 @@ def followed(
     return cluster, cluster.brokers[2].storage.fetchers.fetchers[1, 0]
 
 
-def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
+def test_a_lost_leader_is_logged_once_for_each_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cluster, fetcher = followed()
@@ -179,7 +179,7 @@ def test_where_an_epoch_behind_a_gap_starts_is_asked_for(is_one_process: bool) -
     assert 10 == cluster.partition(2).high_watermark
 
 
-def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> None:
+def test_a_leader_that_is_lost_before_it_answers_an_epoch_is_asked_again() -> None:
     cluster, fetcher = followed(is_one_process=True)
     serve = cluster.brokers[1].serve_local
     failures = [Unreachable("broker", 1, "it is gone")]
