@@ -254,7 +254,7 @@ def test_a_directory_in_use_is_not_repaired(damaged: Path) -> None:
     assert logs("repair", damaged, "--in-place", "-y")[0] == 0
 
 
-def test_the_recovery_point_bounds_what_is_looked_at() -> None:
+def test_the_recovery_point_bounds_what_is_checked() -> None:
     path = case_dir("recovery-430") / "before" / "r-crc-old-segment-0"
     assert logs("repair", path, "--dry-run", "--from-recovery-point")[0] == 0
     assert logs("repair", path, "--dry-run")[0] == 5

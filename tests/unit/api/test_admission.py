@@ -375,7 +375,7 @@ def test_a_produce_without_acks_ends_the_connection(stage: MemoryBroker) -> None
     assert client.is_closed
 
 
-def test_transactional_ids_are_asked_for(stage: MemoryBroker) -> None:
+def test_transactional_ids_are_requested(stage: MemoryBroker) -> None:
     change(stage, AllowEach(lambda requested: requested[1] is AclResource.TRANSACTIONAL_ID))
     client = stage.connect()
     fields = fields_of("Produce", 9, b"") | {"transactional_id": "x"}

@@ -93,7 +93,7 @@ def documentation(stage: Stage, kind: int, name: str, **more: Any) -> dict[str, 
 
 @pytest.mark.parametrize("version", [3, 4])
 @pytest.mark.parametrize(("kind", "name", "count"), [(TOPIC, "clicks", 36), (BROKER, "1", 314)])
-def test_every_key_is_documented_where_it_is_asked_for(
+def test_every_key_is_documented_where_it_is_requested(
     kind: int, name: str, count: int, version: int
 ) -> None:
     found = documentation(Stage(), kind, name, version=version, include_documentation=True)
@@ -102,7 +102,7 @@ def test_every_key_is_documented_where_it_is_asked_for(
 
 
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "clicks"), (BROKER, "1")])
-def test_documentation_is_null_where_it_is_not_asked_for(kind: int, name: str) -> None:
+def test_documentation_is_null_where_it_is_not_requested(kind: int, name: str) -> None:
     assert {None} == set(documentation(Stage(), kind, name).values())
 
 

@@ -106,7 +106,7 @@ def test_the_brokers_own_limit_counts() -> None:
 
 
 @pytest.mark.parametrize("cursor", [("orders", 0), ("clicks", -1)])
-def test_a_cursor_must_point_to_a_topic_that_is_asked_for(cursor: tuple[str, int]) -> None:
+def test_a_cursor_must_point_to_a_topic_that_is_requested(cursor: tuple[str, int]) -> None:
     assert [("clicks", 42, [])] == listed(described("clicks", cursor=cursor))
 
 

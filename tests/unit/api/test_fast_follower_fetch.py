@@ -77,7 +77,7 @@ def test_a_session_stands_from_its_first_request_that_waits() -> None:
     assert 1 == stage.followers.parked_count
 
 
-def test_records_of_one_partition_are_sent_without_a_look_at_the_others(leading: Leading) -> None:
+def test_records_of_one_partition_are_sent_without_a_check_at_the_others(leading: Leading) -> None:
     for _ in range(4):
         leading.append(T0)
         assert [(0, 0, 0, SIZE)] == leading.follower.said()

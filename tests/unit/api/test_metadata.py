@@ -87,7 +87,7 @@ def test_every_version_has_brokers_and_leaders(version: int) -> None:
 
 
 @pytest.mark.parametrize(("version", "names"), [(0, ()), (1, None), (12, None)])
-def test_all_topics_are_asked_for_by_none_and_before_version_1_by_an_empty_list(
+def test_all_topics_are_requested_by_none_and_before_version_1_by_an_empty_list(
     version: int, names: tuple[str, ...] | None
 ) -> None:
     reply = requested(version, names)

@@ -203,7 +203,7 @@ def test_a_request_that_is_not_answered_is_made_again() -> None:
     assert [(proposal(T0), IsrDecision(0, (1,), 5, 4))] == stage.decided
 
 
-def test_a_partition_that_the_answer_leaves_out_is_asked_for_again() -> None:
+def test_a_partition_that_the_answer_leaves_out_is_requested_again() -> None:
     stage = Stage()
     stage.propose(proposal(T0), proposal(T1))
     stage.answer(row(0, **GRANTED))

@@ -289,7 +289,7 @@ class TestCoordinator:
         assert 9002 == cluster.client().coordinator("g").port
 
     @pytest.mark.parametrize("version", [1, 3, 4])
-    def test_that_of_a_transactional_id_is_asked_for_as_such(self, version: int) -> None:
+    def test_that_of_a_transactional_id_is_requested_as_such(self, version: int) -> None:
         cluster = FakeCluster({"FindCoordinator": (0, version)})
         asked: list[int] = []
 

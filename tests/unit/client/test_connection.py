@@ -180,7 +180,7 @@ def test_another_correlation_id_ends_the_connection() -> None:
         peer.say("Metadata", 9, 77)
 
 
-def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
+def test_an_answer_that_nobody_requested_ends_the_connection() -> None:
     _, peer = opened()
     with pytest.raises(NotKafka, match="nothing was asked"):
         peer.say("Metadata", 9, 1)

@@ -143,7 +143,7 @@ def test_a_sound_cluster_is_asked_once_and_without_waiting(cluster: CheckedClust
     assert _BEGAN_MS == cluster.clock.now_ms
 
 
-def test_the_ends_of_replicas_are_asked_for_where_some_lack(cluster: CheckedCluster) -> None:
+def test_the_ends_of_replicas_are_requested_where_some_lack(cluster: CheckedCluster) -> None:
     told, asked = cluster.handlers["Metadata"], []
 
     def ends(body: Any, version: int, address: tuple[str, int]) -> Any:

@@ -148,7 +148,7 @@ def test_the_next_fetch_goes_on_behind_the_last_record() -> None:
     assert 2 == log.fetched[-1][1].topics[0].partitions[0].fetch_offset
 
 
-def test_what_was_asked_for_before_a_seek_does_not_come_after_it() -> None:
+def test_what_was_requested_before_a_seek_does_not_come_after_it() -> None:
     log = Log()
     first, second = batch(0, b"a"), batch(1, b"b")
     # The second fetch is under way as the consumer goes back to the first record.

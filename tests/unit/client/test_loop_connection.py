@@ -294,7 +294,7 @@ def test_time_that_passes_between_calls_ends_nothing() -> None:
     assert 1 == len(stage.connections)
 
 
-def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
+def test_an_answer_that_was_not_requested_ends_the_connection() -> None:
     stage = Stage()
     promise = stage.ask()
     stage.requested.append((9, 99))

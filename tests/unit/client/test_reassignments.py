@@ -128,7 +128,7 @@ def test_reassignments_are_listed_of_all_or_of_some(cluster: MovingCluster) -> N
             list_reassignments(client)
 
 
-def test_targets_are_asked_for_and_taken_back_each_with_its_error(cluster: MovingCluster) -> None:
+def test_targets_are_requested_and_taken_back_each_with_its_error(cluster: MovingCluster) -> None:
     with cluster.client() as client:
         found = alter_reassignments(client, {T0: (2, 3), T1: (1, 1), U0: None})
         assert {T0: 0, T1: INVALID_REPLICA_ASSIGNMENT, U0: 0} == codes(found)

@@ -373,7 +373,7 @@ def test_the_time_of_a_pause_is_not_that_of_half_a_frame(
     assert "half a frame" == piecewise.overdue()
 
 
-def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
+def test_accepted_connections_have_the_buffers_that_are_requested() -> None:
     sizes: list[tuple[int, int]] = []
     limits = ConnectionLimits(send_buffer_bytes=30_000, receive_buffer_bytes=40_000)
     with _server(limits=limits) as echo, _connected(echo) as sock:
@@ -386,7 +386,7 @@ def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("requested", [-1, 40_000])
-def test_a_connection_has_the_receive_buffer_that_is_asked_for(requested: int) -> None:
+def test_a_connection_has_the_receive_buffer_that_is_requested(requested: int) -> None:
     loop = EventLoop()
     network = RealNetwork(loop, RealClock())
     with _server() as echo:

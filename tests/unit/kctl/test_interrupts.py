@@ -83,7 +83,7 @@ def test_what_the_shell_has_ignored_stays_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_a_termination_is_deferred_too_where_it_is_asked_for() -> None:
+def test_a_termination_is_deferred_too_where_it_is_requested() -> None:
     before = signal.getsignal(signal.SIGTERM)
     done = []
     with (

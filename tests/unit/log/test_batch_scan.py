@@ -187,7 +187,7 @@ def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
 
 
 @given(st.integers(17, len(ONE)))
-def test_resync_looks_at_files_shorter_than_a_header(size: int) -> None:
+def test_resync_checks_files_shorter_than_a_header(size: int) -> None:
     # What begins like a header and is cut off in it is no batch.
     for start in range(20):
         assert resync(file_of((b"\x02" * start + ONE)[: size - 1]), 0) is None

@@ -280,7 +280,7 @@ def test_a_preallocated_segment_takes_its_room_and_gives_back_what_it_did_not_ne
     assert (file.reserved_bytes, file.size_bytes()) == (0, size)
 
 
-def test_room_is_taken_only_where_that_is_asked_for() -> None:
+def test_room_is_taken_only_where_that_is_requested() -> None:
     _, found = segment()
     assert isinstance(found.file, MemoryFile)
     assert found.file.reserved_bytes == 0

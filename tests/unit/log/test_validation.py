@@ -405,6 +405,6 @@ def test_messages_inside_of_another_have_errors_of_their_own() -> None:
     assert refused(wrapper(both), compacted).code == INVALID
 
 
-def test_messages_are_measured_before_they_are_looked_at() -> None:
+def test_messages_are_measured_before_they_are_checked() -> None:
     data = memoryview(bytearray(inner_message() + inner_message(key_size=900)))
     assert refused(data, LogConfig(is_compacted=True)).code == UNREADABLE

@@ -77,7 +77,7 @@ def test_keys_come_in_turn_and_choose_the_partition_themselves() -> None:
     assert ([b"1", b"0", b"1"], None, range(3)) == (values.keys, values.partition, places)
 
 
-def test_values_have_the_size_that_is_asked_for() -> None:
+def test_values_have_the_size_that_is_requested() -> None:
     for size in (0, 1, 5_000_000):
         ((values, _),) = RecordLoad(LoadShape("t", 1, size), SeededLetters()).chunk(0, 1)
         assert size == len(values.values[0])

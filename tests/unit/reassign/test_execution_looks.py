@@ -102,7 +102,7 @@ DIRS = PartitionChange("t", 0, (1, 2), (1, 2), 1, 1, 8, (), ("/a", "/a"), ("/b",
 PLACED = PartitionChange("t", 0, (1, 2), (2, 3), 1, 2, 8, (), ("/a", "/a"), ("any", "/b"))
 
 
-def test_a_directory_whose_broker_is_down_is_waited_for_and_asked_for_once_it_is_back() -> None:
+def test_a_directory_whose_broker_is_down_is_waited_for_and_requested_once_it_is_back() -> None:
     clock = ManualClock()
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
     back = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a")}})

@@ -20,7 +20,7 @@ def moved() -> MovedTopic:
     return MovedTopic()
 
 
-def test_a_look_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
+def test_a_check_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
     moved: MovedTopic,
 ) -> None:
     changes = [change(0, (1, 2), (3, 2)), change(0, (1,), (2,), topic="gone")]

@@ -278,7 +278,7 @@ def test_ensure_valid_reports_both_checksums() -> None:
     assert error.value.position == 12
 
 
-def test_a_view_looks_at_its_own_part_of_the_buffer() -> None:
+def test_a_view_reads_its_own_part_of_the_buffer() -> None:
     data = b"xxx" + bytes(message()) + b"yyy"
     found = LegacyBatch(memoryview(data), 3)
     assert (found.position, bytes(found.raw)) == (3, bytes(message()))

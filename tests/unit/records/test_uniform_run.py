@@ -83,7 +83,7 @@ def test_a_run_ends_at_a_record_of_another_kind() -> None:
     assert (19, 0, 0) == run_behind_first(block(20) + shorter + block(20, first=21), 1)
 
 
-def test_a_short_run_is_not_looked_at() -> None:
+def test_a_short_run_is_not_checked() -> None:
     assert run_behind_first(block(UNIFORM_RUN_MIN), 1) is None
     assert (UNIFORM_RUN_MIN, 0, 0) == run_behind_first(block(UNIFORM_RUN_MIN + 1), 1)
 

@@ -501,7 +501,7 @@ def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
     assert ([], []) == (session.answers, borrowed)
 
 
-def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
+def test_a_partition_that_was_checked_without_new_records_has_moved() -> None:
     other = TopicPartition("other", 0)
     session = Session(told=(other,))
     assert not session.fetch.can_complete_after(PARTITION)

@@ -333,7 +333,7 @@ def test_a_process_of_this_machine_cleans_as_a_thread_does(tmp_path: Path) -> No
     assert contents[0] == contents[1]
 
 
-def test_a_service_looks_for_compiled_code_before_each_cleaning() -> None:
+def test_a_service_looks_up_compiled_code_before_each_cleaning() -> None:
     files, looks = MemoryFiles(), []
     log = compacted_log(files)
     put(log, (b"a", b"1"), (b"a", b"2"))

@@ -383,7 +383,7 @@ def stage_on_two_disks(**changes: Any) -> Stage:
     return Stage(stage.host, dirs=(A, B))
 
 
-def test_a_disk_that_fails_in_a_look_leaves_the_logs_of_others_to_the_cleaner() -> None:
+def test_a_disk_that_fails_in_a_check_leaves_the_logs_of_others_to_the_cleaner() -> None:
     stage = stage_on_two_disks(max_compaction_lag_ms=1)
     stage.host.files.fail("read", 5, path_end="0.log")
     stage.cleaner.start()
@@ -499,7 +499,7 @@ def rarely(stage: Stage, *topics: str) -> None:
         stage.host.configs[topic] = CONFIG._replace(min_cleanable_dirty_ratio=1.0)
 
 
-def test_what_was_asked_for_is_cleaned_however_dirty_and_first() -> None:
+def test_what_was_requested_is_cleaned_however_dirty_and_first() -> None:
     stage = Stage()
     rarely(stage, "t", "u")
     first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
@@ -517,7 +517,7 @@ def test_what_was_asked_for_is_cleaned_however_dirty_and_first() -> None:
     assert {} == stage.cleaner.wanted
 
 
-def test_what_was_asked_for_takes_all_the_passes_that_it_needs() -> None:
+def test_what_was_requested_takes_all_the_passes_that_it_needs() -> None:
     stage = Stage(dedupe_buffer_bytes=24 * 3)
     rarely(stage, "t")
     log = stage.logs.get_or_create(T0, is_new=True)
@@ -544,7 +544,7 @@ def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
     assert {} == stage.cleaner.wanted
 
 
-def test_what_was_asked_for_is_cleaned_though_another_cannot_be() -> None:
+def test_what_was_requested_is_cleaned_though_another_cannot_be() -> None:
     stage = Stage()
     rarely(stage, "t", "u")
     damaged = stage.log(T0, b"1", b"2")

@@ -107,7 +107,7 @@ def test_partitions_of_two_topics_of_a_name_go_by_the_id_of_each() -> None:
     assert {IDS[A]: [0], b"z" * 16: [1]} == requested(request)
 
 
-def test_a_topic_that_was_made_again_is_forgotten_and_asked_for() -> None:
+def test_a_recreated_topic_is_forgotten_and_requested() -> None:
     one = session()
     message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))

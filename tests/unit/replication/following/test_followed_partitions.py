@@ -265,7 +265,7 @@ def test_partitions_whose_leader_gave_no_answer_rest() -> None:
     assert [PARTITION] == list(pair.followed.requested())
 
 
-def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
+def test_an_answer_that_was_not_requested_is_passed_over() -> None:
     pair = Pair().begin()
     assert not pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
@@ -446,7 +446,7 @@ def test_a_log_has_the_id_of_its_topic() -> None:
     assert {PARTITION: bytes(15) + b"1"} == pair.followed.topic_ids([PARTITION])
 
 
-def test_records_with_a_wrong_checksum_are_asked_for_again(
+def test_records_with_a_wrong_checksum_are_requested_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pair = Pair().begin()
@@ -557,7 +557,7 @@ def test_who_wrote_alone_in_the_epoch_before_loses_it_though_the_gap_is_longer()
     assert EpochEnd(2, EPOCH_END) == pair.own.find_divergence(former)
 
 
-def test_each_epoch_behind_a_gap_is_asked_for() -> None:
+def test_each_epoch_behind_a_gap_is_requested() -> None:
     pair = cleaned()
     log = pair.led.log
     log.epochs.assign(6, 12)
