@@ -76,7 +76,7 @@ class ProducerOptions(NamedTuple):
 
 
 class ProducerNotes(NamedTuple):
-    """Whom a producer tells what its results do not say."""
+    """Callbacks for events of a producer that are not in its results."""
 
     on_retry: Callable[[EngineError], None] | None = None
     on_plain: Callable[[EngineError], None] | None = None

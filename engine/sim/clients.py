@@ -46,7 +46,7 @@ BACKOFF_MS = 150
 
 
 class ClientEvents(Protocol):
-    """Who is told what clients see."""
+    """Receives what clients see."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""

@@ -63,7 +63,7 @@ _FETCH_BY_NAME_HIGHEST = 12
 
 
 class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
-    """Who is told what copiers see."""
+    """Receives what copiers see."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return what a copier has to find committed that asks now, by partition."""

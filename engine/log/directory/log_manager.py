@@ -11,7 +11,7 @@
 | PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
 
 An error of the host takes the directory offline: its logs are gone from here, the others go on, and
-`on_offline` is told which partitions that were. One thread owns all this; only loading uses a
+`on_offline` gets which partitions that were. One thread owns all this; only loading uses a
 thread for each directory.
 
 Crash story of the changes of names (each synced before the next step):
@@ -117,7 +117,11 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load every directory, and take those offline that fail; other errors are raised."""
+        """Load every directory on a thread of its own; those that fail go offline.
+
+        Tasks that loading schedules begin when all threads have ended. Errors: the first that is no
+        StorageError.
+        """
         failures: dict[str, StorageError] = {}
         faults: list[BaseException] = []
         waiting: list[DeferredTasks] = []
