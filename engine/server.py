@@ -75,7 +75,7 @@ _key_of: Final = struct.Struct(">h").unpack_from
 
 
 class ServerEvents(NamedTuple):
-    """Who is told what; each is called on the loop's thread and must not raise."""
+    """Callbacks for events of connections; called on the loop's thread, and must not raise."""
 
     on_bad_request: Callable[[str, str], None]
     on_fault: Callable[[ApiRow, Exception], None]

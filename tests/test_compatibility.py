@@ -155,7 +155,7 @@ MISSING: dict[str, tuple[Callable[[MemoryBroker], Any], int]] = {
 }
 
 
-def test_every_partial_api_is_asked_for_what_it_lacks() -> None:
+def test_every_partial_api_gets_a_request_for_what_it_lacks() -> None:
     assert {name for name, state in _states().items() if state == "partial"} == set(MISSING)
 
 

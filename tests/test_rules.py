@@ -136,7 +136,7 @@ def test_every_rule_is_defined_once() -> None:
     assert [rule_id for rule_id in ids if ids.count(rule_id) > 1] == []
 
 
-def test_every_rule_is_told() -> None:
+def test_every_rule_is_reported() -> None:
     for row in rules().values():
         assert re.fullmatch(r"\S.{20,}[.]", row.text), row.id
 

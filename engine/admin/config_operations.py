@@ -96,6 +96,10 @@ def apply_operations(
 def _elements(
     name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
 ) -> list[str]:
+    """Return the elements of a list that APPEND or SUBTRACT changes: as set, or the default's.
+
+    Errors: UnexpectedChange for a key without a type, InvalidConfiguration for no list.
+    """
     key = keys.get(name)
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         raise UnexpectedChange(f"a list of the unknown key {name}")

@@ -74,7 +74,7 @@ class _DelayedTopics(DelayedOperation):
 class TopicWaiting:
     """The requests of one broker that wait for its metadata.
 
-    `on_waiting` is told the deadline (monotonic) of each that starts to wait, for `advance`.
+    `on_waiting` gets the deadline (monotonic) of each that starts to wait, for `advance`.
     Each call promises the topics that were not done in time, at once if nothing is to be waited
     for.
     """

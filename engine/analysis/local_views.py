@@ -106,7 +106,7 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
 
 
 def add_functions(connection: DuckDBPyConnection) -> None:
-    """Give DuckDB what Spark's SQL has of bytes and it has not."""
+    """Register functions of bytes that Spark's SQL has and DuckDB lacks."""
     connection.create_function(
         TEXT_OF_BYTES, _unannotated(text_of_bytes), ["BLOB"], "VARCHAR", type="arrow"
     )

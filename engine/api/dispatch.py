@@ -65,10 +65,9 @@ class DispatchTable:
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
         self._rows: dict[int, ApiRow] = {}
-        #: How some of them serve brokers of this process that ask in values.
+        #: Handlers for brokers of this process, which send values in place of bytes.
         self._local_rows: dict[int, ApiRow] = {}
-        #: Are asked before the rows are, for every frame of their key that comes from somebody to
-        #: whom nothing can be denied.
+        #: Fast paths by API key: called before the row, for clients to whom nothing can be denied.
         self.serve_fast: dict[int, FastHandler] = {}
 
     def serve(

@@ -1,4 +1,4 @@
-"""Quotas of clients, enforced: who sends or takes too much is told so and rests.
+"""Quotas of clients, enforced: a client above its quota gets a throttle time and is muted.
 
 | quota | measured | over it |
 |---|---|---|

@@ -437,7 +437,7 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
 def _refused_with(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
-    """Return the code of a request that asks in a way that its version does not have, or 0.
+    """Return the error code of topics that are named in a way this version does not allow, or 0.
 
     Where topics can have ids, Kafka fails at one without name and id, unless another has an id.
     """

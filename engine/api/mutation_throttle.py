@@ -1,4 +1,4 @@
-"""What a request that creates or deletes partitions is told of its quota.
+"""Throttle time and error of a request that creates or deletes partitions, by its quota.
 
 Older versions have no error for it: they are done, and their connection rests.
 

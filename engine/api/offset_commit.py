@@ -13,9 +13,8 @@ Source: KafkaApis.handleOffsetCommitRequest; GRP-13, GRP-16; KIP-211, KIP-320.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_admission import AdmittedOffsets, admit_offsets, refuse_offsets
 from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
@@ -25,11 +24,8 @@ from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from engine.model import TopicPartition
 from engine.records.decode import int64
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
@@ -52,37 +48,30 @@ class OffsetCommit:
         """Promise an error code for each partition."""
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
-            return _refused(request, GROUP_AUTHORIZATION_FAILED)
+            return _response(
+                request, refuse_offsets(request.topics, GROUP_AUTHORIZATION_FAILED), {}
+            )
         if exchange.api_version < _WITH_TIMES:
             return _refused(request, UNSUPPORTED_VERSION)
-        refused: Codes = {}
-        refused_topics: set[str] = set()
-        offsets: dict[TopicPartition, CommittedOffset] = {}
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
-        for topic in request.topics:
-            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
-            if not may_read or topic.name not in self._metadata_cache.topics:
-                refused_topics.add(topic.name)
-            for row in topic.partitions:
-                partition = TopicPartition(topic.name, row.partition_index)
-                if not may_read:
-                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
-                elif not self._metadata_cache.is_known(partition):
-                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    offsets[partition] = _committed(row, now_ms, expire_ms)
-        if not offsets:
-            return _response(request, refused, {}, refused_topics)
+        admitted = admit_offsets(
+            request.topics,
+            session,
+            self._metadata_cache,
+            lambda row: _committed(row, now_ms, expire_ms),
+        )
+        if not admitted.offsets:
+            return _response(request, admitted, {})
         member = MemberRequest(
             request.group_id,
             request.generation_id_or_member_epoch,
             request.member_id,
             request.group_instance_id,
         )
-        committed = self._commits.commit(member, offsets)
-        return committed.then(lambda written: _response(request, refused, written, refused_topics))
+        committed = self._commits.commit(member, admitted.offsets)
+        return committed.then(lambda written: _response(request, admitted, written))
 
 
 def _committed(
@@ -101,20 +90,11 @@ def _committed(
 
 
 def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
-    keys = (
-        TopicPartition(topic.name, row.partition_index)
-        for topic in request.topics
-        for row in topic.partitions
-    )
-    names = {topic.name for topic in request.topics}
-    return _response(request, dict.fromkeys(keys, code), {}, names)
+    return _response(request, refuse_offsets(request.topics, code), {})
 
 
 def _response(
-    request: messages.OffsetCommitRequest,
-    refused: Codes,
-    written: Codes,
-    refused_topics: Collection[str],
+    request: messages.OffsetCommitRequest, admitted: AdmittedOffsets, written: Codes
 ) -> messages.OffsetCommitResponse:
     response = messages.OffsetCommitResponse
     return response(
@@ -126,6 +106,8 @@ def _response(
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
+            for name, rows in answered_rows(
+                request.topics, admitted.refused, written, admitted.refused_topics
+            )
         ]
     )

@@ -13,10 +13,11 @@ Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
+from engine.api.commit_admission import AdmittedOffsets, admit_offsets, refuse_offsets
 from engine.api.commit_order import answered_rows
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
@@ -32,9 +33,7 @@ from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
-    TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from engine.records.record import NO_SEQUENCE
@@ -76,36 +75,30 @@ class TxnOffsetCommit:
         session, group_id = exchange.session, request.group_id
         id_ = request.transactional_id
         if not session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_):
-            return _refused(request, TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return _response(
+                request, refuse_offsets(request.topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED), {}
+            )
         if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
-            return _refused(request, GROUP_AUTHORIZATION_FAILED)
-        refused: Codes = {}
-        refused_topics: set[str] = set()
-        offsets: dict[TopicPartition, CommittedOffset] = {}
+            return _response(
+                request, refuse_offsets(request.topics, GROUP_AUTHORIZATION_FAILED), {}
+            )
         now_ms = self._clock.wall_ms()
-        for topic in request.topics:
-            may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
-            if not may_read or topic.name not in self._metadata_cache.topics:
-                refused_topics.add(topic.name)
-            for row in topic.partitions:
-                partition = TopicPartition(topic.name, row.partition_index)
-                if not may_read:
-                    refused[partition] = TOPIC_AUTHORIZATION_FAILED
-                elif not self._metadata_cache.is_known(partition):
-                    refused[partition] = UNKNOWN_TOPIC_OR_PARTITION
-                else:
-                    offsets[partition] = CommittedOffset(
-                        row.committed_offset,
-                        row.committed_leader_epoch,
-                        row.committed_metadata or "",
-                        now_ms,
-                    )
-        if not offsets:
-            return _response(request, refused, {}, refused_topics)
+
+        def committed_of(row: _Request.TxnOffsetCommitRequestPartition) -> CommittedOffset:
+            return CommittedOffset(
+                row.committed_offset,
+                row.committed_leader_epoch,
+                row.committed_metadata or "",
+                now_ms,
+            )
+
+        admitted = admit_offsets(request.topics, session, self._metadata_cache, committed_of)
+        if not admitted.offsets:
+            return _response(request, admitted, {})
 
         async def answer() -> _Response:
-            written = await self._commit(request, exchange.api_version, offsets)
-            return _response(request, refused, written, refused_topics)
+            written = await self._commit(request, exchange.api_version, admitted.offsets)
+            return _response(request, admitted, written)
 
         return in_order(promised(answer()))
 
@@ -153,18 +146,10 @@ def _before_loading(code: int) -> int:
 
 
 def _refused(request: _Request, code: int) -> _Response:
-    keys = (
-        TopicPartition(topic.name, row.partition_index)
-        for topic in request.topics
-        for row in topic.partitions
-    )
-    names = {topic.name for topic in request.topics}
-    return _response(request, dict.fromkeys(keys, code), {}, names)
+    return _response(request, refuse_offsets(request.topics, code), {})
 
 
-def _response(
-    request: _Request, refused: Codes, written: Codes, refused_topics: Collection[str]
-) -> _Response:
+def _response(request: _Request, admitted: AdmittedOffsets, written: Codes) -> _Response:
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(
@@ -176,6 +161,8 @@ def _response(
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(request.topics, refused, written, refused_topics)
+            for name, rows in answered_rows(
+                request.topics, admitted.refused, written, admitted.refused_topics
+            )
         ]
     )

@@ -156,13 +156,13 @@ class Broker:
         """Open in Kafka's order; each step first notes what undoes it, or cleans up by itself."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
-        self._closing.add("what is owed to brokers nearby", self._local_requests.end)
+        self._closing.add("requests of brokers in this process", self._local_requests.end)
         self._closing.add("the timers", self._timers.stop)
         await self.znodes.connect()
         await create_persistent_paths(self.znodes)
         self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
         await self._open_settings()
-        self._open_storage()
+        self._open_services()
         self._open_controller()
         self._listen()
         self.live.on_topic(self._topic_changed)
@@ -237,7 +237,19 @@ class Broker:
             self._settings, self.znodes, clock=self.host.clock, timers=self.host.timers
         )
 
-    def _open_storage(self) -> None:
+    def _open_services(self) -> None:
+        """Create links to other brokers, logs, and coordinators; load the logs.
+
+        In this order: each is built of those before it, and closed before them.
+        """
+        self._open_links()
+        self._open_storage()
+        self._open_coordinators()
+        self.storage.start()
+        self._closing.add("the logs", self._close_storage)
+
+    def _open_links(self) -> None:
+        """Create the worker tasks, the timer of deadlines, and links to brokers and controller."""
         self.tasks = LoopTasks(
             self.host.timers,
             self.host.clock,
@@ -246,7 +258,7 @@ class Broker:
             ends_early=self.host.ends_early,
         )
         self._closing.add("the tasks", self.tasks.stop)
-        # A fetch that waits moves the timer of all: it has no need to be noted each time.
+        # One timer for all deadlines: a parked fetch moves it and needs none of its own.
         self.deadlines = Deadlines(self._process_timers)
         self.tls = LiveTls(self.live)
         self.peers = Peers(
@@ -262,9 +274,12 @@ class Broker:
             links=self.host.links,
         )
         self._closing.add("the links", self.peers.close)
-        # Apart, as in Kafka: in-sync sets do not wait for producer ids.
+        # Two links, as in Kafka: AlterPartition does not wait for AllocateProducerIds.
         self.isr_link = self._controller_link()
         self.admin_link = self._controller_link()
+
+    def _open_storage(self) -> None:
+        """Create the log and replica managers; `start` loads the logs later."""
         self.storage = Storage(
             self.host,
             self.live,
@@ -282,6 +297,9 @@ class Broker:
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)
         self.metadata_cache.on_update(self.waiting.check)
+
+    def _open_coordinators(self) -> None:
+        """Create the coordinators of groups and of transactions."""
         self.groups = open_groups(
             self.host,
             self.live.config,
@@ -302,8 +320,6 @@ class Broker:
                 lambda: (self.broker_id, self.epoch),
             )
         )
-        self.storage.start()
-        self._closing.add("the logs", self._close_storage)
 
     def _controller_link(self) -> ControllerLink:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
@@ -367,6 +383,7 @@ class Broker:
         self.controller.stop()
 
     def _listen(self) -> None:
+        """Fill the dispatch table and open the listeners; requests wait for `server.begin`."""
         self.table = DispatchTable(
             broker_admission(self.live.config, self.quotas, self.rules, self.host)
         )

@@ -54,7 +54,7 @@ class AskController(Protocol):
 
 
 class IsrProposalPorts(NamedTuple):
-    """What proposals need of their broker; `decided` is told what the controller says."""
+    """What proposals need of their broker; `decided` gets what the controller says."""
 
     epoch: Callable[[], int]
     ask: AskController
@@ -82,7 +82,7 @@ class IsrProposals:
         return len(self._waiting)
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Ask for a set; `decided` is told on a later turn."""
+        """Ask for a set; `decided` is called on a later turn."""
         if self._is_stopped:
             return
         if proposal.topic_partition in self._waiting:

@@ -98,7 +98,7 @@ class IsrWrites:
         self._is_stopped = True
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Write a set; `decided` is told on a later turn."""
+        """Write a set; `decided` is called on a later turn."""
         self._under_way += 1
         # Not during the work of who proposes: a store of this process answers at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))

@@ -39,7 +39,7 @@ def response_of(row: ApiRow, version: int, response: Message) -> Message:
         try:
             body = b"".join(part_bytes(part) for part in response.parts)
         finally:
-            let_go(response)
+            release_response(response)
     elif isinstance(response, EncodedRows):
         body = b"".join(with_rows(row.name, version, *response))
     elif isinstance(response, bytes):
@@ -49,8 +49,8 @@ def response_of(row: ApiRow, version: int, response: Message) -> Message:
     return message_codec(f"{row.name}Response", version).decode(memoryview(body))
 
 
-def let_go(response: Message) -> None:
-    """Let go what a handler's response holds open that nobody takes."""
+def release_response(response: Message) -> None:
+    """Release the files that a handler's response holds open, where it is not sent."""
     if isinstance(response, EncodedResponse) and response.on_sent is not None:
         response.on_sent()
 

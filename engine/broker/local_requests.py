@@ -1,9 +1,9 @@
-"""What brokers of this process wait for: no response of a broker that stops stays owed.
+"""Pending requests of other brokers of this process: each gets a response, or fails at shutdown.
 
 ```
-handler's promise ─ kept, failed ─> owed promise
-broker has stopped ───────────────> Unreachable, as at the end of a connection
-who asked gives it up ────────────> the handler's promise is abandoned
+handler's promise kept or failed ──> the requester's promise gets the same result
+broker has stopped ────────────────> Unreachable, as at the end of a connection
+requester abandons its promise ────> the handler's promise is abandoned
 ```
 
 What a handler waits for may never come once the broker's timers have stopped, such as its next turn
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from engine.broker.local_messages import let_go
+from engine.broker.local_messages import release_response
 from engine.client.errors import Unreachable
 from engine.host.each import do_each
 from engine.host.promise import Promise
@@ -26,58 +26,62 @@ T = TypeVar("T")
 
 
 class LocalRequests:
-    """The responses that one broker owes to brokers of its process."""
+    """Requests of brokers of this process that one broker has not yet responded to."""
 
     def __init__(self, broker_id: Callable[[], int]) -> None:
-        """`broker_id` is asked for when something is owed: the broker has one by then."""
+        """`broker_id` is called when requests fail: the broker has its id by then."""
         self._broker_id = broker_id
-        self._owed: dict[Promise[Any], None] = {}
+        #: Promises of requesters, in the order of their requests.
+        self._pending: dict[Promise[Any], None] = {}
 
     def __len__(self) -> int:
-        return len(self._owed)
+        return len(self._pending)
 
-    def owe(self, response: Promise[T]) -> Promise[T]:
-        """Return a promise of a handler's response that is kept at the latest by `end`."""
+    def add(self, response: Promise[T]) -> Promise[T]:
+        """Return a promise for the requester: it gets the handler's response, or `end` fails it.
+
+        A response that comes after `end`, or after the requester gave up, is released.
+        """
         if response.is_kept:
             return response
-        owed: Promise[T] = Promise()
-        owed.source = _Owed(self._owed, owed, response)
-        self._owed[owed] = None
+        pending: Promise[T] = Promise()
+        pending.source = _PendingRequest(self._pending, pending, response)
+        self._pending[pending] = None
 
-        def came() -> None:
-            if owed not in self._owed:
+        def forward() -> None:
+            if pending not in self._pending:
                 if response.error is None:
-                    let_go(response.result())
+                    release_response(response.result())
                 return
-            del self._owed[owed]
+            del self._pending[pending]
             if response.error is not None:
-                owed.fail(response.error)
+                pending.fail(response.error)
             else:
-                owed.keep(response.result())
+                pending.keep(response.result())
 
-        response.watch(came)
-        return owed
+        response.watch(forward)
+        return pending
 
     def end(self) -> None:
-        """Fail what is owed with Unreachable: this broker has stopped."""
-        owed, self._owed = self._owed, {}
-        do_each(owed, self._fail)
+        """Fail all pending requests with Unreachable: this broker has stopped."""
+        pending, self._pending = self._pending, {}
+        do_each(pending, self._fail)
 
-    def _fail(self, owed: Promise[Any]) -> None:
-        owed.fail(Unreachable("broker", self._broker_id(), "it has stopped"))
+    def _fail(self, pending: Promise[Any]) -> None:
+        pending.fail(Unreachable("broker", self._broker_id(), "it has stopped"))
 
 
-class _Owed:
-    """One response that is owed."""
+class _PendingRequest:
+    """What the requester's promise abandons: its place among the pending, and the handler's."""
 
     def __init__(
-        self, all_owed: dict[Promise[Any], None], owed: Promise[Any], response: Promise[Any]
+        self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]
     ) -> None:
-        self._all = all_owed
-        self._owed = owed
+        self._pending = pending
+        self._requester = requester
         self._response = response
 
     def abandon(self) -> None:
-        """Owe it no more."""
-        self._all.pop(self._owed, None)
+        """Remove the request, and abandon the handler's promise."""
+        self._pending.pop(self._requester, None)
         self._response.abandon()

@@ -64,7 +64,7 @@ class LocalServer:
     def _owed(self, row: ApiRow, version: int, handled: Promise[Message]) -> Promise[Message]:
         if row.is_inter_broker:
             handled.watch(lambda: self._report_fault(row, handled.error))
-        return self._requests.owe(handled).then(
+        return self._requests.add(handled).then(
             lambda response: response_of(row, version, response)
         )
 

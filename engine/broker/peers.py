@@ -95,7 +95,7 @@ class LocalLink:
         *,
         encodes: bool = False,
     ) -> None:
-        """`on_close` is told when the link is let go.
+        """`on_close` is called when the link is closed.
 
         Where it `encodes`, requests and responses go through their bytes, and none is asked in
         values.
@@ -161,7 +161,7 @@ class RemoteLink:
     def __init__(
         self, connection: LoopConnection, on_close: Callable[[RemoteLink], None] = _ignore
     ) -> None:
-        """`on_close` is told when the link is let go."""
+        """`on_close` is called when the link is closed."""
         self._connection = connection
         self._on_close = on_close
 

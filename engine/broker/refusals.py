@@ -1,4 +1,4 @@
-"""What peers do wrong, and who is kept out: counted, and told to the operator at a bounded rate.
+"""Faults of peers, and refused connections: counted, and logged at a bounded rate.
 
 A port scan or a client of another protocol breaks a connection a millisecond, and one that leaks
 connections is turned away as often; each is counted by its reason, and at most a few lines a period

@@ -62,7 +62,7 @@ _logs_log = logging.getLogger("kafka.log.LogManager")
 class StoragePorts(NamedTuple):
     """Who is there for the logs and partitions of a broker.
 
-    `epoch` is the broker's; `on_offline` is told each directory that fails.
+    `epoch` is the broker's; `on_offline` gets each directory that fails.
     """
 
     epoch: Callable[[], int]

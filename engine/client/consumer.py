@@ -394,12 +394,12 @@ class Consumer:
         return self._read_positions().get(partition, fetcher.position(partition))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of partitions until `resume`. Errors: NotAssigned."""
+        """Have polls return no records of partitions until `resume`. Errors: NotAssigned."""
         for key in partitions:
             self._fetcher_of(key).pause(key)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return records of partitions again. Errors: NotAssigned."""
+        """Have polls return records of partitions again. Errors: NotAssigned."""
         for key in partitions:
             self._fetcher_of(key).resume(key)
 

@@ -76,7 +76,7 @@ class ProducerOptions(NamedTuple):
 
 
 class ProducerNotes(NamedTuple):
-    """Whom a producer tells what its results do not say."""
+    """Callbacks for events of a producer that are not in its results."""
 
     on_retry: Callable[[EngineError], None] | None = None
     on_plain: Callable[[EngineError], None] | None = None
@@ -192,6 +192,10 @@ class Producer:
                 self._close(partition)
 
     def _open_batch(self, partition: TopicPartition) -> OutgoingBatch:
+        """Return the batch that records of a partition are appended to; a new one if there is none.
+
+        Before a new one opens, full batches are sent, so that no more are buffered than may be.
+        """
         batch = self._open.get(partition)
         if batch is None:
             self._send_full()

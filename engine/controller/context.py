@@ -81,7 +81,7 @@ class ControllerContext:
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
     def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return the same, taking a broker that is about to stop as up."""
+        """Return whether a replica can serve; a broker in controlled shutdown counts as up."""
         return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
 
     def _is_readable(self, broker_id: int, partition: TopicPartition) -> bool:

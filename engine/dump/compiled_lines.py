@@ -25,8 +25,10 @@ _FAST = 0
 _LINE_BYTES = 256
 # Invalid UTF-8 grows: one byte may become the three of U+FFFD.
 _GROWTH = 3
-# What a batch's own line takes at most: twelve numbers and its words.
+# The longest a batch's line gets: twelve numbers and its words.
 _BATCH_LINE_BYTES = 640
+# Two int64 for each gap.
+_GAP_BYTES = 16
 
 _Kernel = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
@@ -57,7 +59,8 @@ class CompiledLines:
         self._kernel = _Kernel(address)
         self._level = level
         self._check_first_gap = check_first_gap
-        self._gaps = array("q", bytes(16 * 1024))
+        #: Two numbers each: the last offset before a gap, and the first after it.
+        self._gaps = array("q", bytes(_GAP_BYTES * 1024))
         self._numbers = array("q", [0] * len(SLOTS))
         self._numbers_at, _ = self._numbers.buffer_info()
         # The function's result, and the place for an exception that it never raises.
@@ -72,7 +75,7 @@ class CompiledLines:
         """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
         base_offset, base_ms, append_ms, base_sequence, count, _ = batch
         end = len(raw)
-        # A record takes seven bytes, so a larger count is a lie and is not made room for.
+        # A record has at least seven bytes: a larger count is wrong and gets no room.
         if count < 0 or count * 7 > end - start:
             return None
         if base_sequence >= 0 and base_sequence + count > 0x7FFFFFFF:
@@ -120,13 +123,17 @@ class CompiledLines:
         pairs = self._gaps[: 2 * gap_count]
         return Lines(numbers[_LAST_OFFSET], list(zip(pairs[::2], pairs[1::2], strict=True)))
 
-    def _make_room(self, out: Output, count: int, raw_bytes: int) -> None:
-        out.reserve(count * _LINE_BYTES + raw_bytes * _GROWTH)
+    def _make_room(self, out: Output, record_count: int, raw_bytes: int) -> None:
+        """Have room for the lines of so many records, and for a gap before each of them.
+
+        Reserving may replace the output's arena: its address is taken again then.
+        """
+        out.reserve(record_count * _LINE_BYTES + raw_bytes * _GROWTH)
         if out.arena is not self._arena:
             self._arena = out.arena
             self._arena_at = _address_of(out.arena)
-        if 2 * count > len(self._gaps):
-            self._gaps = array("q", bytes(16 * count))
+        if 2 * record_count > len(self._gaps):
+            self._gaps = array("q", bytes(_GAP_BYTES * record_count))
 
 
 def _address_of(buffer: bytes | bytearray | memoryview) -> int:

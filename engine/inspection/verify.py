@@ -160,7 +160,7 @@ class _PartitionScan:
         self._told_bytes = 0
 
     def _notify_read(self, position: int) -> None:
-        """Return how much of the segment was read since it was told last."""
+        """Report the bytes of the segment that were read since the last report."""
         if self._on_read is not None and position > self._told_bytes:
             self._on_read(position - self._told_bytes)
         self._told_bytes = position

@@ -112,7 +112,7 @@ class LocalLog:
         self.topic_id = loaded.topic_id
         #: How often records were cut off: who reads on a worker thread looks whether it is the
         #: same.
-        self.cut_count = 0
+        self.truncation_count = 0
         self._flush = LogFlush(
             files,
             directory,
@@ -525,14 +525,14 @@ class LocalLog:
             self.restart_at(offset, now_ms)
             return True
         self._lines.truncated(offset)
-        self.cut_count += 1
+        self.truncation_count += 1
         later = [segment for segment in self.segments if segment.base_offset > offset]
         self._deletion.discard(reversed(later))
         self._active = self.segments.active
         self._active.truncate_to(offset, now_ms)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
-        self._truncation.owe_cut(offset, (self._active,))
+        self._truncation.owe_truncation(offset, (self._active,))
         self._note_settled()
         rebuild_producers(
             self.producers,
@@ -549,7 +549,7 @@ class LocalLog:
         """Remove all records and go on at `offset`, with the log's start there by default."""
         self._truncation.settle()
         self._lines.restarted(offset)
-        self.cut_count += 1
+        self.truncation_count += 1
         self._deletion.discard(reversed(list(self.segments)))
         self._start_segment(offset, now_ms)
         self.snapshots.remove_all()
@@ -557,7 +557,7 @@ class LocalLog:
         self.log_start_offset = offset if log_start_offset is None else log_start_offset
         self.log_end_offset = offset
         self.epochs.truncate_from_end(0)
-        self._truncation.owe_cut(offset, ())
+        self._truncation.owe_truncation(offset, ())
         self._note_settled()
 
     # Deleting

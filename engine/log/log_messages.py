@@ -61,7 +61,7 @@ class LogMessages:
         _unified_log.info("%s Truncate and start at offset %d", head, offset)
 
     def start_moved(self, log_start_offset: int, reason: LogStartReason) -> None:
-        """Return where the log starts now."""
+        """Log a new log start offset."""
         _unified_log.info(
             "%s Incremented log start offset to %d due to %s",
             self._head("UnifiedLog"),
@@ -70,7 +70,7 @@ class LogMessages:
         )
 
     def deleting(self, log: LogFacts, steps: Sequence[RetentionStep], config: LogConfig) -> None:
-        """Return which segments retention takes by which rule, before they go."""
+        """Log which segments retention deletes by which rule, before it does."""
         first, left_bytes = 0, sum(segment.size_bytes for segment in log.segments)
         for reason, segment_count in steps:
             segments = log.segments[first : first + segment_count]

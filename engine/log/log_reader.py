@@ -118,7 +118,7 @@ def _slice_from(
             else:
                 fetch_slice = FetchSlice(start)
                 fetch_slice.use_region(segment, size)
-            fetch_slice.is_first_batch_cut = size < place.size_bytes
+            fetch_slice.is_first_batch_incomplete = size < place.size_bytes
             return fetch_slice
         following = segments.higher(segment.base_offset)
     # Everything at or behind the offset was compacted away.

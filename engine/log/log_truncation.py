@@ -91,14 +91,14 @@ class LogTruncation:
             self._on_settled()
 
     def drop_epochs(self, end_offset: int) -> None:
-        """Forget epochs without records, at the end of a log that is not cut."""
+        """Remove epochs without records, at the end of a log that is not truncated."""
         if self._epochs.truncate_from_end(end_offset):
             self._owe((self._epochs.write,))
 
-    def owe_cut(self, end_offset: int, log_files: Sequence[Segment]) -> None:
-        """Follow the log's end down, and have the cut made durable: steps 4 to 7.
+    def owe_truncation(self, end_offset: int, log_files: Sequence[Segment]) -> None:
+        """Lower what depends on the log's end, and schedule the syncs: steps 4 to 7.
 
-        `log_files` are the segments whose .log was cut.
+        `log_files` are the segments whose .log was truncated.
         """
         self._flush.lower_to(end_offset)
         self._epochs.truncate_from_end(end_offset)

@@ -130,7 +130,7 @@ class FetchSlice:
         "aborted_transactions",
         "data",
         "file",
-        "is_first_batch_cut",
+        "is_first_batch_incomplete",
         "position",
         "size_bytes",
         "start",
@@ -143,7 +143,7 @@ class FetchSlice:
         self.file: File | None = None
         self.position = start.position
         self.size_bytes = len(data)
-        self.is_first_batch_cut = False
+        self.is_first_batch_incomplete = False
         #: None unless asked for.
         self.aborted_transactions: Sequence[AbortedTransaction] | None = None
         self._segment: Segment | None = None

@@ -323,8 +323,8 @@ class Segment:
             self._sure_bytes = _NOTHING_SURE
         self._bytes_since_entry = 0
 
-    def cut_at(self, size_bytes: int) -> None:
-        """Cut the .log to a size; its indexes must be given again after this."""
+    def truncate_to_bytes(self, size_bytes: int) -> None:
+        """Truncate the .log to a size; the caller replaces its indexes after this."""
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
         self._translated_offset = None

@@ -25,16 +25,16 @@ from engine.planner.placement_state import PlacementState
 _ANCHORS: Final = 24
 #: Neighbours by size that are tried on either side of the best one.
 _NEIGHBOURS: Final = 4
-#: Of so many moved replicas those are looked for that came from one broker.
-_LOOKED_AT_MAX: Final = 800
-#: Free exchanges go on until nobody holds more than this times what he should.
+#: Most moved replicas that are searched for those that came from one broker.
+_SEARCHED_MAX: Final = 800
+#: Free exchanges go on until no broker holds more than this times what it should.
 _FREE_TOLERANCE: Final = 1.002
 #: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.
 _PARTNERS: Final = 16
 #: Paid exchanges of which a broker would need more than this are not worth it: one partition that
 #: is larger than what a broker should hold would have everything else driven away.
 _EXCHANGES_MAX: Final = 200
-#: How often all heavy brokers are looked at again.
+#: How often all heavy brokers are visited again.
 _PASSES_MAX: Final = 12
 
 
@@ -123,7 +123,7 @@ class ByteBalancing:
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """Exchange anything until nobody holds more than `tolerance` times what he should."""
+        """Exchange anything until no broker holds more than `tolerance` times what it should."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
@@ -137,31 +137,38 @@ class ByteBalancing:
         )
 
     def _level(self, tolerance: float, max_cost: int) -> None:
-        """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
+        """Relieve brokers in passes, until a pass brings little.
+
+        A broker without an exchange in one pass may have one in the next.
+        """
         highest = self.highest()
         for _ in range(_PASSES_MAX):
-            self._pass(tolerance, max_cost)
+            self._relieve_all(tolerance, max_cost)
             before, highest = highest, self.highest()
             if highest <= tolerance or before - highest < (before - 1) / 50:
                 return
 
-    def _pass(self, tolerance: float, max_cost: int) -> None:
-        done: set[int] = set()
+    def _relieve_all(self, tolerance: float, max_cost: int) -> None:
+        """Apply exchanges, each for the broker with the largest excess that has one.
+
+        Ends when that broker is within the tolerance, or no exchange helps any broker above it.
+        """
+        without_exchange: set[int] = set()
         while True:
             heavy = max(
-                (b for b in self._playing if b not in done),
+                (b for b in self._playing if b not in without_exchange),
                 key=lambda b: (self._excess(b), -b),
                 default=None,
             )
             if heavy is None or self._excess(heavy) <= self.expected[heavy] * (tolerance - 1):
                 return
-            exchange = self._relieve(heavy, max_cost)
+            exchange = self._best_exchange(heavy, max_cost)
             if exchange is None:
-                done.add(heavy)
+                without_exchange.add(heavy)
             else:
                 self._apply(exchange)
 
-    def _relieve(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
+    def _best_exchange(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
         """Return the exchange that helps a broker most; a free one is the lightest partner's."""
         excess = self._excess(heavy)
         best, best_worth = None, 0.0
@@ -171,7 +178,7 @@ class ByteBalancing:
                 continue
             lack = -self._excess(light)
             wanted = int(min(excess, lack) if lack >= excess / 4 else room / 2)
-            exchange = self._best(heavy, light, wanted, int(room), max_cost)
+            exchange = self._best_exchange_with(heavy, light, wanted, int(room), max_cost)
             if exchange is None:
                 continue
             if max_cost == 0:
@@ -189,13 +196,17 @@ class ByteBalancing:
         ]
         possible.sort(key=lambda b: (self._excess(b), b))
         group_of = state.group_of
-        near = [b for b in possible if group_of[b] == group_of[heavy]]
-        far = [b for b in possible if group_of[b] != group_of[heavy]]
-        return near[:_PARTNERS] + far[:_PARTNERS]
+        same_rack = [b for b in possible if group_of[b] == group_of[heavy]]
+        other_racks = [b for b in possible if group_of[b] != group_of[heavy]]
+        return same_rack[:_PARTNERS] + other_racks[:_PARTNERS]
 
-    def _best(
+    def _best_exchange_with(
         self, heavy: int, light: int, wanted: int, room: int, max_cost: int
     ) -> ReplicaExchange | None:
+        """Return the exchange with one partner that brings most bytes for each move.
+
+        `wanted` is the relief in bytes that is best, `room` (exclusive) the most that helps both.
+        """
         best: ReplicaExchange | None = None
         wanted = max(wanted, 1)
         excess = self._excess(heavy)
@@ -233,7 +244,7 @@ class ByteBalancing:
         """Return replicas that a broker had and another one has instead, of very many a part."""
         departed = self._state.departed[source]
         replicas, original = self._state.replicas, self._state.original
-        stride = 1 + len(departed) // _LOOKED_AT_MAX
+        stride = 1 + len(departed) // _SEARCHED_MAX
         return [
             partition
             for partition in departed[::stride]

@@ -80,7 +80,10 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
 
 
 def _highest_level(held: Callable[[int], int], total: int) -> int:
-    """Return the highest level at which no more than `total` is held."""
+    """Return the highest level at which no more than `total` replicas are held.
+
+    `held` is the sum of replicas that brokers hold at a level, and never falls as that rises.
+    """
     low, high = 0, max(total, 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -100,8 +103,8 @@ def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -
     """Return targets that so many moves reach, the fullest and the emptiest brokers first."""
     if moves_between(counts, targets) <= moves:
         return targets
-    highest = _lowest_cut(
-        lambda cut: sum(max(0, counts[b] - max(cut, t)) for b, t in targets.items()),
+    highest = _lowest_level(
+        lambda level: sum(max(0, counts[b] - max(level, t)) for b, t in targets.items()),
         moves,
         max(counts),
     )
@@ -115,7 +118,8 @@ def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -
     return _spend(counts, targets, clamped, moves)
 
 
-def _lowest_cut(given: Callable[[int], int], moves: int, high: int) -> int:
+def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
+    """Return the lowest level down to which brokers give away no more than `moves` replicas."""
     low = 0
     while low < high:
         middle = (low + high) // 2

@@ -173,7 +173,7 @@ class FastDelayedFetch(DelayedOperation):
         del self._read, self.promise
 
     def can_complete(self) -> bool:
-        """Return what a `DelayedFetch` of this partition alone would return."""
+        """Return whether a response is due, as a `DelayedFetch` of this partition alone would."""
         topic_partition, spec, start = self._waiting
         partition = self._partitions.get(topic_partition)
         if partition is None:

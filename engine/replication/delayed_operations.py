@@ -31,7 +31,7 @@ AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
 class DelayedOperations:
     """The produces, fetches and deletions of records that wait; `read_now` answers fetches.
 
-    `on_waiting` is told the deadline (monotonic) of each that starts to wait.
+    `on_waiting` gets the deadline (monotonic) of each that starts to wait.
     """
 
     def __init__(

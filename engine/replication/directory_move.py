@@ -34,8 +34,8 @@ from engine.replication.following.fetch_state import (
     CutWhereParted,
     OwnLog,
     RestartAt,
-    cut_offset,
     start_behind,
+    truncation_offset,
 )
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
@@ -83,7 +83,7 @@ class DirectoryMove:
             case CutWhereParted(diverging):
                 found = future.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
-                future.truncate_to(cut_offset(diverging, own, future.log_end_offset), now_ms)
+                future.truncate_to(truncation_offset(diverging, own, future.log_end_offset), now_ms)
             case CutTo(offset):
                 future.truncate_to(offset, now_ms)
             case RestartAt(offset):

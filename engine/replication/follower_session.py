@@ -1,4 +1,4 @@
-"""A follower's fetch session at its leader: each partition's position, and what was told of it.
+"""A follower's fetch session at its leader: each partition's position, and the values sent last.
 
 ```
  request ─> positions ─┬─ as it was told, at the log's end ─> left out, the follower noted
@@ -24,7 +24,7 @@ from engine.replication.partition_types import FetchSpec
 
 
 class SessionPosition(Protocol):
-    """Where a session fetches a partition from, and what it was told last.
+    """A session's fetch position in a partition, and the offsets that were sent last.
 
     Offsets are −1 where that was an error, or nothing.
     """

@@ -165,7 +165,7 @@ class LargeFetches:
         """Read partitions as `Fetches.fetch` does, and wait where that would.
 
         `topic_ids` are those that topics are asked for by, none for a topic that goes by its name.
-        `on_read` is told when nothing is left but the wait. The reading is over if the broker has
+        `on_read` is called when nothing is left but the wait. The reading is over if the broker has
         stopped meanwhile, or nobody waits any more.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms

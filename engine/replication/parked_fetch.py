@@ -142,11 +142,11 @@ class ParkedFetch(DelayedOperation):
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return whether there is something to read, or something that waiting does not mend."""
+        """Return whether a response is due: new records, or an error that waiting cannot end."""
         return any(map(self._is_news, self._here))
 
     def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
-        """Return the same of some of its partitions."""
+        """Return whether a response is due for some of its partitions, as `can_complete`."""
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:

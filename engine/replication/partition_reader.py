@@ -100,7 +100,11 @@ class PartitionReader:
                 results.append((topic_partition, refused))
                 continue
             records = read.records
-            if records is not None and records.is_first_batch_cut and not params.is_max_bytes_hard:
+            if (
+                records is not None
+                and records.is_first_batch_incomplete
+                and not params.is_max_bytes_hard
+            ):
                 # A cut batch would tell the client nothing; it comes with a later fetch.
                 records.release()
                 records = FetchSlice(records.start)

@@ -55,7 +55,7 @@ def log_role(partition: Partition, former_leader_id: int, former_leader_epoch: i
 
 
 def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
-    """Return which in-sync set a leader asks for."""
+    """Log the in-sync set that a leader proposes."""
     committed, wanted = set(partition.in_sync.committed), set(isr)
     out_of_sync = committed - wanted
     if out_of_sync:
@@ -76,7 +76,7 @@ def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
 
 
 def log_isr(partition: Partition) -> None:
-    """Return which in-sync set holds now."""
+    """Log the in-sync set that was committed."""
     isr = partition.in_sync.committed
     below = " (under-min-isr)" if len(isr) < partition.config.min_insync_replicas else ""
     _partition_log.info(

@@ -65,11 +65,12 @@ class QuotaRules:
         #: Bytes of Produce requests without a response, now and at most, by client and broker.
         self._open_bytes: dict[tuple[str, str], int] = {}
         self._open_bytes_max: dict[tuple[str, str], int] = {}
-        self._patient: set[str] = set()
+        #: Clients that wait for each throttle time: only these are checked for Q2.
+        self._waiting_clients: set[str] = set()
 
-    def add_patient(self, client: str) -> None:
-        """Hold the quotas of a client, which waits for each throttle time, to Q2."""
-        self._patient.add(client)
+    def check_quota_of(self, client: str) -> None:
+        """Check Q2 for a client from now on: it has to wait for each throttle time."""
+        self._waiting_clients.add(client)
 
     def sent(self, client: str, address: Address, call: Call) -> None:
         """Note a request."""
@@ -120,7 +121,7 @@ class QuotaRules:
     def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
         """Check what was taken of each client against the quotas that the brokers know."""
         for node in nodes:
-            for client in sorted(self._patient):
+            for client in sorted(self._waiting_clients):
                 self._check(node, client, now_ms)
 
     def _check(self, node: SimulatedBroker, client: str, now_ms: int) -> None:

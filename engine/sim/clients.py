@@ -46,7 +46,7 @@ BACKOFF_MS = 150
 
 
 class ClientEvents(Protocol):
-    """Who is told what clients see."""
+    """Receives what clients see."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""
@@ -170,7 +170,7 @@ class ClusterLinks:
         self._quotas = quotas
         self._waits_when_throttled = waits_when_throttled
         if waits_when_throttled:
-            quotas.add_patient(name)
+            quotas.check_quota_of(name)
         self._connections: dict[Address, LoopConnection] = {}
         #: How often each broker was connected to.
         self._connection_numbers: dict[Address, int] = {}

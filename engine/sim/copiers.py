@@ -63,7 +63,7 @@ _FETCH_BY_NAME_HIGHEST = 12
 
 
 class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
-    """Who is told what copiers see."""
+    """Receives what copiers see."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return what a copier has to find committed that asks now, by partition."""
@@ -189,7 +189,7 @@ class Copier:
     async def _find_places(
         self, assigned: Sequence[TopicPartition]
     ) -> dict[TopicPartition, _Place] | None:
-        """Return where each partition is to be copied on (1); None if it is to join again."""
+        """Return the offset to copy from by partition; None if the member has to join again."""
         while not self._is_finishing:
             places = await self._fetch_places(assigned) if assigned else {}
             if places is not None:
@@ -234,7 +234,7 @@ class Copier:
     # One transaction
 
     async def _copy(self, ids: Ids, partition: TopicPartition, place: _Place) -> bool:
-        """Copy what comes next (2); returns whether the member may go on (3)."""
+        """Copy and commit the next records; returns whether the member may go on."""
         fetched = await self._fetch(partition, place)
         if fetched is None:
             return True
@@ -259,7 +259,7 @@ class Copier:
     async def _transact(
         self, ids: Ids, transaction: SentTransaction, fetched: _Fetched
     ) -> bool | None:
-        """Return whether it was committed; None if the member is out of its generation (3)."""
+        """Return whether it was committed; None if the member is out of its generation."""
         crashes = self._draws(_CRASH_SHARE)
         for output in self._random.sample(self._partitions, k=min(2, len(self._partitions))):
             numbers = range(self._next_number, self._next_number + fetched.record_count)
@@ -288,7 +288,7 @@ class Copier:
         return is_commit
 
     async def _stand_still(self) -> None:
-        """Do nothing for a while, as a process that is not given the processor (4)."""
+        """Do nothing for a while, as a process that gets no processor time (step 4)."""
         if self._draws(_STILL_SHARE):
             await self._group.pause(self._random.randrange(*_STILL_MS))
 

@@ -28,7 +28,7 @@ WALL_START_MS = 1_700_000_000_000
 
 
 class MachineEvents(Protocol):
-    """Who is told what happens on machines."""
+    """Receives events of machines."""
 
     def ran(self, machine: Machine) -> None:
         """Take note that a callback of a process ran, to its end or to that of its disk."""

@@ -54,7 +54,7 @@ class Commit:
 
 
 class MemberEvents(MembershipEvents, Protocol):
-    """Who is told what members see."""
+    """Receives what members see."""
 
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str

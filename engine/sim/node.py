@@ -43,7 +43,7 @@ _SHORT_SHARE = 0.3
 
 
 class NodeEvents(Protocol):
-    """Who is told of the lives of brokers."""
+    """Receives starts and ends of brokers."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""

@@ -62,7 +62,7 @@ class SentTransaction:
 
 
 class TransactorEvents(Protocol):
-    """Who is told what transactional producers see."""
+    """Receives what transactional producers see."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""

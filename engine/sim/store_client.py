@@ -352,7 +352,7 @@ class SimulatedZnodeClient:
         return list(names)
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         session_id, wanted = self._session_id, tuple(operations)
         results = await self._ask(lambda store: store.multi(session_id, wanted))
         return list(results)

@@ -103,7 +103,7 @@ class TransactionLinks:
         self._sequences: dict[TopicPartition, int] = {}
 
     async def init_ids(self) -> Ids:
-        """Begin an instance (1)."""
+        """Send InitProducerId until it succeeds (step 1 of the module); returns the new ids."""
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
@@ -152,7 +152,10 @@ class TransactionLinks:
     async def produce(
         self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
     ) -> bool:
-        """Send one batch (2); returns whether it was accepted. Raises InstanceEnds."""
+        """Send one batch until it is accepted, or drawn to be given up (step 2 of the module).
+
+        Returns whether it was accepted; raises InstanceEnds.
+        """
         message = self._batch(ids, transaction, partition, numbers)
         while True:
             code = await self._produce_once(ids, partition, message)
@@ -240,7 +243,10 @@ class TransactionLinks:
         return None
 
     async def end(self, ids: Ids, transaction: SentTransaction, *, is_commit: bool) -> None:
-        """Commit or abort, until that is answered (3); raises InstanceEnds."""
+        """Send EndTxn until the coordinator responds (step 3 of the module); raises InstanceEnds.
+
+        `transaction.outcome` is UNKNOWN where an attempt without a response may have committed.
+        """
         request = messages.EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=ids.producer_id,
@@ -284,7 +290,10 @@ class TransactionLinks:
         code_of: Callable[[Message], int],
         ids: Ids | None = None,
     ) -> tuple[Message, bool]:
-        """Ask the coordinator until it has an answer; also whether no attempt may have worked."""
+        """Send a request to the coordinator until it succeeds or fails for good.
+
+        Returns the last response, and whether no attempt before it can have changed anything.
+        """
         is_sure = True
         while True:
             coordinator = self._coordinator or await self._find_coordinator()

@@ -128,7 +128,11 @@ class Transactor:
     async def _write(
         self, ids: Ids, transaction: SentTransaction, added: set[TopicPartition]
     ) -> None:
-        """Send one batch (2); raises InstanceEnds, behind an abort, if it is given up or late."""
+        """Send one batch of the transaction, after its partition was added (step 2 of the module).
+
+        A batch that is given up, or deliberately sent late, aborts the transaction and raises
+        InstanceEnds.
+        """
         partition = self._random.choice(self._partitions)
         if partition not in added:
             await self._links.add_partition(ids, partition)

@@ -42,7 +42,7 @@ class Lag(NamedTuple):
     leader_watermark: int
     #: It was told that its offset is out of its leader's range.
     is_truncating: bool
-    cut_count: int
+    truncation_count: int
 
     def is_behind(self, before: Lag) -> bool:
         """Return whether it is the same follower later in the same session."""
@@ -60,7 +60,7 @@ class Lag(NamedTuple):
 
     def is_out_of_range(self, before: Lag) -> bool:
         """Return whether it was told an error since an earlier look, and no watermark."""
-        return self.is_truncating or self.cut_count != before.cut_count
+        return self.is_truncating or self.truncation_count != before.truncation_count
 
 
 class WatermarkRules:
@@ -109,7 +109,7 @@ class WatermarkRules:
                         *fetcher.session_place,
                         theirs.high_watermark,
                         state.phase is FetchPhase.TRUNCATING,
-                        own.log.cut_count,
+                        own.log.truncation_count,
                     ),
                 )
 

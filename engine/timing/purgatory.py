@@ -56,7 +56,7 @@ class DelayedOperation(Timer, ABC):
         """Return whether what it waits for is there. Called any number of times until it is."""
 
     def can_complete_after(self, key: object) -> bool:
-        """Return the same after an event under one of its keys, which some operations can use."""
+        """Return whether it can complete after an event under one of its keys."""
         return self.can_complete()
 
     def force_complete(self) -> bool:

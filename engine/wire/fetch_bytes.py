@@ -343,15 +343,15 @@ def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]
 
 
 def encode_fetch_response_in_pieces(
-    version: int, answer: FetchResponse, parts: list[SendPart], at_once: int
+    version: int, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
 ) -> Iterator[None]:
     """Encode a response, so many partitions in each step; `parts` has all of it at the end."""
-    return _Writer(version).pieces(answer, parts, at_once)
+    return _Writer(version).response_in_steps(answer, parts, partitions_per_step)
 
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
-    """Return what stands before the only partition of a response: counts and the topic."""
+    """Return the bytes before the only partition of a response: counts and the topic."""
     writer = _Writer(version)
     writer.count(1)
     writer.topic(topic)
@@ -371,7 +371,7 @@ class _Writer:
         self.parts: list[SendPart] = []
 
     def response(self, answer: FetchResponse) -> list[SendPart]:
-        """Write all of it and return the parts."""
+        """Write a whole response and return its parts."""
         self._head(answer)
         for topic, partitions in answer.topics:
             self.topic(topic)
@@ -383,8 +383,13 @@ class _Writer:
         self._end(answer)
         return self.parts
 
-    def pieces(self, answer: FetchResponse, parts: list[SendPart], at_once: int) -> Iterator[None]:
-        """Write all of it, with a stop after so many partitions."""
+    def response_in_steps(
+        self, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
+    ) -> Iterator[None]:
+        """Write a whole response, and yield after each step so that the loop can do other work.
+
+        `parts` gets the parts when the last step is done.
+        """
         self._head(answer)
         count = 0
         for topic, partitions in answer.topics:
@@ -393,7 +398,7 @@ class _Writer:
             for partition in partitions:
                 self._partition(partition)
                 count += 1
-                if count % at_once == 0:
+                if count % partitions_per_step == 0:
                     yield
             if self.is_flexible:
                 self.out.append(0)

@@ -85,7 +85,7 @@ class ZnodeClient(Protocol):
         ...
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         ...
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:

@@ -125,7 +125,7 @@ class EmbeddedZnodeClient:
         return names
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         return self._store.multi(self._live_session(), operations)
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:

@@ -295,7 +295,7 @@ class KazooZnodeClient:
         return sorted(await self._read(lambda k: k.get_children_async(path), path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         for operation in operations:
             _check(operation)
 

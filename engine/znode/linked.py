@@ -106,7 +106,7 @@ class LinkedZnodeClient:
         return await self._over(partial(self._client.children, path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         return await self._over(partial(self._client.multi, operations))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
@@ -132,7 +132,7 @@ class LinkedZnodeClient:
 
 
 async def _passage(channel: LinkChannel) -> None:
-    """Return when what is sent now has arrived."""
+    """Wait until a message that is sent now would have arrived."""
     arrived: Promise[None] = Promise()
     channel.send(partial(arrived.keep, None))
     await arrived

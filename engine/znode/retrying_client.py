@@ -134,7 +134,7 @@ class RetryingZnodeClient:
         )
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        """Do all operations or none; the error has the `operation_index` of the failed one."""
         return await self._write(operations, lambda: self._client.multi(operations))
 
     async def _write(

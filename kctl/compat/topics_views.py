@@ -90,7 +90,7 @@ def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicVie
 
 
 def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
-    """Raise ToolFailure if a topic was named and is not there, unless that is no mistake."""
+    """Raise ToolFailure if --topic names no topic that exists, unless --if-exists is given."""
     named = given.text("topic") if given.has("topic") else None
     if named and not found and not given.has("if-exists"):
         shown = f"'{named}'" if given.is_four else f"'Optional[{named}]'"

@@ -158,7 +158,7 @@ def _topic(name: str, value: YamlValue) -> DeclaredTopic:
     _check_keys(fields, TOPIC, value)
     placement = _placement(fields["placement"]) if "placement" in fields else ()
     counts = {
-        key: fields[key].whole(key) if key in fields else None
+        key: fields[key].int32(key) if key in fields else None
         for key in ("partitions", "replication_factor")
     }
     partitions, factor = counts["partitions"], counts["replication_factor"]
@@ -174,7 +174,7 @@ def _topic(name: str, value: YamlValue) -> DeclaredTopic:
 def _placement(value: YamlValue) -> Placement:
     rows = []
     for row in value.items("placement"):
-        ids = tuple(id_.whole("a broker", lowest=0) for id_ in row.items("a list of brokers"))
+        ids = tuple(id_.int32("a broker", lowest=0) for id_ in row.items("a list of brokers"))
         if not ids or len(set(ids)) < len(ids):
             raise row.fault("a partition has one broker or several, none twice")
         rows.append(ids)
@@ -254,7 +254,7 @@ def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
 
 
 def _iterations(value: YamlValue) -> int:
-    count = value.whole("iterations", lowest=ITERATIONS_MIN)
+    count = value.int32("iterations", lowest=ITERATIONS_MIN)
     if count > ITERATIONS_MAX:
         raise value.fault(f"iterations are at most {ITERATIONS_MAX}")
     return count

@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import is_utf8
 from kctl.declared.variables import BadReference, with_variables
+from kctl.numbers import INT32_MAX
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -142,12 +143,16 @@ class YamlValue:
         except UnicodeDecodeError:
             raise self.fault(f"{text!r} is no text of UTF-8") from None
 
-    def whole(self, what: str, *, lowest: int = 1) -> int:
-        """Return a whole number; raises BadStateFile."""
+    def int32(self, what: str, *, lowest: int = 1) -> int:
+        """Return a scalar as a number from `lowest` to 2^31 − 1; raises BadStateFile.
+
+        `what` names the field in the error's text.
+        """
         text = self.text(what).strip()
         is_number = re.fullmatch(r"[0-9]{1,100}", text) is not None
-        if not is_number or not lowest <= int(text) < 1 << 31:
-            raise self.fault(f"{what} is a whole number from {lowest}, and no {text!r}")
+        if not is_number or not lowest <= int(text) <= INT32_MAX:
+            rule = f"a whole number from {lowest} to {INT32_MAX}"
+            raise self.fault(f"{what} is {rule}, and no {text!r}")
         return int(text)
 
     def variable(self, name: str) -> str | None:

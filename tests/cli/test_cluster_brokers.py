@@ -60,7 +60,7 @@ def test_each_broker_is_a_process_and_comes_back_the_same(three: Shell) -> None:
     assert ["one", "two"] == sorted(three.ok("consume", "t", "-e").splitlines())
 
 
-def test_a_broker_that_is_killed_is_told_with_the_end_of_its_log(three: Shell) -> None:
+def test_a_broker_that_is_killed_is_reported_with_the_end_of_its_log(three: Shell) -> None:
     address = brokers(three)[2]["address"]
     three.ok("cluster", "kill", "2")
     done = three.run("cluster", "status")
@@ -168,7 +168,7 @@ def test_a_broker_of_a_shared_process_is_restarted_and_not_killed(shell: Shell) 
     assert (1, True) == (nobody.returncode, "has no broker 7: it has 1, 2" in nobody.stderr)
 
 
-def test_what_does_not_run_is_told(shell: Shell) -> None:
+def test_queries_that_do_not_run_are_reported(shell: Shell) -> None:
     for words in (["restart", "1"], ["add"], ["remove", "1", "-y"], ["kill", "1"]):
         done = shell.run("cluster", *words)
         assert (1, True) == (done.returncode, "there is no cluster" in done.stderr), words
@@ -247,7 +247,7 @@ def _commands() -> list[bytes]:
     return listed.stdout.splitlines()
 
 
-def test_throttles_are_told(shell: Shell) -> None:
+def test_throttles_are_shown(shell: Shell) -> None:
     shell.ok("cluster", "start", "--port", "0")
     shell.ok("topics", "create", "t")
     key = "leader.replication.throttled.replicas"

@@ -159,7 +159,7 @@ def test_clusters_that_were_started_are_listed(shell: Shell, tmp_path: Path) -> 
     assert 1 == len(json.loads(shell.ok("cluster", "list", "-o", "json")))
 
 
-def test_the_metadata_store_listens_where_it_is_told(shell: Shell) -> None:
+def test_the_metadata_store_listens_at_the_given_address(shell: Shell) -> None:
     port = _free_port()
     shell.ok("cluster", "start", "--port", "0", "--zookeeper-port", str(port))
     assert f"127.0.0.1:{port}" == shell.status()["zookeeper"]

@@ -179,7 +179,7 @@ class TestContext:
         assert 0 == run("context", "set", "five", "--command-config", str(path))[0]
         assert "127.0.0.1:5" in run("context", "show", "five")[1]
 
-    def test_without_v_nothing_is_told(self, run: Run) -> None:
+    def test_without_v_nothing_is_printed(self, run: Run) -> None:
         assert "cluster: " in run("topics", "list", "-v", "-b", NOWHERE)[2]
         assert "cluster: " not in run("topics", "list", "-b", NOWHERE)[2]
 
@@ -229,7 +229,7 @@ class TestContext:
     @pytest.mark.parametrize(
         "text", ["- a", "contexts: [a]", "contexts: {a: {}}", "contexts: {a: 5}", "a: [", "\x00"]
     )
-    def test_a_damaged_file_is_told_and_left_alone(
+    def test_a_damaged_file_is_reported_and_left_alone(
         self, run: Run, tmp_path: Path, text: str
     ) -> None:
         path = tmp_path / "kctl" / "config.yaml"

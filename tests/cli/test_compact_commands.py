@@ -53,7 +53,7 @@ def by_log(rows: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
 # Directories
 
 
-def test_a_plan_tells_what_is_dirty_and_a_run_leaves_what_kafkas_cleaner_left(
+def test_a_plan_shows_what_is_dirty_and_a_run_leaves_what_kafkas_cleaner_left(
     shell: LogShell, tmp_path: Path
 ) -> None:
     (planned,) = shell.rows("plan", "--dir", shell.logs, "kv-keep", *SETTINGS)
@@ -84,7 +84,7 @@ def test_a_plan_tells_what_is_dirty_and_a_run_leaves_what_kafkas_cleaner_left(
     )
 
 
-def test_an_exact_plan_tells_what_a_run_frees(shell: LogShell) -> None:
+def test_an_exact_plan_shows_what_a_run_frees(shell: LogShell) -> None:
     words = ("--dir", shell.logs, "--match", "kv-.*|txn.*", *SETTINGS)
     planned = by_log(shell.rows("plan", *words, "--exact", "--chart"))
     cleaned = by_log(shell.rows("run", *words, "--in-place", "-y"))
@@ -122,7 +122,7 @@ def test_keys_that_do_not_fit_take_several_passes(shell: LogShell, tmp_path: Pat
     assert "keys fit up to offset" in shell.told(1, *plan, "--exact", "--buffer", "300")
 
 
-def test_a_damaged_log_is_told_and_left_and_the_others_are_cleaned(shell: LogShell) -> None:
+def test_a_damaged_log_is_reported_and_left_and_the_others_are_cleaned(shell: LogShell) -> None:
     content = damage(Path(shell.logs, "kv-keep-0"))
     words = ("kv-keep", "kv-drop", *SETTINGS)
     planned = shell.run("compact", "plan", "--dir", shell.logs, *words, "--exact", "-o", "json")
@@ -138,7 +138,7 @@ def test_a_damaged_log_is_told_and_left_and_the_others_are_cleaned(shell: LogShe
     assert content == min(Path(shell.logs, "kv-keep-0").glob("*.log")).read_bytes()
 
 
-def test_a_run_needs_to_be_told_where_and_asked(shell: LogShell) -> None:
+def test_a_run_needs_a_place_and_a_confirmation(shell: LogShell) -> None:
     run = ("run", "--dir", shell.logs, "kv-keep")
     shell.told(2, *run)
     assert "nothing was changed" in shell.told(2, *run, "--in-place")
@@ -158,7 +158,7 @@ def test_what_cannot_be_done_is_said(shell: LogShell, tmp_path: Path) -> None:
 
 
 @EACH_WAY
-def test_the_embedded_cluster_cleans_when_told_what_its_plan_says(
+def test_the_embedded_cluster_cleans_on_request_what_its_plan_has(
     shell: LogShell, processes: tuple[str, ...]
 ) -> None:
     with shell.cluster("--brokers", "2", *NEVER_BY_ITSELF, *processes):
@@ -193,7 +193,7 @@ def test_the_embedded_cluster_cleans_when_told_what_its_plan_says(
         assert [0, 0] == [row["freed_bytes"] for row in shell.rows("run", "users")]
 
 
-def test_what_a_cluster_cannot_clean_is_told_and_checked(shell: LogShell) -> None:
+def test_logs_that_a_cluster_cannot_clean_are_reported_and_checked(shell: LogShell) -> None:
     with shell.cluster(*NEVER_BY_ITSELF):
         fill(shell, "users", "cleanup.policy=compact", "min.cleanable.dirty.ratio=1.0")
         fill(shell, "clicks", count=10)
@@ -286,7 +286,7 @@ def test_ctrl_c_ends_the_waiting_and_not_the_cleaning(shell: LogShell) -> None:
         assert 0 < under_way["done_bytes"] < under_way["total_bytes"]
 
 
-def test_another_cluster_is_told_what_it_does_by_itself(shell: LogShell, tmp_path: Path) -> None:
+def test_a_cluster_of_kafka_is_refused_with_the_reason(shell: LogShell, tmp_path: Path) -> None:
     stranger = LogShell(tmp_path / "stranger", "compact", "compact", "before1")
     with shell.cluster(*NEVER_BY_ITSELF):
         fill(shell, "users", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.7")

@@ -174,7 +174,7 @@ def test_a_cluster_that_is_not_there_is_silence(complete: Complete) -> None:
         [],
     ],
 )
-def test_what_cannot_be_told_is_no_error(tmp_path: Path, words: list[str]) -> None:
+def test_words_without_completions_are_no_error(tmp_path: Path, words: list[str]) -> None:
     done = Shell(tmp_path).run("__complete", *words)
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 

@@ -97,7 +97,7 @@ def test_records_are_picked_by_what_is_in_them(shell: Shell) -> None:
     assert (2, True) == (refused.returncode, "pattern" in refused.stderr)
 
 
-def test_a_restart_of_the_broker_is_waited_for_and_told_once(shell: Shell) -> None:
+def test_a_restart_of_the_broker_is_waited_for_and_reported_once(shell: Shell) -> None:
     with shell.popen("consume", "clicks") as consumer:
         assert ["one\n"] == lines_of(consumer.stdout, 1)
         port = shell.status()["bootstrap_servers"].rpartition(":")[2]

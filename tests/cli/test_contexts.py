@@ -190,9 +190,7 @@ def test_a_read_only_context_refuses_each_before_any_request(place: Place, words
 
 
 @pytest.mark.parametrize("words", sorted(WORDS))
-def test_a_protected_context_needs_its_name_for_each_whatever_y_says(
-    place: Place, words: str
-) -> None:
+def test_a_protected_context_needs_its_name_for_each_even_with_y(place: Place, words: str) -> None:
     place.context("--protected")
     done = place.shell.run(*place.command(words), stdin="prod\n")
     assert 2 == done.returncode, done.stderr

@@ -177,7 +177,7 @@ def test_a_whole_copy_is_continued_with_what_came_since(two: Two) -> None:
     assert two.records("more", two.source) == two.records("more", two.destination)
 
 
-def test_a_topic_that_the_destination_does_not_create_is_told_once(two: Two) -> None:
+def test_a_topic_that_the_destination_does_not_create_is_reported_once(two: Two) -> None:
     done = two.shell.run("copy", two.source, two.destination, "t", "--prefix", "f-", "-r", "5")
     assert (1, 1) == (done.returncode, done.stderr.count("error: creating f-t at the destination"))
     assert 1 == done.stderr.count("error:")

@@ -160,7 +160,7 @@ def test_what_is_refused_is_known_before_the_first_step(shell: Shell) -> None:
     assert "new" not in shell.ok("topics", "list", "-o", "name").splitlines()
 
 
-def test_a_step_that_fails_is_told_and_the_others_are_done(shell: Shell) -> None:
+def test_a_step_that_fails_is_reported_and_the_others_are_done(shell: Shell) -> None:
     for name in ("theirs", "ours"):
         shell.ok("topics", "create", name, "--replica-assignment", "1")
     shell.ok("quotas", "set", "produce=5", "--user", "surplus")

@@ -304,7 +304,7 @@ def test_a_cluster_in_the_foreground_says_where_it_is_until_a_signal(shell: Shel
     assert "stopped" == shell.status()["state"]
 
 
-def test_a_disk_that_is_gone_is_told_wherever_brokers_are_shown(
+def test_a_disk_that_is_gone_is_reported_wherever_brokers_are_shown(
     shell: Shell, tmp_path: Path
 ) -> None:
     disks = [str(tmp_path / "disk-1"), str(tmp_path / "disk-2")]

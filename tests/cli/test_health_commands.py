@@ -150,7 +150,7 @@ def test_leaders_are_listed_and_balanced(three: Shell) -> None:
     assert [] == json.loads(three.ok("leaders", "elect", "unclean", "t", "-o", "json"))
 
 
-def test_who_looks_for_what_is_wrong_need_not_name_topics(three: Shell) -> None:
+def test_a_search_for_problems_needs_no_names_of_topics(three: Shell) -> None:
     assert [] == json.loads(three.ok("topics", "describe", "--unavailable", "-o", "json"))
     every = json.loads(three.ok("topics", "describe", "--check", "-o", "json"))
     assert "t" in [topic["name"] for topic in every]

@@ -165,7 +165,7 @@ def test_dirs_lists_partitions() -> None:
     assert logs("dirs", case_dir("plain") / "data", "-o", "name")[1].split()[0] == "bulk-0"
 
 
-def test_dirs_tells_of_damaged_checkpoints(damaged: Path) -> None:
+def test_dirs_reports_damaged_checkpoints(damaged: Path) -> None:
     (damaged / "meta.properties").write_bytes(b"version=9\n")
     code, _, err = logs("dirs", damaged)
     assert code == 0
@@ -254,7 +254,7 @@ def test_a_directory_in_use_is_not_repaired(damaged: Path) -> None:
     assert logs("repair", damaged, "--in-place", "-y")[0] == 0
 
 
-def test_the_recovery_point_bounds_what_is_looked_at() -> None:
+def test_the_recovery_point_bounds_what_is_checked() -> None:
     path = case_dir("recovery-430") / "before" / "r-crc-old-segment-0"
     assert logs("repair", path, "--dry-run", "--from-recovery-point")[0] == 0
     assert logs("repair", path, "--dry-run")[0] == 5
@@ -301,7 +301,7 @@ def test_diff_refuses_copies_with_unlike_topic_ids(tmp_path: Path) -> None:
     assert "their topic ids are" in err
 
 
-def test_diff_tells_of_damage_behind_the_other_s_end(tmp_path: Path) -> None:
+def test_diff_reports_damage_after_the_others_end(tmp_path: Path) -> None:
     data = case_dir("plain") / "data" / "clicks-0"
     for name in ("short", "long"):
         shutil.copytree(data, tmp_path / name / "clicks-0")

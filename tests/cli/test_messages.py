@@ -152,7 +152,7 @@ def test_nothing_is_destroyed_without_a_yes(cluster: EmbeddedCluster) -> None:
     assert os.path.exists(cluster.data)
 
 
-def test_a_topic_with_too_many_partitions_is_not_told_to_have_more(
+def test_a_topic_with_too_many_partitions_is_not_said_to_have_more(
     cluster: EmbeddedCluster,
 ) -> None:
     words = ["topics", "create", "t", "-p", "100001", "-b", cluster.address]

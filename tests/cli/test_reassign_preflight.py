@@ -79,7 +79,7 @@ def test_a_bad_target_is_refused_before_anything_moves(
     assert before == state(three)
 
 
-def test_a_dry_run_tells_of_disks_throttles_and_moves_between_directories(three: Shell) -> None:
+def test_a_dry_run_shows_disks_throttles_and_moves_between_directories(three: Shell) -> None:
     dirs = directories(three)
     (_, lying) = state(three)
     there = {(number, broker_id): path for number, broker_id, path in lying}

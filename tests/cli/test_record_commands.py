@@ -164,7 +164,7 @@ def test_bytes_that_are_not_utf8_stay_what_they_are(shell: Shell) -> None:
         assert done_text.returncode in (1, 2)
 
 
-def test_offsets_at_the_edge_are_told_of(shell: Shell) -> None:
+def test_offsets_at_the_edge_are_reported(shell: Shell) -> None:
     refused = shell.run("consume", "three", "--from", "9" * 20, "-e")
     assert (2, True) == (refused.returncode, "0 to 9223372036854775807" in refused.stderr)
     beyond = shell.run("consume", "three", "--from", "4", "-e")
@@ -181,7 +181,7 @@ def test_what_check_finds_says_since_when_by_an_address_too(shell: Shell) -> Non
     assert [] == [row for row in rows if "-0" in row["subject"] and row["since"] is None]
 
 
-def test_folders_that_an_installation_makes_are_told(shell: Shell, tmp_path: Path) -> None:
+def test_folders_that_an_installation_makes_are_reported(shell: Shell, tmp_path: Path) -> None:
     target = tmp_path / "some" / "bin"
     first = shell.run("compat", "install", str(target))
     assert (0, f"made {tmp_path / 'some'}, which was not there\n") == (

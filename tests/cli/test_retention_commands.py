@@ -31,7 +31,7 @@ def test_a_directory_is_planned_by_partition_by_topic_and_by_time(shell: LogShel
     assert 0 == upcoming[-1]["left_bytes"]
 
 
-def test_what_was_named_and_is_not_there_is_told(shell: LogShell) -> None:
+def test_named_topics_that_do_not_exist_are_reported(shell: LogShell) -> None:
     done = shell.run("retention", "plan", "--dir", shell.logs, "ret-size", "nothing")
     assert 1 == done.returncode
     assert "no log of topic nothing" in done.stderr
@@ -42,7 +42,7 @@ def test_what_was_named_and_is_not_there_is_told(shell: LogShell) -> None:
     assert "is no setting of topics" in shell.told(1, *plan, "--set", "retention.days=3")
 
 
-def test_topics_that_are_compacted_are_told_to_be(shell: LogShell) -> None:
+def test_compacted_topics_are_reported_as_such(shell: LogShell) -> None:
     plan = ("plan", "--dir", shell.logs, "ret-size", "ret-time")
     told = shell.told(0, *plan, "--set", "cleanup.policy=compact")
     assert "2 topics are compacted: `kctl compact plan --exact` tells what that frees" in told
@@ -55,7 +55,7 @@ def test_advice_is_printed_as_a_command(shell: LogShell) -> None:
     assert "give 2097152 bytes or more" in shell.told(1, *plan, "1MiB")
 
 
-def test_a_run_needs_to_be_told_where_and_asked(shell: LogShell) -> None:
+def test_a_run_needs_a_place_and_a_confirmation(shell: LogShell) -> None:
     run = ("run", "--dir", shell.logs)
     assert "--in-place and --out" in shell.told(2, *run)
     assert "nothing was changed" in shell.told(2, *run, "--in-place")
@@ -75,7 +75,7 @@ def test_a_run_deletes_in_a_copy_or_in_place(shell: LogShell, tmp_path: Path) ->
 
 
 @EACH_WAY
-def test_the_embedded_cluster_looks_when_told(
+def test_the_embedded_cluster_checks_on_request(
     shell: LogShell, processes: tuple[str, ...], tmp_path: Path
 ) -> None:
     with shell.cluster("--brokers", "2", *processes):

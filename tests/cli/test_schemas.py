@@ -194,7 +194,7 @@ def test_files_of_different_kinds_each_have_their_own_rows() -> None:
     assert ({"file", "offset", "position"}, paths[2]) == (set(rows[-1]), rows[-1]["file"])
 
 
-def test_copies_that_differ_are_told_as_the_schema_says(tmp_path: Path) -> None:
+def test_copies_that_differ_are_reported_as_the_schema_says(tmp_path: Path) -> None:
     source = GOLDEN / "plain/data/clicks-0"
     copy = shutil.copytree(source, tmp_path / "clicks-0")
     segment = min(copy.glob("*.log"))

@@ -29,7 +29,7 @@ def test_a_run_is_summed_up(tmp_path: Path) -> None:
     assert summary["acknowledged_records"] > 0
 
 
-def test_a_trace_tells_what_happens_and_when(tmp_path: Path) -> None:
+def test_a_trace_shows_what_happens_and_when(tmp_path: Path) -> None:
     done = Shell(tmp_path).run("sim", "run", "--seed", "4", "--seconds", "3", "--trace")
     assert 0 == done.returncode
     assert "b1         is up, epoch" in done.stderr
@@ -68,7 +68,7 @@ def test_an_interrupted_campaign_sums_up_the_seeds_that_ran(
     assert whole.acknowledged_count == summary["acknowledged_records"]
 
 
-def test_a_broken_rule_is_told_with_its_faults_and_how_to_see_it_again(
+def test_a_broken_rule_is_reported_with_its_faults_and_how_to_see_it_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mutant = next(each for each in MUTANTS if each.name == "the_leader_commits_alone")

@@ -75,7 +75,7 @@ def test_what_cannot_be_printed_is_one_clear_error(run: Run, words: str) -> None
 
 
 @pytest.mark.parametrize("words", FAILING)
-def test_an_error_keeps_its_exit_code_wherever_it_is_told(run: Run, words: str) -> None:
+def test_an_error_keeps_its_exit_code_wherever_it_is_reported(run: Run, words: str) -> None:
     for redirection in (">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"):
         assert FAILING[words] == run(words, redirection)[0], redirection
 

@@ -75,7 +75,7 @@ def test_a_tree_goes_down_as_far_as_is_asked(shell: Shell) -> None:
     assert [json.loads(row)["depth"] for row in rows] == [0, 1, 1, 1]
 
 
-def test_changes_are_told_as_they_come(shell: Shell) -> None:
+def test_changes_are_notified_as_they_come(shell: Shell) -> None:
     with shell.popen("znode", "watch", "/config/topics", "-n", "1", "-o", "ndjson") as watching:
         assert watching.stdout is not None
         told: list[str] = []
@@ -118,7 +118,7 @@ def test_errors_say_what_to_try(shell: Shell, tmp_path: Path) -> None:
     assert shell.run("znode", "ls", "no/slash").returncode == 2
 
 
-def test_a_command_is_over_after_its_time_whatever_hangs(shell: Shell) -> None:
+def test_a_command_is_over_after_its_time_though_something_hangs(shell: Shell) -> None:
     pid = shell.status()["pids"][0]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -191,5 +191,5 @@ def test_connections_beyond_the_rate_of_a_listener_are_throttled_and_served(
 
 
 @pytest.mark.slow
-def test_the_log_tells_how_many_descriptors_there_are(own: EmbeddedCluster) -> None:
+def test_the_log_reports_how_many_descriptors_there_are(own: EmbeddedCluster) -> None:
     assert "descriptors" in (own.data / "cluster.log").read_text()

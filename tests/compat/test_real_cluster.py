@@ -102,7 +102,7 @@ def test_settings_of_topics(topic: str) -> None:
     assert [] == [row["key"] for row in left if row["source"] == "dynamic-topic"]
 
 
-def test_brokers_tell_about_themselves(topic: str) -> None:
+def test_brokers_describe_themselves(topic: str) -> None:
     ids = [str(row["broker_id"]) for row in rows("brokers", "list")]
     assert ids == [str(row["broker_id"]) for row in rows("brokers", "describe")]
     replicas = rows("brokers", "log-dirs", "--topic", topic, "--replicas")

@@ -5,9 +5,10 @@
 
 Both addresses are brokers of Kafka with the same settings, of broker.id 1, with two log directories
 DATA/d1 and DATA/d2, an authorizer and `auto.create.topics.enable=false`: Kafka's tools run against
-one, ours against the other, so that what a call changes is there for both of the next one. A stage
-deletes what an earlier one left, and is drawn from its seed alone. An answer is the exit status,
-stdout, and the first message of stderr.
+one, ours against the other, so that what a call changes is there for both of the next one. Tools
+that read files, sizes or times (`OF_ONE_CLUSTER`) both run against the first. A stage deletes what
+an earlier one left, and is drawn from its seed alone. An answer is the exit status, stdout, and the
+first message of stderr.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.cli.fork_server import ForkServer
 from tests.cluster.java_tools import ToolServer
 from tests.compat.tools.accepted import accepted
 from tests.compat.tools.grammar import TOOLS
-from tests.compat.tools.masking import Answer, compared, masked
+from tests.compat.tools.masking import OF_ONE_CLUSTER, Answer, compared, masked
 from tests.compat.tools.shapes import drawn_line
 from tests.compat.tools.values import Values
 
@@ -69,8 +70,31 @@ _CLASSES: Final = {
 }
 
 
-#: Tools that change nothing and show times, paths, or offsets of internal topics.
-_OF_ONE_CLUSTER: Final = ("dump-log", "get-offsets", "log-dirs")
+#: What options and commands that change a cluster begin with.
+_CHANGING: Final = (
+    "create",
+    "alter",
+    "delete",
+    "add",
+    "remove",
+    "execute",
+    "cancel",
+    "abort",
+    "renew",
+    "expire",
+    "upgrade",
+    "downgrade",
+    "disable",
+    "unregister",
+)
+#: Tools that change a cluster whatever their options are.
+_CHANGING_TOOLS: Final = (
+    "console-producer",
+    "delete-records",
+    "verifiable-producer",
+    "producer-perf-test",
+    "leader-election",
+)
 
 
 class Call(NamedTuple):
@@ -112,12 +136,11 @@ class Side:
         code, out, err = self._forks.run(line, self._environment, stdin.encode())
         return Answer(code, *(text.decode(errors="replace") for text in (out, err)))
 
-    def masked(self, answer: Answer) -> Answer:
+    def masked(self, tool: str, answer: Answer) -> Answer:
         """Return an answer without what is of this side alone."""
-        texts = (answer.stdout, answer.stderr)
-        return Answer(
-            answer.status, *(masked(text, self.address, self.data, self.work) for text in texts)
-        )
+        places = (self.address, self.data, self.work)
+        texts = (masked(tool, text, *places) for text in (answer.stdout, answer.stderr))
+        return Answer(answer.status, *texts)
 
 
 class JavaSide(Side):
@@ -182,7 +205,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=100, help="of a stage")
     parser.add_argument("--tools", default="", help="the tools to draw, behind commas")
     parser.add_argument(
-        "--slow", type=float, default=10.0, help="seconds from which a call is told"
+        "--slow", type=float, default=10.0, help="seconds from which a call is printed as slow"
     )
     return parser.parse_args()
 
@@ -192,7 +215,7 @@ def drawn_call(rng: random.Random, given: argparse.Namespace) -> Call:
     names = given.tools.split(",") if given.tools else list(TOOLS)
     tool = rng.choices(names, [TOOLS[name].weight for name in names])[0]
     shapes = TOOLS[tool]
-    values = Values(rng, Path(), _ODD_SHARE)
+    values = Values(rng, _ODD_SHARE)
     shape = rng.choice(shapes.shapes)
     has_command = not shape.startswith("-") and tool in ("transactions", "features", "cluster")
     start = drawn_line(shapes.start, rng, values)
@@ -252,7 +275,7 @@ def _spelled(option: list[str], rng: random.Random) -> list[str]:
 
 def _play(real: JavaSide, ours: Side, call: Call, label: str, given: argparse.Namespace) -> str:
     """Play a call on both sides; returns what to count it as."""
-    where = real if call.tool in _OF_ONE_CLUSTER else ours
+    where = real if call.tool in OF_ONE_CLUSTER else ours
     for attempt in range(2):
         for side in (real, ours):
             side.write_files(call)
@@ -263,12 +286,13 @@ def _play(real: JavaSide, ours: Side, call: Call, label: str, given: argparse.Na
                 lambda: (where.ours(call.tool, *call.words, stdin=call.stdin), time.monotonic())
             )
             (want, want_end), (have, have_end) = wanted.result(), had.result()
-        want, have = compared(call.tool, real.masked(want)), compared(call.tool, where.masked(have))
+        want = compared(call.tool, call.words, real.masked(call.tool, want))
+        have = compared(call.tool, call.words, where.masked(call.tool, have))
         kind = _difference(want, have)
         if not kind:
-            _tell_slow(call, label, want_end - begin, have_end - begin, given)
+            _print_slow(call, label, want_end - begin, have_end - begin, given)
             return "same"
-        if attempt == 0 and _is_reading(call) and kind != "message":
+        if attempt == 0 and is_reading(call) and kind != "message":
             time.sleep(_RETRY_PAUSE_S)
             continue
         break
@@ -281,31 +305,23 @@ def _play(real: JavaSide, ours: Side, call: Call, label: str, given: argparse.Na
         print(f"    {name}: {content!r}")
     for row in _shown(want, have):
         print(f"    {row}")
-    _tell_slow(call, label, want_end - begin, have_end - begin, given)
+    _print_slow(call, label, want_end - begin, have_end - begin, given)
     sys.stdout.flush()
     return f"differs in {kind}"
 
 
-def _is_reading(call: Call) -> bool:
-    changing = (
-        "--create",
-        "--alter",
-        "--delete",
-        "--add",
-        "--remove",
-        "--execute",
-        "--delete-offsets",
-        "--cancel",
-        "abort",
-    )
-    tools = (
-        "console-producer",
-        "delete-records",
-        "verifiable-producer",
-        "producer-perf-test",
-        "leader-election",
-    )
-    return call.tool not in tools and not any(word.startswith(changing) for word in call.words)
+def is_reading(call: Call) -> bool:
+    """Return whether a call changes nothing, so that it may be repeated after a difference.
+
+    A repeated change could hide one: what exists, or is gone, by then is refused on both sides.
+    Options count in each spelling that is drawn: short of a letter, or with one dash.
+    """
+    return call.tool not in _CHANGING_TOOLS and not any(map(_is_changing, call.words))
+
+
+def _is_changing(word: str) -> bool:
+    name = word.partition("=")[0].lstrip("-").lower()
+    return name.startswith(_CHANGING) or any(name == full[:-1] for full in _CHANGING)
 
 
 def _difference(want: Answer, have: Answer) -> str:
@@ -329,7 +345,7 @@ def _shown(want: Answer, have: Answer) -> list[str]:
     return rows
 
 
-def _tell_slow(
+def _print_slow(
     call: Call, label: str, want_s: float, have_s: float, given: argparse.Namespace
 ) -> None:
     if max(want_s, have_s) > given.slow or have_s > want_s + 5:

@@ -94,7 +94,7 @@ def test_only_old_records_may_go_by_retention() -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_killed_amid_cleanings_loses_no_last_value(tmp_path: Path) -> None:
+def test_a_broker_killed_during_cleanings_loses_no_last_value(tmp_path: Path) -> None:
     soak = CleanSoak(tmp_path, brokers=1, seed=3)
     try:
         for _ in range(2):

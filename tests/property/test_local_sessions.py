@@ -25,7 +25,7 @@ def told_all(_handler: FetchSessionHandler, fetched: LocalFetched) -> Any:
 @example(events=[("produce", 0, 1)] * 3 + [("wait", 0, 0), ("produce", 1, 1), ("crash", 0, 0)])
 @example(events=[("produce", 0, 3), ("bounce", 0, 0), ("produce", 1, 2), ("grow", 0, 0)])
 @given(EVENTS)
-def test_who_is_told_what_has_changed_ends_as_who_is_told_all(
+def test_a_broker_that_gets_changes_ends_as_one_that_gets_all(
     events: list[tuple[str, int, int]],
 ) -> None:
     answered: list[int] = []

@@ -254,7 +254,7 @@ def test_repair_leaves_nothing_offline_that_could_be_repaired(
 
 
 @given(clusters(has_dead=False), constraint_sets(), st.integers(1, 4))
-def test_replication_factors_become_what_was_asked_for(
+def test_replication_factors_become_what_was_requested(
     model: ClusterModel, constraints: PlanConstraints, factor: int
 ) -> None:
     factors = {"t0": min(factor, len(model.brokers))}

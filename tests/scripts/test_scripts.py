@@ -258,7 +258,9 @@ def test_a_planted_fault_is_found(name: str, fault: Fault, monkeypatch: pytest.M
     assert found
 
 
-def test_what_too_few_commit_is_told_to_its_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_producer_gets_an_error_for_records_that_too_few_replicas_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     committed_by_too_few(monkeypatch)
     found = differences((FOLDER / "shrink_after_append.txt").read_text(), Script().run)
     told = "1: b refused, 20 NOT_ENOUGH_REPLICAS_AFTER_APPEND"

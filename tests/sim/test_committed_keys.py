@@ -137,7 +137,7 @@ def test_a_batch_that_nobody_committed_is_seen(history: History) -> None:
     assert all(history.has(batch) for batch in log_of(1, 4))
 
 
-def test_only_the_part_that_is_asked_for_has_to_be_there(history: History) -> None:
+def test_only_the_part_that_is_requested_has_to_be_there(history: History) -> None:
     assert "" == history.cleaning_fault([], 0, 3, LATE_MS)
     assert history.cleaning_fault([], 0, 4, LATE_MS)
     assert "" == history.cleaning_fault(log_of(5), 4, END, LATE_MS)

@@ -96,7 +96,7 @@ def test_a_commit_that_was_acknowledged_meanwhile_need_not_be_known() -> None:
     assert [] == run.broken
 
 
-def test_at_rest_what_is_aborted_was_never_copied() -> None:
+def test_aborted_records_are_never_copied() -> None:
     run = Run()
     run.copy(0, 5, ABORTED)
     run.copy(0, 3, COMMITTED)
@@ -104,7 +104,7 @@ def test_at_rest_what_is_aborted_was_never_copied() -> None:
     assert ["X1"] == run.check(5)
 
 
-def test_nothing_is_asked_at_rest_where_nobody_knows_of_an_end() -> None:
+def test_nothing_is_required_of_a_transaction_whose_end_is_unknown() -> None:
     run = Run()
     run.copy(0, 5, UNKNOWN)
     assert [] == run.check(2)

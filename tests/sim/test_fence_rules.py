@@ -44,7 +44,7 @@ def test_an_instance_that_is_fenced_succeeds_nowhere() -> None:
     assert ["T8"] == run.serve(FIRST)
 
 
-def test_the_latest_instance_is_the_one_with_the_highest_epoch_whoever_is_answered_first() -> None:
+def test_the_latest_instance_is_the_one_with_the_highest_epoch_in_any_order_of_responses() -> None:
     run = Run()
     run.rules.initialized("id", SECOND)
     run.rules.initialized("id", FIRST)

@@ -115,7 +115,7 @@ def test_a_member_belongs_to_the_life_in_which_its_generation_was_written() -> N
     assert [] == run.broken
 
 
-def test_the_last_commit_is_there_at_rest() -> None:
+def test_the_last_commit_is_there_once_the_cluster_is_quiescent() -> None:
     run = Run()
     first, last = run.commit(), run.commit()
     run.rules.check_end("g", {T0: last})
@@ -165,7 +165,7 @@ _ACKNOWLEDGED = _commit(1, 1, 2, NONE)
         ([_commit(1, 1, None, None), _commit(2, 3, 4, NONE)], 1, False),
     ],
 )
-def test_an_offset_at_rest_comes_from_a_commit_that_none_followed(
+def test_a_final_offset_comes_from_a_commit_that_none_followed(
     commits: list[Commit], offset: int | None, is_fault: bool
 ) -> None:
     assert is_fault == bool(offset_fault(commits, offset))

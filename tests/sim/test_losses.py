@@ -129,7 +129,7 @@ def test_a_leader_of_before_a_loss_loses_nothing_that_is_committed_anyway(
     assert lost == cluster.lost
 
 
-def test_a_loss_names_its_offsets_and_all_others_are_asked_for(cluster: Cluster) -> None:
+def test_a_loss_names_its_offsets_and_all_others_are_requested(cluster: Cluster) -> None:
     cluster.history.awaited = Awaited("a reason")
     assert "" == cluster.lead(*range(7))
     assert [(7, COUNT)] == cluster.lost

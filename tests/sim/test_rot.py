@@ -69,7 +69,7 @@ def test_a_log_is_truncated_before_a_damaged_batch_that_was_not_flushed() -> Non
     ("plant", "rule"),
     [(followers_take_damaged_batches, "R1"), (recovery_goes_past_damage, "L2")],
 )
-def test_checksums_that_nobody_looks_at_are_noticed(
+def test_checksums_that_nobody_checks_are_noticed(
     monkeypatch: pytest.MonkeyPatch, plant: Planted, rule: str
 ) -> None:
     kills = [

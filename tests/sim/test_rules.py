@@ -152,7 +152,7 @@ def test_a_follower_may_give_up_only_where_its_leaders_batch_begins_below_its_en
         (2, False, 1, False),
     ],
 )
-def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
+def test_a_follower_should_know_a_watermark_unless_it_got_an_error(
     epochs: int, is_truncating: bool, cuts: int, is_owed: bool
 ) -> None:
     fetcher, leader = cast(ReplicaFetcher, object()), cast(Partition, object())
@@ -351,7 +351,7 @@ def test_a_topic_that_goes_unasked_is_seen(noting: Noting) -> None:
     assert ["C8"] == noting.broken
 
 
-def test_a_topic_that_goes_amid_a_move_is_seen(noting: Noting) -> None:
+def test_a_topic_that_is_deleted_during_a_move_is_noticed(noting: Noting) -> None:
     noting.write(3, 2, 1, adding=(3,), removing=(1,))
     noting.topics.doom("t")
     noting.topics.remove("t")

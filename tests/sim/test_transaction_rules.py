@@ -105,7 +105,7 @@ def test_a_log_breaks_a_rule_by_itself(content: bytes, rule: str) -> None:
         (SentOutcome.COMMITTED, (COMMIT, ABORT), ["T1", "T2"]),
     ],
 )
-def test_a_transaction_ends_as_its_producer_was_told_in_every_partition(
+def test_a_transaction_ends_in_every_partition_as_its_producer_was_answered(
     outcome: SentOutcome, kinds: tuple[ControlType, ControlType], broken: list[str]
 ) -> None:
     run = Run()

@@ -40,7 +40,7 @@ def test_batches_and_segments_join(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_column_can_be_asked_for(view: str, spark: Any) -> None:
+def test_every_column_can_be_requested(view: str, spark: Any) -> None:
     case = {"groups": "groups", "metadata": "kraft-430"}.get(view, "txn")
     rows = _ask(spark, f"select * from {view} limit 5", case=case)
     assert [c.name for c in VIEWS[view]] == list(rows[0])
@@ -67,7 +67,7 @@ def test_times_are_utc(spark: Any) -> None:
         ("select 1/0", "Division by zero."),
     ],
 )
-def test_a_wrong_query_is_told_in_a_line(
+def test_a_wrong_query_is_reported_in_a_line(
     spark: Any, query: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(QueryFailed) as failed:

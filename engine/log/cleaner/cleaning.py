@@ -68,7 +68,7 @@ class CleaningRun:
         self.is_stopped = False
         self._files = files
         self._now_ms = now_ms
-        self._cut_count = log.cut_count
+        self._truncation_count = log.truncation_count
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         #: What is read now, to be seen when it goes.
         self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
@@ -126,7 +126,7 @@ class CleaningRun:
         records from now on.
         """
         # Records that were cut off are in the map, and must not hide earlier ones.
-        is_cut = self.log.cut_count != self._cut_count
+        is_cut = self.log.truncation_count != self._truncation_count
         is_kept_whole = not self.log.config.is_compacted
         is_gone = any(segment.is_gone for segment in self._at_hand)
         return not (self.is_stopped or is_cut or is_kept_whole or is_gone)

@@ -31,7 +31,7 @@ _MIB = 1 << 20
 
 
 def began(cleanable: CleanableRange) -> None:
-    """Return which log is cleaned now."""
+    """Log which log is cleaned now."""
     _log.info(
         "Beginning cleaning of log %s: [%d, %d), %.1f%% dirty",
         cleanable.topic_partition,

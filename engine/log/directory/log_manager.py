@@ -1,4 +1,4 @@
-"""All logs of one broker, over its log directories: found, made, moved, deleted, kept in order.
+"""All logs of one broker, over its log directories: loaded, created, moved, deleted, checkpointed.
 
 | task (names and periods are Kafka's) | what it does                                             |
 |--------------------------------------|----------------------------------------------------------|
@@ -11,7 +11,7 @@
 | PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
 
 An error of the host takes the directory offline: its logs are gone from here, the others go on, and
-`on_offline` is told which partitions that were. One thread owns all this; only loading uses a
+`on_offline` gets which partitions that were. One thread owns all this; only loading uses a
 thread for each directory.
 
 Crash story of the changes of names (each synced before the next step):
@@ -43,6 +43,7 @@ from engine.log.directory.log_directory import (
     is_failure_of_directory,
     remove_folder,
 )
+from engine.log.directory.log_placement import LogPlacement
 from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
 from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.local_log import LocalLog
@@ -50,9 +51,8 @@ from engine.log.log_config import LONG_MAX
 from engine.log.recovery.loader import LoadRequest, load_log
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks, Steps, take_all
 from engine.model import TopicPartition
-from engine.naming import DirectoryKind, PartitionDirectory
+from engine.naming import DirectoryKind
 
-_UNIQUE_ID_BYTES = 16
 _manager_log = logging.getLogger("kafka.log.LogManager")
 
 
@@ -70,8 +70,9 @@ class LogManager:
         ]
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
-        #: Where logs are to be made that are not here yet.
-        self._preferred: dict[TopicPartition, str] = {}
+        self._placement = LogPlacement(
+            surroundings.entropy, lambda directory: len(self._logs_in(directory))
+        )
         #: Those that could not be opened.
         self.failed = FailedLogs(files, self.directories)
         self._home: dict[str, LogDirectory] = {}
@@ -116,7 +117,11 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load every directory, and take those offline that fail; other errors are raised."""
+        """Load every directory on a thread of its own; those that fail go offline.
+
+        Tasks that loading schedules begin when all threads have ended. Errors: the first that is no
+        StorageError.
+        """
         failures: dict[str, StorageError] = {}
         faults: list[BaseException] = []
         waiting: list[DeferredTasks] = []
@@ -150,7 +155,7 @@ class LogManager:
         return LogHooks(
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
-            on_truncated=partial(self._write_points_of_cut, directory),
+            on_truncated=partial(self._write_truncated_points, directory),
             jitter_ms=self._around.entropy.random_below,
         )
 
@@ -195,7 +200,7 @@ class LogManager:
             if period < LONG_MAX:
                 tasks.every(name, period, action, first_after_ms=first)
 
-    # Finding and making
+    # Lookup and creation
 
     @property
     def logs(self) -> Mapping[TopicPartition, LocalLog]:
@@ -251,9 +256,9 @@ class LogManager:
         offline = [home.path for home in self.directories if not home.is_online]
         if offline and not is_new:
             raise KafkaStorageError(f"{topic_partition} may be in {offline[0]}, which is offline")
-        home = self._chosen(directory or self._preferred.pop(topic_partition, None))
+        home = self._placement.directory_for(topic_partition, self._online(), directory)
         kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
-        path = f"{home.path}/{self._name(topic_partition, kind)}"
+        path = f"{home.path}/{self._placement.folder_name(topic_partition, kind)}"
         with self._guarded(home):
             log = self._make(home, topic_partition, path)
             (self._futures if is_future else self._logs)[topic_partition] = log
@@ -262,8 +267,8 @@ class LogManager:
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Make the log of a partition in a directory, when it is made (REPL-14)."""
-        self._preferred[topic_partition] = directory
+        """Make the log of a partition in a directory, once it is made (REPL-14)."""
+        self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
         self._files.make_dir(path)
@@ -273,17 +278,6 @@ class LogManager:
         )
         log, _ = load_log(self._files, request, self._hooks_of(home, self._around.tasks))
         return log
-
-    def _chosen(self, directory: str | None) -> LogDirectory:
-        online = self._online()
-        if directory is not None:
-            online = [home for home in online if home.path == directory]
-        if not online:
-            raise KafkaStorageError(f"{directory or 'every log directory'} is offline")
-        if len(online) == 1:
-            # Spares counting all logs for each that is made.
-            return online[0]
-        return min(online, key=lambda home: len(self._logs_in(home)))
 
     # Deleting and moving
 
@@ -320,7 +314,8 @@ class LogManager:
                 home = self.failed.home(failed)
                 homes.setdefault(home, set()).add(topic_partition)
                 with self._guarded(home):
-                    path = f"{home.path}/{self._name(topic_partition, DirectoryKind.DELETE)}"
+                    name = self._placement.folder_name(topic_partition, DirectoryKind.DELETE)
+                    path = f"{home.path}/{name}"
                     self.failed.set_aside(failed, path)
                     delay_ms = self._around.config_of(topic_partition.topic).file_delete_delay_ms
                     self._remove_later(home, path, delay_ms)
@@ -405,7 +400,7 @@ class LogManager:
 
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
         """Rename a log that is out of the maps already, and forget it; returns its new path."""
-        path = f"{home.path}/{self._name(log.topic_partition, kind)}"
+        path = f"{home.path}/{self._placement.folder_name(log.topic_partition, kind)}"
         directory = log.directory
         try:
             log.rename_directory(path)
@@ -427,12 +422,6 @@ class LogManager:
         del self._home[directory]
         self._home[path] = home
 
-    def _name(self, key: TopicPartition, kind: DirectoryKind) -> str:
-        if kind is DirectoryKind.LIVE:
-            return str(key)
-        unique_id = self._around.entropy.random_bytes(_UNIQUE_ID_BYTES).hex()
-        return PartitionDirectory(key.topic, key.partition, kind, unique_id).name
-
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
         def remove() -> None:
             if directory.is_online:
@@ -441,7 +430,7 @@ class LogManager:
 
         self._around.tasks.once("kafka-delete-logs", delay_ms, remove)
 
-    # Keeping order
+    # Periodic tasks
 
     def clean_up(self) -> Steps:
         """Apply retention to logs that no cleaner does, one in each step (RET-2)."""
@@ -518,7 +507,7 @@ class LogManager:
             directory.cleaner_points.write,
         )
 
-    def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:
+    def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
         """Write down what a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)

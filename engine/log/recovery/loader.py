@@ -3,23 +3,24 @@
 ```
 1 leftovers   .deleted .cleaned .swap: removed or finished (swap_recovery.py)
 2 segments    after an unclean stop, from the one that holds the recovery point on: every batch is
-              read, the log is cut at the first bad one, later segments go
-              else: only where an index is missing or no good
-3 ends        log end = behind the last batch; log start = checkpoint, or the first segment's base;
+              read, the log is truncated at the first bad one, later segments are deleted
+              after a clean stop: only segments whose index is missing or bad
+3 ends        log end = after the last batch; log start = checkpoint, or the first segment's base;
               a log that ends below its start is emptied; after an unclean stop the end is synced
-4 epochs      cut at both ends; without a good file, taken from the batches
-5 producers   newest good snapshot, then the batches behind it; a snapshot at the end
+4 epochs      truncated at both ends; without a good file, taken from the batches
+5 producers   newest good snapshot, then the batches after it; a snapshot at the end
 ```
 
-Doing all that twice changes nothing the second time, and a crash in the middle is a crash before
-(L2, L3, L8). A batch is bad where the file ends in it, its length is below 14, or its checksum is
-wrong. Offsets that fall back or repeat are found out only where an index entry falls due.
+A second run changes nothing, and a crash in the middle is like one before (L2, L3, L8).
+A batch is bad where the file ends in it, its length is below 14, or its checksum is wrong.
+Offsets that fall back or repeat are noticed only where an index entry is due.
 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
-Differs: later segments go before the damaged one is cut (Kafka: after), so that a crash between
-leaves no hole; an empty segment behind records that a power cut took goes. A missing or odd
-.timeindex is built again too (`index_check.py`). A damaged `leader-epoch-checkpoint` does not stop
-a log. A segment with offsets that do not belong into it (below its base, or 2^31 above) is
+Differs: later segments are deleted before the damaged one is truncated (Kafka: after), so that a
+crash between leaves no hole; an empty segment after records that a power cut took is deleted. A
+missing or bad .timeindex is built again too (`index_check.py`). A damaged
+`leader-epoch-checkpoint` does not stop a log. A segment with offsets outside its range (below its
+base, or 2^31 above) is
 `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
 first. So it is with a segment that has lost its .index, or has a bad .txnindex, and whose offsets
 no index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
@@ -47,7 +48,7 @@ from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
 from engine.log.recovery.index_check import check_offset_index, check_time_index, state_of_whole
 from engine.log.recovery.loaded_log import LoadedLog
-from engine.log.recovery.log_messages import RecoveryLogMessages, SegmentCut
+from engine.log.recovery.log_messages import RecoveryLogMessages, SegmentTruncation
 from engine.log.recovery.producer_recovery import rebuild_producers
 from engine.log.recovery.segment_replay import (
     SegmentOffsetOverflow,
@@ -79,9 +80,10 @@ __all__ = [
 
 
 class LoadRequest(NamedTuple):
-    """What is known of a log before it is opened; the offsets are those of the checkpoints.
+    """Facts about a log before it is opened; the offsets are those of the checkpoints.
 
-    `was_cleaned` says that it was compacted, perhaps under former settings: it may have holes.
+    `was_cleaned` is true for a log that was compacted, perhaps under former settings: it may have
+    holes.
     """
 
     directory: str
@@ -95,7 +97,7 @@ class LoadRequest(NamedTuple):
 
 
 class LoadReport(NamedTuple):
-    """What had to be done: segments read through, bytes cut off, segments dropped behind that."""
+    """Counts of a recovery: segments read, bytes truncated, segments deleted after those."""
 
     recovered_segments: int
     truncated_bytes: int
@@ -121,16 +123,19 @@ def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[Local
 class _Pass(Enum):
     """Why a segment is read through.
 
-    UNFLUSHED: a crash may have hurt it; later segments go with what is cut. LOST_INDEX: Kafka, too,
-    has to build its indexes. ODD_INDEX: only we look; offsets out of order are no reason to stop.
+    UNFLUSHED: a crash may have damaged it; if it is truncated, later segments are deleted.
+    LOST_INDEX: Kafka, too, has to build its indexes. BAD_INDEX: Kafka does not check for it, so
+    offsets out of order are no reason to stop.
     """
 
     UNFLUSHED = 1
     LOST_INDEX = 2
-    ODD_INDEX = 3
+    BAD_INDEX = 3
 
 
 class _Loader:
+    """One opening of one log: its segments, producers and epochs as far as they are read."""
+
     def __init__(self, files: Files, request: LoadRequest, hooks: LogHooks) -> None:
         self._files = files
         self._request = request
@@ -141,7 +146,7 @@ class _Loader:
         self._producers_end = -1
         self._unflushed: Sequence[Segment] = ()
         self._recovered = self._truncated = self._dropped = 0
-        self._lines = RecoveryLogMessages(request.topic_partition, request.directory)
+        self._messages = RecoveryLogMessages(request.topic_partition, request.directory)
 
     def report(self) -> LoadReport:
         return LoadReport(self._recovered, self._truncated, self._dropped)
@@ -163,7 +168,7 @@ class _Loader:
             self._recover_unflushed()
         end = self._settled_end()
         if not request.was_stopped_cleanly:
-            self._sync_cut()
+            self._sync_truncation()
         start = max(request.log_start_offset, self._segments.first.base_offset)
         if self._epochs.truncate_from_end(end):
             self._epochs.write()
@@ -190,10 +195,10 @@ class _Loader:
             partition, lambda name: end_of_log_file(self._files, f"{directory}/{name}")
         )
         for name, reason in plan.removed:
-            self._lines.removed(f"{directory}/{name}", reason)
+            self._messages.removed(f"{directory}/{name}", reason)
             self._files.remove(f"{directory}/{name}")
         for name, target in plan.renamed:
-            self._lines.renamed(f"{directory}/{name}", target)
+            self._messages.renamed(f"{directory}/{name}", target)
             self._files.rename(f"{directory}/{name}", f"{directory}/{target}")
         if not plan.removed and not plan.renamed:
             return partition
@@ -209,31 +214,38 @@ class _Loader:
     # 2 segments
 
     def _check_indexes(self) -> None:
-        """Rebuild indexes that are missing or no good below the recovery point.
+        """Read whole segments whose indexes are missing or bad, and rebuild those.
 
-        A segment without its .index, or with a bad .txnindex, is read through wherever it is, as
-        Kafka does when it opens one; raises SegmentOffsetsDisordered. One that was not flushed is
-        cut as the recovery pass cuts it.
+        | segment | read here |
+        |---|---|
+        | without .index, or with a bad .txnindex | always, as Kafka does; may truncate the log |
+        | with another bad index, flushed | yes: only we check these |
+        | with another bad index, not flushed | no: the recovery pass reads it in any case |
+
+        Errors: SegmentOffsetsDisordered.
         """
         self._unflushed = () if self._request.was_stopped_cleanly else self._from_recovery_point()
         for segment in list(self._segments):
             if segment is not self._segments.floor(segment.base_offset):
-                break  # dropped behind the damage in one before it
-            is_lost = self._has_lost_index(segment)
-            is_trusted = is_lost or segment in self._unflushed
-            if is_lost or not (is_trusted or self._has_good_indexes(segment)):
-                self._recover(segment, _Pass.LOST_INDEX if is_lost else _Pass.ODD_INDEX)
-                segment.write_indexes()
-                segment.sync(with_indexes=True)
+                break  # deleted after damage in one before it
+            if self._has_lost_index(segment):
+                why = _Pass.LOST_INDEX
+            elif segment in self._unflushed or self._has_good_indexes(segment):
+                continue
+            else:
+                why = _Pass.BAD_INDEX
+            self._recover(segment, why)
+            segment.write_indexes()
+            segment.sync(with_indexes=True)
 
     def _from_recovery_point(self) -> list[Segment]:
         """Return the segment that holds the recovery point and all later ones."""
         return self._segments.between(self._request.recovery_point, _INT64_MAX)
 
     def _has_lost_index(self, segment: Segment) -> bool:
-        """Return, and log, whether Kafka would read a whole segment because of its indexes."""
+        """Return, and log, whether a segment has no .index, or a bad .txnindex."""
         if not self._files.exists(segment.path(FileKind.INDEX)):
-            self._lines.index_missing(segment.path(FileKind.LOG))
+            self._messages.index_missing(segment.path(FileKind.LOG))
             return True
         path = segment.path(FileKind.TXNINDEX)
         try:
@@ -243,49 +255,51 @@ class _Loader:
         except CorruptFile as error:
             problem = str(error)
         if problem is not None:
-            self._lines.index_corrupt(segment.path(FileKind.LOG), problem)
+            self._messages.index_corrupt(segment.path(FileKind.LOG), problem)
         return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
+        """Return whether .index and .timeindex fit the segment; logs what does not."""
         base = segment.base_offset
         index_path, times_path = segment.path(FileKind.INDEX), segment.path(FileKind.TIMEINDEX)
         try:
             if segment is self._segments.active:
-                # It is appended to, behind what its indexes have.
+                # Appends go on after the last entries of its indexes.
                 index = state_of_whole(read_offset_index(self._files, index_path, base))
                 times = state_of_whole(read_time_index(self._files, times_path, base))
             else:
                 index = check_offset_index(self._files, index_path, base)
                 times = check_time_index(self._files, times_path, base)
         except (CorruptFile, FileMissing) as error:
-            self._lines.index_corrupt(segment.path(FileKind.LOG), str(error))
+            self._messages.index_corrupt(segment.path(FileKind.LOG), str(error))
             return False
         problem = index.problem or times.problem
-        # Batches that only an index of nothing points at: it was lost, or never written.
+        # An index without entries beside batches was lost, or never written.
         is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
         if problem is None and not (is_short or index.has_entries or times.has_entries):
             problem = "no entry at all"
         if problem is not None:
-            self._lines.index_corrupt(segment.path(FileKind.LOG), problem)
+            self._messages.index_corrupt(segment.path(FileKind.LOG), problem)
         return problem is None
 
     def _recover_unflushed(self) -> None:
+        """Read segments from the recovery point on, up to the first that has to be truncated."""
         unflushed = self._from_recovery_point()
         for number, segment in enumerate(unflushed):
-            self._lines.recovering(segment.base_offset, number, len(unflushed))
+            self._messages.recovering(segment.base_offset, number, len(unflushed))
             if self._recover(segment, _Pass.UNFLUSHED):
                 break
             if segment is not self._segments.active:
-                # Written at once, they may be dropped: those of all segments may be gigabytes.
+                # Indexes on disk need no memory: those of all segments together may be gigabytes.
                 segment.write_indexes()
-        self._drop_empty_behind_loss()
+        self._drop_empty_after_loss()
 
-    def _drop_empty_behind_loss(self) -> None:
-        """Drop an empty active segment when the one before it lost its records to a power cut.
+    def _drop_empty_after_loss(self) -> None:
+        """Delete an empty active segment when the one before it lost its records to a power cut.
 
         Names can be durable before records are. The log would seem to end at the empty segment's
-        base, with a hole before it. A log that is compacted, or was, may have one there by right:
-        were its end to fall, offsets that consumers have seen would be given again.
+        base, with a hole before it. A log that is, or was, compacted may have such a hole by
+        right: if its end fell, offsets that consumers have seen would be assigned again.
         """
         may_have_holes = self._request.config.is_compacted or self._request.was_cleaned
         while len(self._segments) > 1 and not may_have_holes:
@@ -298,17 +312,17 @@ class _Loader:
             self._drop([active], f"the records before it end at {end}")
 
     def _recover(self, segment: Segment, why: _Pass) -> bool:
-        """Read a segment through and rebuild its side files; returns whether it was cut.
+        """Read a whole segment and rebuild its side files; returns whether it was truncated.
 
-        Flushed segments behind damage in a flushed one stay, and a hole with them, as in Kafka.
+        Flushed segments after damage in a flushed one stay, and a hole with them, as in Kafka.
         Differs: Kafka leaves a hole between unflushed ones, too, where an .index is lost.
         Raises SegmentOffsetsDisordered for a lost index that cannot be built.
         """
         self._recovered += 1
-        self._know_producers_at(segment.base_offset, why)
+        self._rebuild_producers_up_to(segment.base_offset, why)
         replay = SegmentReplay(segment, self._epochs, self._producers)
         interval_bytes = self._request.config.index_interval_bytes
-        replay.run(interval_bytes, skips_disorder=why is _Pass.ODD_INDEX)
+        replay.run(interval_bytes, skips_disorder=why is _Pass.BAD_INDEX)
         path = segment.path(FileKind.LOG)
         if replay.disorder is not None and why is _Pass.LOST_INDEX:
             raise SegmentOffsetsDisordered(path, *replay.disorder)
@@ -316,59 +330,62 @@ class _Loader:
         later = later if why is _Pass.UNFLUSHED or segment in self._unflushed else []
         if replay.disorder is not None:
             position, rule = replay.disorder
-            self._lines.disordered(segment.base_offset, path, position, rule)
+            self._messages.disordered(segment.base_offset, path, position, rule)
             self._empty(segment, replay, later)
             return True
         self._producers_end = replay.next_offset
-        is_cut = replay.good_bytes < segment.size_bytes
-        if is_cut:
+        is_truncated = replay.good_bytes < segment.size_bytes
+        if is_truncated:
             reason = replay.damage or "the end of what can be read"
-            self._lines.damaged(path, replay.good_bytes, reason)
-            self._cut(segment, replay, later)
+            self._messages.damaged(path, replay.good_bytes, reason)
+            self._truncate(segment, replay, later)
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
         segment.use_aborted(replay.aborted)
-        self._lines.indexed(
+        self._messages.indexed(
             segment.base_offset, len(replay.builder.index), len(replay.builder.time_index)
         )
         self._snapshot_at(replay.next_offset)
-        return is_cut
+        return is_truncated
 
-    def _cut(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        self._drop_before_cut(segment, later)
-        cut_bytes = segment.size_bytes - replay.good_bytes
-        segment.cut_at(replay.good_bytes)
-        self._note_cut(segment, cut_bytes, replay.next_offset)
+    def _truncate(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+        self._drop_before_truncation(segment, later)
+        truncated_bytes = segment.size_bytes - replay.good_bytes
+        segment.truncate_to_bytes(replay.good_bytes)
+        self._log_truncation(segment, truncated_bytes, replay.next_offset)
 
     def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        """Cut a segment at its base by the indexes built so far.
+        """Truncate a segment to its base by the indexes built so far.
 
         Batches stay only before one that ends at the base offset and has an index entry.
         Source: the truncateTo behind Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
-        self._drop_before_cut(segment, later)
+        self._drop_before_truncation(segment, later)
         segment.use_aborted([])
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
-        cut_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
-        # They have seen batches that are gone.
+        truncated_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
+        # The producers have seen batches that are gone.
         self._producers_end = -1
         end = find_end(segment.file, segment.index).next_offset
-        self._note_cut(segment, cut_bytes, end)
+        self._log_truncation(segment, truncated_bytes, end)
 
-    def _drop_before_cut(self, segment: Segment, later: list[Segment]) -> None:
+    def _drop_before_truncation(self, segment: Segment, later: list[Segment]) -> None:
         if later:
             self._dropped += len(later)
             self._drop(reversed(later), f"behind the damage in segment {segment.base_offset}")
-            # Were the cut durable before the renames, a crash would leave a log with a hole.
+            # If the truncation were durable before the renames, a crash would leave a hole.
             self._files.sync_dir(self._request.directory)
 
-    def _note_cut(self, segment: Segment, cut_bytes: int, next_offset: int) -> None:
+    def _log_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
         segment.sync(with_indexes=False)
-        self._truncated += cut_bytes
+        self._truncated += truncated_bytes
         path = segment.path(FileKind.LOG)
-        cut = SegmentCut(segment.base_offset, path, cut_bytes, segment.size_bytes, next_offset)
-        self._lines.cut(cut)
+        truncation = SegmentTruncation(
+            segment.base_offset, path, truncated_bytes, segment.size_bytes, next_offset
+        )
+        self._messages.truncated(truncation)
 
-    def _know_producers_at(self, offset: int, why: _Pass) -> None:
+    def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
+        """Have the state of producers as of an offset, from the newest snapshot and the batches."""
         if self._producers_end == offset:
             return
         bases = self._segments.bases
@@ -394,8 +411,11 @@ class _Loader:
             self._snapshots.write(offset, self._producers.to_entries())
 
     def _drop(self, segments: Iterable[Segment], reason: str) -> None:
+        """Log the deletion of segments, rename them to .deleted, and remove them from the list."""
         gone = list(segments)
-        self._lines.dropped([(segment.base_offset, segment.size_bytes) for segment in gone], reason)
+        self._messages.dropped(
+            [(segment.base_offset, segment.size_bytes) for segment in gone], reason
+        )
         discard_segments(
             self._files,
             gone,
@@ -415,16 +435,16 @@ class _Loader:
         if len(self._segments):
             active = self._segments.active
             end, good_bytes = find_end(active.file, active.index)
-            # The next append comes right behind a batch, even if nothing says otherwise.
+            # The next append has to come right after a batch, no matter what the checkpoints have.
             # Differs: Kafka believes the clean shutdown marker.
             if good_bytes < active.size_bytes:
-                self._recover(active, _Pass.ODD_INDEX)
+                self._recover(active, _Pass.BAD_INDEX)
                 end, _ = find_end(active.file, active.index)
             if end >= request.log_start_offset:
                 return end
-            self._lines.ended_below_start(end, request.log_start_offset)
+            self._messages.ended_below_start(end, request.log_start_offset)
             self._drop(reversed(list(self._segments)), "the whole log")
-        # Before the new segment is there: what is left of the old log would pass for its own.
+        # Before the new segment exists: epochs and snapshots of the old log would pass for its own.
         self._epochs.clear()
         self._snapshots.remove_all()
         self._segments.add(
@@ -438,11 +458,11 @@ class _Loader:
         )
         return request.log_start_offset
 
-    def _sync_cut(self) -> None:
-        """Make a cut durable that a killed process may have owed the disk.
+    def _sync_truncation(self) -> None:
+        """Make a truncation durable that a killed process may not have synced.
 
-        What it cut off is not read here, and would be there again, below new epochs, if the power
-        went after the next append. See `log_truncation.py`.
+        The removed records are not read here, but would be back, below new epochs, after a power
+        cut that follows the next append. See `log_truncation.py`.
         """
         self._files.sync_dir(self._request.directory)
         self._segments.active.sync(with_indexes=False)

@@ -1,4 +1,4 @@
-"""What a broker says about the opening of one partition's log after a crash.
+"""Log messages about the opening of one partition's log after a crash.
 
 ```
 INFO   Recovering unflushed segment <base>. <done>/<all> recovered for <partition>.
@@ -13,7 +13,7 @@ INFO   Rebuilt the indexes of segment <base>: …
 INFO   Removed <path>: <why>            Renamed <path> to <name>
 ```
 
-Loggers, heads and first words are Kafka's, which tools look for; what is cut is told behind them.
+Loggers, heads and first words are Kafka's, since tools search for them; what was removed follows.
 Source: kafka.log.LogLoader; Kafka's LogSegment.recover.
 """
 
@@ -29,18 +29,18 @@ _loader_log = logging.getLogger("kafka.log.LogLoader")
 _segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 
 
-class SegmentCut(NamedTuple):
-    """What a recovery took from the end of one segment; the size is in bytes."""
+class SegmentTruncation(NamedTuple):
+    """Bytes that a recovery removed at the end of one segment, and the size that is left."""
 
     base_offset: int
     path: str
-    cut_bytes: int
+    truncated_bytes: int
     left_bytes: int
     next_offset: int
 
 
 class RecoveryLogMessages:
-    """Writes the lines of one log's opening."""
+    """Logs the steps of one log's recovery."""
 
     __slots__ = ("_head", "_partition")
 
@@ -50,7 +50,7 @@ class RecoveryLogMessages:
         self._head = f"[LogLoader partition={topic_partition}, dir={folder}]"
 
     def recovering(self, base_offset: int, done: int, count: int) -> None:
-        """Return which segment is read through."""
+        """Log that a whole segment is read: number `done`, counted from 0, of `count`."""
         _loader_log.info(
             "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
             self._head,
@@ -61,12 +61,12 @@ class RecoveryLogMessages:
         )
 
     def damaged(self, path: str, position: int, reason: str) -> None:
-        """Return where the first bad batch is."""
+        """Log where the first bad batch of a segment is."""
         line = "Found invalid messages in log segment %s at byte offset %d: %s."
         _segment_log.warning(line, path, position, reason)
 
     def disordered(self, base_offset: int, path: str, position: int, reason: str) -> None:
-        """Return why a whole segment goes."""
+        """Log why a whole segment is emptied."""
         _loader_log.warning(
             "%s Found invalid offset during recovery. Deleting the corrupt segment and creating"
             " an empty one with starting offset %d: %s at position %d, %s",
@@ -77,21 +77,21 @@ class RecoveryLogMessages:
             reason,
         )
 
-    def cut(self, cut: SegmentCut) -> None:
-        """Log what a log has lost."""
+    def truncated(self, truncation: SegmentTruncation) -> None:
+        """Log how many bytes a segment has lost."""
         _loader_log.warning(
             "%s Corruption found in segment %d, truncating to offset %d: cut %d bytes of %s,"
             " %d are left",
             self._head,
-            cut.base_offset,
-            cut.next_offset,
-            cut.cut_bytes,
-            cut.path,
-            cut.left_bytes,
+            truncation.base_offset,
+            truncation.next_offset,
+            truncation.truncated_bytes,
+            truncation.path,
+            truncation.left_bytes,
         )
 
     def dropped(self, segments: Sequence[tuple[int, int]], reason: str) -> None:
-        """Return which segments go, as (base offset, size in bytes)."""
+        """Log which segments are deleted, as (base offset, size in bytes)."""
         shown = ",".join(f"LogSegment(baseOffset={base}, size={size})" for base, size in segments)
         _loader_log.info(
             "%s Deleting segments as part of log truncation: %s, %s", self._head, shown, reason

@@ -225,7 +225,7 @@ def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
     return end_before.end_offset if is_known else gap.lowest_start_offset
 
 
-def cut_offset(
+def truncation_offset(
     diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
 ) -> int:
     """Return where to cut a log that parts from the leader's (rule 4, REPL-2, KIP-279).

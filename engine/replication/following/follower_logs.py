@@ -24,8 +24,8 @@ from engine.replication.following.fetch_state import (
     LogStep,
     OwnLog,
     RestartAt,
-    cut_offset,
     start_behind,
+    truncation_offset,
 )
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd
@@ -63,7 +63,7 @@ class FollowerLogs:
         if partition is None:
             return None
         if partition.log.latest_epoch is None:
-            self._cut(partition, partition.high_watermark)
+            self._truncate(partition, partition.high_watermark)
         return _local_replica_log(partition)
 
     def perform(
@@ -86,9 +86,11 @@ class FollowerLogs:
             case CutWhereParted(diverging):
                 found = partition.log.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
-                self._cut(partition, cut_offset(diverging, own, partition.log.log_end_offset))
+                self._truncate(
+                    partition, truncation_offset(diverging, own, partition.log.log_end_offset)
+                )
             case CutTo(offset):
-                self._cut(partition, offset)
+                self._truncate(partition, offset)
             case RestartAt(offset):
                 _log.warning("%s starts again at its leader's start %d", topic_partition, offset)
                 partition.restart_at(offset)
@@ -117,7 +119,7 @@ class FollowerLogs:
         return partition
 
     @staticmethod
-    def _cut(partition: Partition, offset: int) -> None:
+    def _truncate(partition: Partition, offset: int) -> None:
         end, watermark = partition.log.log_end_offset, partition.high_watermark
         if offset < watermark:
             _log.warning(

@@ -168,10 +168,10 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
             try:
                 journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
             except JournalHeld as held:
-                over = _cancelled_by_writer(client, held)
+                over = _cancel_by_holder(client, held)
                 if over is not None:
                     return _print_over(over, path, output)
-                # It ended without the end, by a kill: the cancel is this process's.
+                # It was killed, so this process takes the journal over and cancels.
                 continue
             if state.is_over:
                 journal.close()
@@ -179,10 +179,11 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
             return go_on(client, journal, output, is_cancel=True)
 
 
-def _cancelled_by_writer(client: KafkaClient, held: JournalHeld) -> JournalState | None:
-    """Have the process that holds a journal cancel; returns its end, None if it left none.
+def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
+    """Request a cancel of the process that holds a journal, and wait until it lets go of it.
 
-    Errors: CancelNotHonoured, if it is there and has not read of the cancel in the client's time.
+    Returns the state of the journal, None if the process was killed before it wrote an end.
+    Errors: CancelNotHonoured, if the process has not noted the request within the client's timeout.
     """
     files, path = RealHeldFiles(), held.path
     request_cancel(files, path, this_process())

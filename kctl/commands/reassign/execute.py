@@ -165,7 +165,15 @@ def resume_journal(
     *,
     ignores_room: bool = False,
 ) -> int:
-    """Go on with an execution; returns the exit code."""
+    """Resume the execution of a journal with new settings, if given; returns the exit code.
+
+    | process of the journal | is done |
+    |---|---|
+    | has ended the execution | nothing |
+    | runs, and is paused or gets a throttle or limit | it is sent the change |
+    | runs, nothing changes | JournalHeld is raised |
+    | is gone | this process executes the rest |
+    """
     check_format(output)
     change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)
     if throttle is not None:

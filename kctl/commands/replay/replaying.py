@@ -240,7 +240,7 @@ class _Report:
         notify(f"sending again: {error}")
 
     def close(self) -> None:
-        """Return how many records were sent, and up to which offset of each partition."""
+        """Notify how many records were sent, and up to which offset of each partition."""
         self._rate_line.clear()
         ends = ", ".join(f"{number}: {end}" for number, end in sorted(self._ends.items()))
         notify(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))

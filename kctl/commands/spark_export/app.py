@@ -114,7 +114,7 @@ def spark_export(
     from engine.analysis.export_files import check_file_format
     from engine.analysis.isolation import check_isolation
     from engine.analysis.spark_session import require_spark
-    from kctl.commands.spark_export.exporting import Wishes, export_logs
+    from kctl.commands.spark_export.exporting import ExportOptions, export_logs
     from kctl.commands.spark_export.summary import SUMMARY_COLUMNS
     from kctl.destinations import check_destination
     from kctl.render import check_format, write_rows
@@ -125,7 +125,7 @@ def spark_export(
     check_destination(out, logdirs)
     check_isolation(isolation)
     target = target_of(master, remote, conf)
-    wishes = Wishes(
+    options = ExportOptions(
         out=out,
         columns=column_names(columns),
         where=where,
@@ -139,11 +139,11 @@ def spark_export(
         append=append,
         partition_by=column_names(partition_by),
     )
-    wishes.check()
+    options.check()
     require_spark()
     reading = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     with quiet_py4j(), ProgressBar("exporting") as bar:
-        summary = export_logs(reading, wishes, target, bar)
+        summary = export_logs(reading, options, target, bar)
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
         sys.stderr.write(

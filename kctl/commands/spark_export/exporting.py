@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kctl.render.progress import ProgressBar
 
 
-class Wishes(NamedTuple):
-    """What an export is to be."""
+class ExportOptions(NamedTuple):
+    """The options of an export, parsed."""
 
     out: str
     columns: list[str] | None
@@ -34,7 +34,7 @@ class Wishes(NamedTuple):
 
     @property
     def task_packages(self) -> tuple[str, ...]:
-        """Return the packages that tasks import because of these wishes."""
+        """Return the packages that tasks import because of these options."""
         from engine.analysis.shipping import CONDITION_PACKAGES, SCHEMA_PACKAGES
 
         by_schemas = self.values is not None and self.values.way == "schema"
@@ -44,12 +44,12 @@ class Wishes(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise what is wrong with the wishes, as far as it can be known before logs are read."""
+        """Raise errors of options that can be found before logs are read."""
         if self.values is None or self.values.way != "schema":
             self.shape(decoding_of(self.values, _no_logs))
 
     def shape(self, decoding: ValueDecoding | None) -> ExportShape:
-        """Return the shape of the files.
+        """Return the records, columns and folders of the files that these options ask for.
 
         Errors: QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
@@ -70,6 +70,7 @@ class Wishes(NamedTuple):
             self.hash_key,
             partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
         )
+        # For its errors: columns that only the folders' names would have.
         shape.written(tuple(c.name for c in chosen(views["records"], self.columns)))
         return shape
 
@@ -79,9 +80,9 @@ def _no_logs(query: str) -> QueryResult:
 
 
 def export_logs(
-    reading: ReadingPlan, wishes: Wishes, target: SparkTarget | None, bar: ProgressBar
+    reading: ReadingPlan, options: ExportOptions, target: SparkTarget | None, bar: ProgressBar
 ) -> ExportSummary:
-    """Export what is read; errors as `parquet_export.export` and `Wishes.shape`."""
+    """Export what is read; errors as `parquet_export.export` and `ExportOptions.shape`."""
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, appending, export
@@ -98,34 +99,34 @@ def export_logs(
     target = target or SparkTarget()
     session = start_session(target)
     if not target.is_local:
-        ship(session, wishes.task_packages)
+        ship(session, options.task_packages)
     splits = reading.splits
-    if wishes.values is not None:
+    if options.values is not None:
         bar.show("looking for schemas")
     decoding = decoding_of(
-        wishes.values, lambda query: run_query(session, query, splits, control=False, max_rows=0)
+        options.values, lambda query: run_query(session, query, splits, control=False, max_rows=0)
     )
-    shape = wishes.shape(decoding)
-    wanted = chosen(shape.records, wishes.columns)
+    shape = options.shape(decoding)
+    wanted = chosen(shape.records, options.columns)
     if shape.condition is not None:
         splits = narrowed(splits, shape.condition, views_of(decoding))
     problems = reading.problems
-    if wishes.is_committed:
+    if options.is_committed:
         bar.show("looking for transactions")
         splits, undecided = committed_on_spark(session, splits)
         problems = [*problems, *undecided]
     plan = ExportPlan(
         splits,
-        wishes.out,
+        options.out,
         tuple(column.name for column in wanted),
-        wishes.include_control,
-        wishes.strict,
+        options.include_control,
+        options.strict,
         tuple(problems),
         shape,
-        "read_committed" if wishes.is_committed else "read_uncommitted",
+        "read_committed" if options.is_committed else "read_uncommitted",
     )
     files = RealHeldFiles()
-    if wishes.append:
+    if options.append:
         plan = appending(files, plan)
     job_id = RealEntropy().random_bytes(8).hex()
     summary = export(session, files, plan, job_id, bar.update)

@@ -4,7 +4,9 @@
 |---|---|
 | uuids in names of folders, ids of topics, clusters, directories; times in comments | a word |
 | the broker's epoch in the mark of a clean shutdown | a word |
-| zeros at the end of an index, the order of lines in a checkpoint | nothing |
+| zeros at the end of an index, the order of partitions in a checkpoint | nothing |
+| files of records and indexes of coordinators' topics | their length |
+| times in markers of transactional topics; their time indexes and snapshots | nothing |
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def read_folder(folder: Path) -> dict[str, Any]:
 
 
 def _shown(name: str, raw: bytes) -> Any:
-    if name.startswith(_OF_COORDINATORS) and "/" in name:
+    if name.startswith(_OF_COORDINATORS) and any(suffix in name for suffix in _BINARY):
         return len(raw.rstrip(b"\0"))
     if name.startswith(TRANSACTIONAL):
         # Markers have the time at which they were written.
@@ -75,7 +77,8 @@ def folder_differences(real: dict[str, Any], ours: dict[str, Any]) -> dict[str, 
         one, other = real.get(name), ours.get(name)
         if one == other or (_is_index(name) and other == _EMPTY and _is_active(name, ours)):
             continue
-        if name.endswith(_CHECKPOINTS) and one is not None and other is not None:
+        is_of_directory = name.endswith(_CHECKPOINTS) and "/" not in name
+        if is_of_directory and one is not None and other is not None:
             found = [_entries(text, files) for text, files in ((one, real), (other, ours))]
             if found[0] == found[1]:
                 continue
@@ -95,14 +98,19 @@ def _is_active(name: str, files: dict[str, Any]) -> bool:
 
 
 def _entries(text: str, files: dict[str, Any]) -> list[str]:
-    """Return the entries of a checkpoint, sorted, without partitions that are not here.
+    """Return version, count and entries of a log directory's checkpoint, the entries sorted.
 
-    Kafka's order is that of a hash map, and it keeps the last watermarks of a directory that has no
-    partition any more; we forget a log that is deleted.
+    Without partitions that are not here: Kafka's order is that of a hash map, and it keeps the last
+    watermarks of a directory that has no partition any more; we forget a log that is deleted. So
+    the count becomes "right", where it is that of the lines in the file.
     """
-    found = [line.split() for line in text.split("\n")[2:]]
-    return sorted(
-        " ".join(words)
-        for words in found
-        if len(words) == 2 or (len(words) == 3 and f"{words[0]}-{words[1]}/" in files)
-    )
+    # A file that was never written has no entries either.
+    version, *rest = (text or "0\n0\n").removesuffix("\n").split("\n")
+    count, lines = (rest[0], rest[1:]) if rest else ("none", [])
+    here = sorted(line for line in lines if not _is_gone(line, files))
+    return [version, "right" if count == str(len(lines)) else count, *here]
+
+
+def _is_gone(line: str, files: dict[str, Any]) -> bool:
+    words = line.split(" ")
+    return len(words) == 3 and f"{words[0]}-{words[1]}/" not in files

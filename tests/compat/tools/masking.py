@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 
 class Answer(NamedTuple):
-    """What a tool ended with; the texts as they are compared."""
+    """Exit status and texts of a call."""
 
     status: int
     stdout: str
     stderr: str
 
 
-_MASKS: Final = (
+#: Tools that change nothing, and show times, checksums, sizes, or offsets of internal topics: both
+#: run against the same cluster.
+OF_ONE_CLUSTER: Final = ("dump-log", "get-offsets", "log-dirs")
+#: What two clusters in the same state, or two records of the same call, cannot have in common.
+_OF_A_CLUSTER: Final = (
     (r"TopicId: [A-Za-z0-9_-]{22}", "TopicId: <ID>"),
-    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<UUID>"),
     (r"\b1[67]\d{11}\b", "<MS>"),
     (r"\bCluster ID: [A-Za-z0-9_-]{22}", "Cluster ID: <ID>"),
     (r"\bcrc: \d+", "crc: <CRC>"),
+    (r'"size":\d+', '"size":<N>'),
+)
+#: What two processes cannot have in common.
+_MASKS: Final = (
+    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<UUID>"),
     (r"\bfrom 20\d\d-[-\d:T .Z]+", "from <TIME>"),
     (r"deadlineMs=\d+", "deadlineMs=<MS>"),
     (r"tries=\d+", "tries=<N>"),
     (r"callName=(\w+), deadlineMs=<MS>, tries=<N>, nextAllowedTryMs=-?\d+", r"callName=\1"),
     (r"nextAllowedTryMs=(-?\d+|<MS>)", "nextAllowedTryMs=<MS>"),
     (r"timed out at (\d+|<MS>) after \d+ attempt\(s\)", "timed out at <MS> after <N> attempts"),
-    (r"\(sizeInBytes\)=\d+|\"size\":\d+", '"size":<N>'),
     (r"@[0-9a-f]{5,8}\b", "@<HASH>"),
     (r"[\d.]+ (records/sec|MB/sec|ms (?:avg|max|50th|95th|99th|99\.9th))", r"<N> \1"),
     (r'"timestamp":\d+', '"timestamp":<MS>'),
@@ -50,30 +59,48 @@ _EXCEPTION: Final = re.compile(
 _CLASS: Final = re.compile(r'^(?:Exception in thread "main" )?(?:[a-z]\w*\.)+[A-Z][\w.$]*: ')
 
 
-def masked(text: str, address: str, data: str, work: str) -> str:
-    """Return a text without what belongs to one cluster or one moment."""
+def masked(tool: str, text: str, address: str, data: str, work: str) -> str:
+    """Return a text without what belongs to one cluster or one process."""
     text = text.replace(work, "{WORK}").replace(data, "{DATA}").replace(address, "{BOOTSTRAP}")
     text = text.replace(address.replace("127.0.0.1", "localhost"), "{BOOTSTRAP}")
-    for pattern, shown in _MASKS:
+    for pattern, shown in (*(() if tool in OF_ONE_CLUSTER else _OF_A_CLUSTER), *_MASKS):
         text = re.sub(pattern, shown, text)
     return text
 
 
-def compared(tool: str, answer: Answer) -> Answer:
+def compared(tool: str, words: Sequence[str], answer: Answer) -> Answer:
     """Return an answer without Java's traces, and of stderr the first message alone."""
     stdout = _without_traces(answer.stdout)
-    if tool == "console-consumer":
-        # Partitions come in any order.
+    if tool == "console-consumer" and not any(word.startswith("--partition") for word in words):
+        # Several partitions come in any order.
         stdout = "".join(sorted(f"{line}\n" for line in stdout.splitlines()))
     if tool == "acls":
-        # Entries come by the hashes of Java's enums, which are others in each process.
-        stdout = "".join(sorted(f"{line.strip()}\n" for line in stdout.splitlines()))
+        stdout = _in_order_of_resources(stdout)
     if tool == "verifiable-producer":
         # Fields come in the order of Java's reflection.
         stdout = "".join(_sorted_fields(line) + "\n" for line in stdout.splitlines())
     if stdout.startswith("usage: "):
         stdout = "usage\n"
     return Answer(answer.status, stdout, _in_one_order(first_message(answer.stderr)))
+
+
+def _in_order_of_resources(text: str) -> str:
+    """Return lists of rules, each with the line of its resource, in an order of their own.
+
+    Resources and rules come by the hashes of Java's enums, which are others in each process. Lists
+    before and after a change stay apart.
+    """
+    blocks: list[tuple[str, list[str]]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("(") and blocks:
+            blocks[-1][1].append(line)
+        else:
+            blocks.append((line, []))
+    out: list[str] = []
+    for _, lists in groupby(blocks, lambda block: block[0].partition("`")[0]):
+        for head, rules in sorted((head, sorted(rules)) for head, rules in lists):
+            out += [head, *rules]
+    return "".join(f"{line}\n" for line in out)
 
 
 def _in_one_order(message: str) -> str:
@@ -88,9 +115,9 @@ def _without_traces(text: str) -> str:
 
 
 def first_message(text: str) -> str:
-    """Return the first line that says something, without the class of an exception.
+    """Return the first line that is not blank, without the class of an exception.
 
-    Of a usage the last one.
+    After the usage of argparse4j it is the error at its end.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if text.startswith("usage: "):

@@ -25,11 +25,11 @@ Value = Callable[[str], str]
 
 def drawn_line(shape: str, rng: random.Random, value: Value) -> list[list[str]]:
     """Return options with their values, each a list of words, as a shape has them."""
-    parts, rest = _sequence(_TOKEN.findall(shape), 0)
-    assert rest == len(_TOKEN.findall(shape)), shape
-    words = [word for word in _walk(parts, rng, value) if word is not None]
+    tokens = _TOKEN.findall(shape)
+    parts, end = _sequence(tokens, 0)
+    assert end == len(tokens), shape
     options: list[list[str]] = []
-    for word, is_option in words:
+    for word, is_option in _walk(parts, rng, value):
         if is_option or not options:
             options.append([word])
         else:

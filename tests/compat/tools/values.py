@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from tests.compat.tools.documents import FILES, MISSING
 from tests.compat.tools.texts import LINES, PLAIN
 
 
 class Values:
-    """Draws values; files go to a folder, and paths stay those of `{WORK}`."""
+    """Draws values; contents of files are collected in `files`, and their paths begin `{WORK}`."""
 
-    def __init__(self, rng: random.Random, work: Path, odd_share: float) -> None:
+    def __init__(self, rng: random.Random, odd_share: float) -> None:
         self._rng = rng
-        self._work = work
         self._odd_share = odd_share
         self._count = 0
         #: The files of the call that is drawn, by their names.

@@ -240,7 +240,7 @@ def test_everything_is_read_at_once(stage: Stage) -> None:
     assert (BOB_READS,) == again.cache.entries(PRE)
 
 
-def test_who_asks_is_told_of_the_first_rule_and_of_the_last(stage: Stage) -> None:
+def test_a_caller_is_notified_of_the_first_rule_and_of_the_last(stage: Stage) -> None:
     stage.do(stage.admin.refresh(T))
     assert 0 == stage.changes
     stage.add(AclBinding(T, BOB_READS))
@@ -253,7 +253,7 @@ def test_who_asks_is_told_of_the_first_rule_and_of_the_last(stage: Stage) -> Non
     assert 2 == stage.changes
 
 
-def test_who_asks_is_told_once_that_all_rules_were_read(stage: Stage) -> None:
+def test_a_caller_is_notified_once_that_all_rules_were_read(stage: Stage) -> None:
     names = [T._replace(name=f"t{number}") for number in range(5)]
     stage.add(*(AclBinding(pattern, BOB_READS) for pattern in names))
     before = stage.changes

@@ -59,7 +59,7 @@ def setting(name: str, value: str) -> Callable[[Mapping[str, str]], Mapping[str,
     return lambda current: {**current, name: value}
 
 
-def test_the_entity_is_written_before_the_change_that_tells_of_it() -> None:
+def test_the_entity_is_written_before_its_change_notification() -> None:
     client = client_with(ControllerRegistration(1, 0))
     admin = ConfigAdmin(client)
     do(admin.change("topics/t", setting("a", "1")))

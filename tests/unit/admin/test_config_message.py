@@ -83,12 +83,12 @@ def test_values_are_shown_as_java_shows_them(name: str, value: str, shown: str, 
     assert f"Invalid value {shown} for configuration {name}: {why}" == message_for(name, value)
 
 
-def test_what_only_this_broker_refuses_is_told_in_our_words() -> None:
+def test_refusals_of_this_broker_alone_have_our_words() -> None:
     message = message_for("remote.storage.enable", "true")
     assert message.startswith("Invalid value true for configuration remote.storage.enable: needs")
 
 
-def test_settings_that_contradict_each_other_are_told_together() -> None:
+def test_settings_that_contradict_each_other_are_reported_together() -> None:
     overrides = {"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}
     with pytest.raises(ConfigError) as error:
         check_topic_overrides(overrides, BrokerSettings({}))

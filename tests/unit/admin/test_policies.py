@@ -50,7 +50,7 @@ def test_a_topic_is_refused_in_the_words_of_the_policy_and_others_are_created() 
     assert expected == created(bench(), *topics)
 
 
-def test_a_policy_is_asked_for_what_is_only_validated_and_after_all_other_checks() -> None:
+def test_a_policy_checks_validations_too_and_after_all_other_checks() -> None:
     made = bench()
     assert {"bad": (44, "no bad")} == created(made, CreatableTopic("bad", 1, 1), validate_only=True)
     ByName.asked.clear()

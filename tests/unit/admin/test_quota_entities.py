@@ -170,7 +170,7 @@ def test_a_filter_that_cannot_be_is_refused(
     assert reason == refused.value.detail
 
 
-def test_only_quotas_are_told_of_an_entity() -> None:
+def test_only_quotas_of_an_entity_are_described() -> None:
     config = {"producer_byte_rate": "5", "SCRAM-SHA-256": "secret"}
     assert {"producer_byte_rate": 5.0} == quotas_in(config, quota_keys())
     with pytest.raises(UnexpectedChange):

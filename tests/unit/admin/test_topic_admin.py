@@ -501,7 +501,7 @@ def test_internal_topics_have_settings_of_their_own() -> None:
     } == config["__transaction_state"]
 
 
-def test_too_few_brokers_are_told_to_who_asked() -> None:
+def test_too_few_brokers_are_an_error_of_the_request() -> None:
     bench = AdminBench(1)
     codes: list[dict[str, int]] = []
     drive(bench.auto.auto_create(["__consumer_offsets"])).then(codes.append)

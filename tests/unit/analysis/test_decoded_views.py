@@ -133,7 +133,7 @@ def _constant(name: str) -> str:
     return "".join({"ACCESS": "Access"}.get(word, word.capitalize()) for word in name.split("_"))
 
 
-def test_markers_are_told_of_every_log() -> None:
+def test_markers_of_every_log_are_shown() -> None:
     printed = Printed("txn", "data/ledger-0/00000000000000000000.log", "")
     counts = _rows(
         printed,

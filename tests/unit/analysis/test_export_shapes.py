@@ -125,7 +125,7 @@ def test_an_export_without_records_is_a_file(file_format: str, tmp_path: Path) -
     assert [] == _rows(_export(tmp_path / "out", shape), file_format)
 
 
-def test_hashes_are_the_same_for_the_same_and_nothing_tells_of_values(tmp_path: Path) -> None:
+def test_hashes_are_the_same_for_the_same_and_reveal_no_values(tmp_path: Path) -> None:
     shape = ExportShape(
         anonymised=anonymised_columns(["key=hash", "value=mask", "headers=drop", "topic=hash"])
     )

@@ -114,7 +114,7 @@ def test_damage_of_another_size_than_a_marker_is_none() -> None:
     assert ([0], []) == _committed(_disk(parts, None))[:2]
 
 
-def test_without_a_later_marker_an_open_transaction_and_a_lost_end_are_told_apart() -> None:
+def test_without_a_later_marker_an_open_transaction_and_a_lost_end_are_distinguished() -> None:
     parts = _log(COMMIT, None)
     offsets, problems, _ = _committed(_disk(parts, _index(COMMIT)))
     assert ([0, 2, 5], []) == (offsets, problems)
@@ -137,7 +137,7 @@ def test_an_unfinished_last_write_leaves_a_transaction_open() -> None:
     assert ([0], []) == _committed(_disk(parts, None))[:2]
 
 
-def test_only_splits_with_aborted_records_are_told_of_them() -> None:
+def test_only_splits_with_aborted_records_know_of_them() -> None:
     files = MemoryFiles()
     segments = {
         20 * n: b"".join((data_of(7, 20 * n), marker_of(7, 20 * n + 1, ABORT if n % 2 else COMMIT)))

@@ -46,7 +46,7 @@ def test_batches_and_segments_join() -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_column_can_be_asked_for(view: str) -> None:
+def test_every_column_can_be_requested(view: str) -> None:
     case = {"groups": "groups", "metadata": "kraft-430"}.get(view, "txn")
     (first, *_) = _ask(f"select * from {view} limit 5", case=case)
     assert [column.name for column in VIEWS[view]] == list(first)

@@ -46,13 +46,13 @@ def test_a_divergence_begins_where_the_broker_truncated() -> None:
     assert all("broker2" in p.segment for p in found)
 
 
-def test_a_replica_that_is_behind_is_told() -> None:
+def test_a_replica_that_is_behind_is_reported() -> None:
     found = [p for p in _plan("divergent", 1, 3).problems if p.partition == 0]
     assert ["replica", "replica"] == [p.code for p in found]
     assert "ends before offset 87, the replica of broker 1 before 96" == found[0].message
 
 
-def test_replicas_at_rest_have_no_differences() -> None:
+def test_replicas_of_a_quiescent_cluster_have_no_differences() -> None:
     plan = _plan("rest", 1, 2, 3)
     assert [] == plan.problems
     assert [] == _ask(plan, report_named("divergence").query)

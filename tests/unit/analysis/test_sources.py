@@ -195,7 +195,7 @@ def test_an_object_store_is_only_read_and_by_ranges(store: Any) -> None:
     }
 
 
-def test_what_is_not_in_the_store_is_told(store: Any) -> None:
+def test_keys_that_are_not_in_the_store_are_reported(store: Any) -> None:
     with pytest.raises(FileMissing):
         SourceFiles().list_dir("s3://copies/none/at/all")
     with pytest.raises(FileRefused):

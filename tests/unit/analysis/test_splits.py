@@ -88,7 +88,7 @@ def test_a_damaged_batch_at_an_index_entry_is_no_start_of_a_split() -> None:
         assert {"bad_crc", "lost"} == {p.code for p in problems}
 
 
-def test_of_a_log_with_many_gaps_as_many_as_are_listed_of_a_kind_are_told() -> None:
+def test_of_a_log_with_many_gaps_as_many_as_are_listed_of_a_kind_are_reported() -> None:
     count = FINDINGS_OF_A_KIND_MAX + 5
     files = log_of({0: b"".join(batch(20 * n, 10) for n in range(count + 1))})
     offsets, problems, _ = _read(files, 1 << 30)

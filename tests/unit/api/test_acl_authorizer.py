@@ -80,7 +80,9 @@ def test_denials_alone_are_logged_by_default(caplog: pytest.LogCaptureFixture) -
     assert [INFO] == [level for level, _ in logged(caplog)]
 
 
-def test_what_is_only_looked_for_is_at_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_operations_that_are_only_listed_are_logged_at_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(TRACE, LOGGER)
     client = session()
     client.operations_on(TOPIC, "t", 1 << READ)

@@ -375,7 +375,7 @@ def test_a_produce_without_acks_ends_the_connection(stage: MemoryBroker) -> None
     assert client.is_closed
 
 
-def test_transactional_ids_are_asked_for(stage: MemoryBroker) -> None:
+def test_transactional_ids_are_requested(stage: MemoryBroker) -> None:
     change(stage, AllowEach(lambda requested: requested[1] is AclResource.TRANSACTIONAL_ID))
     client = stage.connect()
     fields = fields_of("Produce", 9, b"") | {"transactional_id": "x"}
@@ -463,7 +463,9 @@ def test_topics_are_made_by_who_may_make_any_or_this_one(stage: MemoryBroker) ->
     assert "mine" in stage.broker.metadata_cache.topics
 
 
-def test_settings_of_a_new_topic_are_told_to_who_may_read_them(stage: MemoryBroker) -> None:
+def test_settings_of_a_new_topic_are_sent_to_clients_that_may_read_them(
+    stage: MemoryBroker,
+) -> None:
     change(stage, AllowEach(lambda requested: requested[0] is AclOperation.DESCRIBE_CONFIGS))
     (topic,) = ask(stage, stage.connect(), "CreateTopics", 7).topics
     assert (topic.error_code, topic.topic_config_error_code) == (0, TOPIC)
@@ -529,7 +531,7 @@ def test_a_session_asks_again_only_when_something_changed() -> None:
     assert not session.may_take_fast_path
 
 
-def test_a_connection_over_its_quota_is_told_so_and_rests(stage: MemoryBroker) -> None:
+def test_a_connection_over_its_quota_gets_a_throttle_time_and_is_muted(stage: MemoryBroker) -> None:
     quotas = FakeQuotas(dict.fromkeys((PRODUCE, FETCH, METADATA, 18), 250))
     change(stage, quotas=quotas)
     topic_id = stage.broker.metadata_cache.topic_ids["t"]

@@ -97,7 +97,7 @@ def test_without_time_the_deletion_goes_on_and_the_answer_is_late() -> None:
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, 42), (3, 73), (6, 73)])
-def test_disabled_deletion_is_told(version: int, code: int) -> None:
+def test_disabled_deletion_is_reported(version: int, code: int) -> None:
     bench = with_topics("t")
     request = REQUEST(topics=[by_name("t")], topic_names=["t"])
     reply = handler_of(bench, is_enabled=False).handle(request, exchange(version))

@@ -230,7 +230,7 @@ def test_a_group_that_is_denied_has_no_members_and_no_partitions(
     assert client.ask("OffsetFetch", 1, group_id="no-group", topics=topics).topics == []
 
 
-def test_refusals_for_the_cluster_name_what_was_asked_for(stages: list[MemoryBroker]) -> None:
+def test_refusals_for_the_cluster_name_what_was_requested(stages: list[MemoryBroker]) -> None:
     client = deny(stages[0])
     topics = [
         row(

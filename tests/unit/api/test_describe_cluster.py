@@ -10,7 +10,7 @@ from tests.unit.api.asking import CLUSTER_ID, INSIDE, OUTSIDE, ask, cluster
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_brokers_are_told_by_the_askers_listener(version: int) -> None:
+def test_brokers_are_listed_by_the_listener_of_the_request(version: int) -> None:
     handler = DescribeCluster(cluster())
     reply = ask(handler, "DescribeCluster", version)
     assert (0, CLUSTER_ID, 1) == (reply.error_code, reply.cluster_id, reply.controller_id)
@@ -22,7 +22,7 @@ def test_brokers_are_told_by_the_askers_listener(version: int) -> None:
     assert [(1, "one.example")] == [(each.broker_id, each.host) for each in reply.brokers]
 
 
-def test_a_broker_tells_of_itself_until_a_controller_tells_of_others() -> None:
+def test_a_broker_lists_itself_until_a_controller_sends_others() -> None:
     cache = MetadataCache(1, CLUSTER_ID)
     handler = DescribeCluster(cache)
     assert [] == ask(handler, "DescribeCluster", 1).brokers
@@ -33,7 +33,7 @@ def test_a_broker_tells_of_itself_until_a_controller_tells_of_others() -> None:
     assert [2] == [each.broker_id for each in ask(handler, "DescribeCluster", 1).brokers]
 
 
-def test_a_controller_that_cannot_be_found_is_not_told() -> None:
+def test_a_controller_that_clients_cannot_find_is_left_out() -> None:
     cache = cluster()
     cache.update(2, cache.brokers.values(), {}, {})
     handler = DescribeCluster(cache)
@@ -60,7 +60,7 @@ def test_only_brokers_are_here(endpoint_type: int, code: int, message: str) -> N
     assert [] == reply.brokers
 
 
-def test_operations_are_told_when_asked_for() -> None:
+def test_operations_are_listed_when_requested() -> None:
     handler = DescribeCluster(cluster())
     assert -(1 << 31) == ask(handler, "DescribeCluster", 1).cluster_authorized_operations
     reply = ask(handler, "DescribeCluster", 1, include_cluster_authorized_operations=True)

@@ -49,7 +49,7 @@ def test_a_topics_own_settings_come_from_its_node(version: int) -> None:
     assert [] == result.configs[0].synonyms
 
 
-def test_version_0_never_tells_of_a_default() -> None:
+def test_version_0_never_marks_a_default() -> None:
     stage = Stage()
     stage.put("topics/clicks", {"retention.ms": "1000"})
     entries = describe(stage, TOPIC, "clicks", version=0).configs
@@ -75,7 +75,7 @@ def test_keys_come_in_the_order_of_kafkas_hash_map() -> None:
     assert in_hash_order(["flush.ms", "retention.ms"]) == [each.name for each in chosen]
 
 
-def test_synonyms_are_told_when_asked_for() -> None:
+def test_synonyms_are_listed_when_requested() -> None:
     stage = Stage()
     stage.settings = BrokerSettings(STATIC, {"log.retention.ms": "7"})
     stage.put("topics/clicks", {"retention.ms": "1000"})
@@ -93,7 +93,7 @@ def documentation(stage: Stage, kind: int, name: str, **more: Any) -> dict[str, 
 
 @pytest.mark.parametrize("version", [3, 4])
 @pytest.mark.parametrize(("kind", "name", "count"), [(TOPIC, "clicks", 36), (BROKER, "1", 314)])
-def test_every_key_is_documented_where_it_is_asked_for(
+def test_every_key_is_documented_where_it_is_requested(
     kind: int, name: str, count: int, version: int
 ) -> None:
     found = documentation(Stage(), kind, name, version=version, include_documentation=True)
@@ -102,7 +102,7 @@ def test_every_key_is_documented_where_it_is_asked_for(
 
 
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "clicks"), (BROKER, "1")])
-def test_documentation_is_null_where_it_is_not_asked_for(kind: int, name: str) -> None:
+def test_documentation_is_null_where_it_is_not_requested(kind: int, name: str) -> None:
     assert {None} == set(documentation(Stage(), kind, name).values())
 
 
@@ -127,7 +127,7 @@ def test_loggers_have_an_empty_documentation() -> None:
         assert {"root": "", "kafka.a": ""} == found
 
 
-def test_a_broker_tells_of_itself_and_of_what_all_have() -> None:
+def test_a_broker_describes_itself_and_what_all_have() -> None:
     stage = Stage()
     stage.settings = BrokerSettings(STATIC, {"log.cleaner.threads": "2"}, {"log.retention.ms": "7"})
     own = describe(stage, BROKER, "1")
@@ -140,7 +140,7 @@ def test_a_broker_tells_of_itself_and_of_what_all_have() -> None:
     assert {"log.retention.ms": ("7", 3)} == values(describe(stage, BROKER, ""))
 
 
-def test_a_password_is_not_told() -> None:
+def test_a_password_is_not_printed() -> None:
     stage = Stage()
     stage.settings = BrokerSettings({**STATIC, "ssl.key.password": "secret"})
     (entry,) = describe(
@@ -150,7 +150,7 @@ def test_a_password_is_not_told() -> None:
     assert [None] == [each.value for each in entry.synonyms]
 
 
-def test_loggers_are_told_with_the_level_that_counts() -> None:
+def test_loggers_are_described_with_their_effective_level() -> None:
     stage = Stage()
     result = describe(stage, LOGGER, "1")
     assert {"root": ("INFO", 6), "kafka.a": ("INFO", 6)} == values(result)

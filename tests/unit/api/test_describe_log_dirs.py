@@ -80,14 +80,14 @@ def test_null_asks_for_all(version: int) -> None:
     assert 0 == reply.error_code
 
 
-def test_only_what_is_asked_for_and_here_is_told() -> None:
+def test_only_requested_partitions_that_are_here_are_described() -> None:
     topics = [REQUEST.DescribableLogDirTopic(topic="t", partitions=[1, 7])]
     topics.append(REQUEST.DescribableLogDirTopic(topic="ghost", partitions=[0]))
     assert {A: [], B: [("t", 1, 0, False)]} == told(Stage().ask(topics=topics))
     assert {A: [], B: []} == told(Stage().ask(topics=[]))
 
 
-def test_sizes_and_space_are_told() -> None:
+def test_sizes_and_space_are_reported() -> None:
     stage = Stage()
     stage.append(3)
     first, second = stage.ask().results
@@ -119,7 +119,7 @@ def test_an_offline_directory_says_only_that() -> None:
     )
 
 
-def test_a_directory_whose_space_cannot_be_told_is_in_error() -> None:
+def test_a_directory_of_unknown_space_is_in_error() -> None:
     stage = Stage()
     stage.host.files.fail("stat", errno.EIO, path_end=A)
     assert [56, 0] == [each.error_code for each in stage.ask().results]
@@ -141,7 +141,7 @@ def test_each_share_leaves_others_their_turns() -> None:
     assert 3 == sum(map(len, told(reply.result()).values()))
 
 
-def test_what_is_gone_when_its_turn_comes_is_not_told_of() -> None:
+def test_logs_that_are_gone_when_their_turn_comes_are_left_out() -> None:
     stage = Stage()
     reply = stage.begin()
     stage.logs.delete([T1])

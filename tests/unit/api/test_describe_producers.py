@@ -17,7 +17,7 @@ def describe(stage: DataStage, *indexes: int, topic: str = "t") -> Any:
     return stage.ask("DescribeProducers", 0, request).topics[0].partitions
 
 
-def test_producers_are_told_as_the_log_knows_them() -> None:
+def test_producers_are_shown_as_the_log_knows_them() -> None:
     stage = DataStage()
     stage.produce(sent_by(7, 0, 3, producer_epoch=2))
     partition = stage.manager.find(T0)

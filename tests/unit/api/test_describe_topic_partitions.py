@@ -40,7 +40,7 @@ def test_no_topic_asks_for_all_sorted() -> None:
     assert next_of(reply) is None
 
 
-def test_a_topic_is_told_with_its_partitions() -> None:
+def test_a_topic_is_described_with_its_partitions() -> None:
     (clicks,) = described("clicks").topics
     assert (CLICKS_ID, 3576) == (clicks.topic_id, clicks.topic_authorized_operations)
     first, second = clicks.partitions
@@ -57,7 +57,7 @@ def test_a_topic_is_told_with_its_partitions() -> None:
     assert 2 == second.leader_id
 
 
-def test_a_leader_without_the_listener_is_not_told() -> None:
+def test_a_leader_without_the_listener_is_left_out() -> None:
     handler = DescribeTopicPartitions(cluster())
     topics = [REQUEST.TopicRequest(name="clicks")]
     (clicks,) = ask(handler, "DescribeTopicPartitions", 0, OUTSIDE, topics=topics).topics
@@ -106,7 +106,7 @@ def test_the_brokers_own_limit_counts() -> None:
 
 
 @pytest.mark.parametrize("cursor", [("orders", 0), ("clicks", -1)])
-def test_a_cursor_must_point_to_a_topic_that_is_asked_for(cursor: tuple[str, int]) -> None:
+def test_a_cursor_must_point_to_a_topic_that_is_requested(cursor: tuple[str, int]) -> None:
     assert [("clicks", 42, [])] == listed(described("clicks", cursor=cursor))
 
 

@@ -57,7 +57,7 @@ def leaderless() -> Bench:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_what_is_asked_for_is_answered_once_each(version: int) -> None:
+def test_what_is_requested_is_answered_once_each(version: int) -> None:
     bench = Bench()
     bench.cluster.create_topic("t", (1,), (1,))
     reply = bench.ask(version, topic("t", 1, 0, 1), topic("gone", 0))

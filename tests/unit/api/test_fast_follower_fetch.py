@@ -77,7 +77,7 @@ def test_a_session_stands_from_its_first_request_that_waits() -> None:
     assert 1 == stage.followers.parked_count
 
 
-def test_records_of_one_partition_are_sent_without_a_look_at_the_others(leading: Leading) -> None:
+def test_records_of_one_partition_are_sent_without_a_check_at_the_others(leading: Leading) -> None:
     for _ in range(4):
         leading.append(T0)
         assert [(0, 0, 0, SIZE)] == leading.follower.said()
@@ -96,7 +96,7 @@ def test_what_is_appended_between_two_requests_answers_the_next(leading: Leading
     assert 0 == leading.whole_count
 
 
-def test_partitions_that_moved_together_are_told_together(leading: Leading) -> None:
+def test_partitions_that_moved_together_are_reported_together(leading: Leading) -> None:
     leading.append(T0)
     leading.append(T0)
     leading.append(T1)
@@ -245,7 +245,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[TopicPartition]:
     return found
 
 
-def test_what_is_as_it_was_told_is_not_read(told: Leading, read: list[TopicPartition]) -> None:
+def test_partitions_without_news_are_not_read(told: Leading, read: list[TopicPartition]) -> None:
     told.follower.ask("nothing")
     assert 1 == told.parked_count
     told.stage.pass_time(500)
@@ -304,7 +304,7 @@ def _elect_again(stage: DataStage) -> None:
     "change", [_remove, _raise_start, _unassign, _raise_watermark, _elect_again]
 )
 @pytest.mark.parametrize("is_waiting", [True, False])
-def test_what_changed_without_an_event_is_told_as_by_a_read_of_all(
+def test_changes_without_an_event_are_sent_as_by_a_read_of_all(
     change: Callable[[DataStage], None], is_waiting: bool
 ) -> None:
     said = []

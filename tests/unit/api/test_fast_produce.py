@@ -158,7 +158,7 @@ def test_fast_requests_take_the_fast_path(acks: int) -> None:
         assert not refused
 
 
-def test_a_reader_that_waits_is_told_of_what_the_fast_path_appends() -> None:
+def test_a_waiting_reader_is_notified_of_records_that_the_fast_path_appends() -> None:
     with broker(has_fast_path=True) as stage:
         reader, writer = stage.connect(), stage.connect()
         request = _fetch("t")

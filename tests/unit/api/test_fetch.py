@@ -118,7 +118,7 @@ def test_the_first_batch_comes_whole_from_version_3_on() -> None:
 
 
 @pytest.mark.parametrize("version", [12, 17])
-def test_unknown_topics_are_told_by_name_or_id(version: int) -> None:
+def test_unknown_topics_are_reported_by_name_or_id(version: int) -> None:
     stage = DataStage()
     request = fetch_request(version, {0: 0}, topic="no-such", topic_id=b"?" * 16)
     (topic,) = stage.ask("Fetch", version, request).responses
@@ -140,7 +140,7 @@ def test_a_topic_without_an_id_fails_the_fetch_where_kafka_compares_its_name(
     assert (1 if code == 0 and offsets else 0) == len(answer.responses)
 
 
-def test_another_topic_of_the_same_name_is_told_by_its_id() -> None:
+def test_another_topic_of_the_same_name_is_recognised_by_its_id() -> None:
     stage = stage_with(1)
     stage.manager.find(T0).log.topic_id = "AAAAAAAAAAAAAAAAAAAAAA"
     assert (103, 0) == (
@@ -149,7 +149,7 @@ def test_another_topic_of_the_same_name_is_told_by_its_id() -> None:
     )
 
 
-def test_a_client_at_the_wrong_broker_is_told_the_leader() -> None:
+def test_a_client_at_the_wrong_broker_gets_the_leader() -> None:
     stage = DataStage()
     stage.add("t", 0, leader=3)
     request = fetch_request(17, {0: 0}, requested={"current_leader_epoch": 0})
@@ -211,7 +211,7 @@ def test_a_follower_of_version_15_on_says_who_it_is_in_a_tag() -> None:
     assert 2 == stage.manager.find(T0).high_watermark
 
 
-def test_a_parted_log_is_told_where_it_parted() -> None:
+def test_a_diverged_log_gets_the_offset_where_it_diverged() -> None:
     stage = DataStage((1, 2))
     stage.produce(sent(2), acks=1)
     partition = stage.manager.find(T0)
@@ -312,7 +312,7 @@ def test_a_session_may_be_left_to_itself() -> None:
     assert (0, 0) == (answer.error_code, answer.session_id)
 
 
-def test_a_session_tells_news_alone() -> None:
+def test_a_session_sends_news_alone() -> None:
     stage = stage_with(1)
     first = stage.ask("Fetch", 17, fetch_request(17, {0: 1, 1: 0}, session_epoch=0))
     assert 2 == len(first.responses[0].partitions)

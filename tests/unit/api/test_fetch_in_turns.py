@@ -358,7 +358,7 @@ def test_nothing_is_read_once_the_broker_has_stopped(
     assert ([], 0) == (reads, stage.manager.fetches.large.reading_count)
 
 
-def test_nothing_is_read_for_a_client_that_has_gone_amid_its_wait(
+def test_nothing_is_read_for_a_client_that_has_gone_during_its_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()

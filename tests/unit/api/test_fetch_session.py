@@ -90,7 +90,7 @@ def order(context: FetchContext) -> list[int]:
         {"diverging": (1, 2)},
     ],
 )
-def test_news_is_told_and_nothing_else(news: dict[str, object]) -> None:
+def test_news_is_sent_and_nothing_else(news: dict[str, object]) -> None:
     stage = Stage()
     session = stage.open(3)
     quiet = stage.ask(request(session=session, epoch=1))

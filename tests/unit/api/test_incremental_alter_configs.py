@@ -26,7 +26,7 @@ OK = (0, None)
 ABOUT_CLICKS = "Invalid config value for resource ConfigResource(type=TOPIC, name='clicks'): "
 
 
-def test_a_topics_setting_is_written_and_told() -> None:
+def test_a_topics_setting_is_written_and_announced() -> None:
     stage = Stage()
     assert OK == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1000"))
     assert OK == stage.operate(TOPIC, "clicks", (SET, "segment.ms", "5"))
@@ -402,7 +402,7 @@ def test_nothing_is_changed_without_a_controller() -> None:
     assert not stage.is_stored("topics/clicks")
 
 
-def test_a_session_that_is_over_tells_nothing_more() -> None:
+def test_a_session_that_is_over_notifies_nothing_more() -> None:
     stage = Stage()
     stage.do(stage.client.close())
     assert (-1, None) == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1"))
@@ -467,7 +467,7 @@ def test_the_element_of_a_list_is_named_that_is_not_allowed(value: str) -> None:
     assert "Invalid value burn for configuration cleanup.policy" in message
 
 
-def test_settings_of_a_topic_that_contradict_each_other_are_told_as_kafka_does() -> None:
+def test_settings_of_a_topic_that_contradict_each_other_are_reported_as_kafka_does() -> None:
     lags = {"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}
     changes = [(SET, key, value) for key, value in lags.items()]
     message = "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (4)"

@@ -558,7 +558,7 @@ def written_points(handlers: Handlers) -> dict[TopicPartition, int]:
     return {**first, **second}
 
 
-def test_logs_that_are_closed_amid_an_order_leave_their_checkpoints_alone() -> None:
+def test_logs_that_are_closed_during_an_order_leave_their_checkpoints_alone() -> None:
     handlers = Handlers()
     handlers.stage.lead(T0, T1)
     handlers.clock.step_ms = SHARE_MS_MAX

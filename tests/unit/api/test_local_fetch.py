@@ -88,13 +88,13 @@ def test_an_unknown_partition_and_another_topic_of_the_name_are_refused(
     assert 0 == answer.error_code
 
 
-def test_logs_that_part_are_told_where(cluster: MemoryCluster) -> None:
+def test_logs_that_diverge_get_the_offset_where(cluster: MemoryCluster) -> None:
     spec = FetchSpec(5, 1 << 20, 0, last_fetched_epoch=0)
     ((_, answer),) = requested(cluster, spec).result().answers
     assert (b"", EpochEnd(0, 3)) == (answer.records, answer.diverging_epoch)
 
 
-def test_a_session_is_told_what_has_changed_alone(cluster: MemoryCluster) -> None:
+def test_a_session_gets_changes_alone(cluster: MemoryCluster) -> None:
     spec = FetchSpec(3, 1 << 20, 0)
     first = requested(cluster, spec).result()
     assert [(T0, 0, 3)] == [(key, it.error_code, it.high_watermark) for key, it in first.answers]
@@ -108,7 +108,7 @@ def test_a_session_is_told_what_has_changed_alone(cluster: MemoryCluster) -> Non
     assert answer.records, "a session of another life knows nothing"
 
 
-def test_a_session_is_told_again_after_an_error_and_of_a_partition_that_comes_back(
+def test_a_session_gets_partitions_again_after_an_error_and_when_they_come_back(
     cluster: MemoryCluster,
 ) -> None:
     spec, fenced = FetchSpec(3, 1 << 20, 0), FetchSpec(3, 1 << 20, -5)

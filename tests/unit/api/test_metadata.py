@@ -67,7 +67,7 @@ def errors(reply: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_every_version_tells_brokers_and_leaders(version: int) -> None:
+def test_every_version_has_brokers_and_leaders(version: int) -> None:
     reply = requested(version, ("clicks",))
     # In the order of the map that Kafka keeps them in.
     assert [(2, "two", 9092), (1, "one", 9092)] == [
@@ -87,7 +87,7 @@ def test_every_version_tells_brokers_and_leaders(version: int) -> None:
 
 
 @pytest.mark.parametrize(("version", "names"), [(0, ()), (1, None), (12, None)])
-def test_all_topics_are_asked_for_by_none_and_before_version_1_by_an_empty_list(
+def test_all_topics_are_requested_by_none_and_before_version_1_by_an_empty_list(
     version: int, names: tuple[str, ...] | None
 ) -> None:
     reply = requested(version, names)
@@ -168,7 +168,7 @@ def test_a_topic_without_name_and_id_is_refused(version: int, code: int) -> None
     assert [code] == [each.error_code for each in reply.topics]
 
 
-def test_unknown_and_bad_names_are_told_apart() -> None:
+def test_unknown_and_bad_names_are_distinguished() -> None:
     assert {"ghost": 3, "no/good": 17} == errors(requested(12, ("ghost", "no/good")))
 
 
@@ -201,7 +201,7 @@ def test_only_bad_names_make_nothing() -> None:
     assert [] == maker.requested
 
 
-def test_operations_are_told_when_asked_for() -> None:
+def test_operations_are_listed_when_requested() -> None:
     silent = requested(8, ("clicks",))
     assert INT_MIN == silent.cluster_authorized_operations
     assert INT_MIN == silent.topics[0].topic_authorized_operations
@@ -245,7 +245,7 @@ def test_what_is_kept_has_a_bound() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 12])
-def test_a_broker_tells_of_itself_until_a_controller_tells_of_others(version: int) -> None:
+def test_a_broker_lists_itself_until_a_controller_sends_others(version: int) -> None:
     cache = MetadataCache(1, CLUSTER_ID)
     cache.own = BrokerNode(1, (Endpoint(INSIDE, "one", 9092),))
     handler = Metadata(cache, TURNS)

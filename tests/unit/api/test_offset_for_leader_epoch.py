@@ -47,7 +47,7 @@ def test_an_epoch_above_all_that_is_known_has_no_end() -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_every_version_tells_the_end(version: int) -> None:
+def test_every_version_has_the_end(version: int) -> None:
     code, epoch, end = end_of(lasting(2, 5), 2, version=version)
     assert (0, 2 if version else -1, 2) == (code, epoch, end)
 

@@ -190,7 +190,7 @@ def code_of(answer: Any) -> int:
 
 @pytest.mark.parametrize(("codec", "version"), BROUGHT, ids=str)
 @pytest.mark.parametrize("way", SLOW_PATH)
-def test_a_batch_is_looked_at_once(counter: Counter, way: str, codec: Codec, version: int) -> None:
+def test_a_batch_is_checked_once(counter: Counter, way: str, codec: Codec, version: int) -> None:
     unusual = SLOW_PATH[way]
     stage = staged(unusual.config)
     *before, batch = unusual.make(codec)
@@ -261,7 +261,7 @@ def test_a_damaged_batch_is_refused_after_one_checksum(counter: Counter) -> None
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4], ids=lambda c: c.label)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_messages_are_looked_at_once_each(
+def test_old_messages_are_checked_once_each(
     counter: Counter, monkeypatch: pytest.MonkeyPatch, magic: int, codec: Codec
 ) -> None:
     """They are written as one batch, whose records nobody looks at again."""
@@ -284,7 +284,7 @@ def test_old_messages_are_looked_at_once_each(
 
 
 @pytest.mark.parametrize("is_control", [False, True])
-def test_coordinators_and_transactions_are_looked_at_once(
+def test_coordinators_and_transactions_are_checked_once(
     counter: Counter, *, is_control: bool
 ) -> None:
     log = DataStage().manager.find(T0).log
@@ -300,7 +300,7 @@ def test_coordinators_and_transactions_are_looked_at_once(
     assert counter.looks == Looks(read=int(is_control))
 
 
-def test_a_look_that_was_not_asked_for_is_not_taken(counter: Counter) -> None:
+def test_a_check_that_was_not_requested_is_not_taken(counter: Counter) -> None:
     batch = sent(3)
     counter.watch(bytes(batch))
     CheckedBatch(batch)

@@ -32,7 +32,7 @@ def codes(stage: DataStage, records: Any, *, version: int = 11, **more: Any) -> 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_batch_is_appended_and_told_where(version: int) -> None:
+def test_a_batch_is_appended_and_its_offset_returned(version: int) -> None:
     stage = DataStage()
     stage.produce(sent(3))
     (found,) = stage.produce(sent(2), version=version)
@@ -142,7 +142,7 @@ def test_an_old_producer_may_send_nothing(version: int) -> None:
     assert (0, -1) == (found.error_code, found.base_offset)
 
 
-def test_the_log_start_is_told_where_the_log_refused() -> None:
+def test_the_log_start_is_reported_where_the_log_refused() -> None:
     stage = DataStage()
     (by_request,) = stage.produce(b"", version=11)
     (by_log,) = stage.produce(sent(1, base_offset=3), version=11)
@@ -157,13 +157,13 @@ def test_a_refusal_leaves_the_other_partitions_alone() -> None:
     assert {0: -1, 1: 0, 2: -1} == {answer.index: answer.base_offset for answer in found}
 
 
-def test_a_topic_that_the_controller_did_not_tell_is_unknown() -> None:
+def test_a_topic_that_the_controller_did_not_send_is_unknown() -> None:
     stage = DataStage()
     stage.metadata.update(1, (), {T0: None}, {})
     assert [3] == codes(stage, sent(1))
 
 
-def test_a_client_at_the_wrong_broker_is_told_the_leader() -> None:
+def test_a_client_at_the_wrong_broker_gets_the_leader() -> None:
     stage = DataStage()
     stage.tell(TopicPartition("other", 0), leader=3, epoch=9)
     request = produce_request({"other": [(0, sent(1))]})
@@ -209,7 +209,7 @@ def test_acks_all_waits_for_the_followers_or_its_timeout() -> None:
     assert (7, 1) == (late.error_code, late.base_offset)
 
 
-def test_a_small_in_sync_set_is_told_with_the_logs_start() -> None:
+def test_a_small_in_sync_set_is_reported_with_the_logs_start() -> None:
     stage = DataStage()
     stage.manager.find(T0).in_sync = InSyncSet(())
     (found,) = stage.produce(sent(1))
@@ -227,7 +227,7 @@ def test_records_to_blame_are_named_from_version_8_on() -> None:
     assert [] == stage.produce(old, version=7)[0].record_errors
 
 
-def test_append_times_are_told() -> None:
+def test_append_times_are_reported() -> None:
     stage = DataStage()
     stage.add("t", 0, config=LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME))
     (found,) = stage.produce(sent(1))
@@ -270,7 +270,7 @@ def test_transactional_records_need_a_producer_that_is_known(
     assert [0] == codes(stage, sent(1), transactional_id=transactional_id)
 
 
-def test_a_failed_disk_is_told() -> None:
+def test_a_failed_disk_is_reported() -> None:
     stage = DataStage()
     log = stage.manager.find(T0).log
 

@@ -238,7 +238,7 @@ def test_the_timeout_begins_with_the_request() -> None:
     assert {7} == {row.error_code for row in found}
 
 
-def test_a_watermark_is_a_look_at_its_partition_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watermark_checks_its_partition_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage((1, 2))
     assert stage.produce(*[sent()] * COUNT) is None
     looks = 0

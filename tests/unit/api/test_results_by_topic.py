@@ -104,7 +104,7 @@ def test_states_that_do_not_exist_are_listed_once(stage: MemoryBroker) -> None:
     assert ["a", "b"] == response.unknown_state_filters
 
 
-def test_partitions_that_are_added_stand_as_they_were_asked_for(stage: MemoryBroker) -> None:
+def test_partitions_that_are_added_stand_as_they_were_requested(stage: MemoryBroker) -> None:
     rows = topics("AddPartitionsToTxn", "AddPartitionsToTxnTopic", ASKED[:3], None)
     response = stage.connect().ask(
         "AddPartitionsToTxn",

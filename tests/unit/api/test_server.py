@@ -286,7 +286,7 @@ def test_what_cannot_be_served_ends_the_connection_only(
     assert 0 == stage.server.client_count
 
 
-def test_a_fault_in_a_handler_is_told_and_ends_its_connection() -> None:
+def test_a_fault_in_a_handler_is_reported_and_ends_its_connection() -> None:
     stage = Stage()
     stage.answers[5] = RuntimeError("lost my way")
     stage.beat(5)
@@ -351,7 +351,7 @@ def test_every_served_api_has_an_authorization_rule() -> None:
     assert all(isinstance(row.rule, Rule) for row in Stage().server.table.rows())
 
 
-def test_what_is_not_advertised_is_served_to_whoever_asks() -> None:
+def test_apis_that_are_not_advertised_are_served_to_any_client() -> None:
     table = DispatchTable(allow_all())
     table.serve("Heartbeat", lambda _request, _exchange: None, Rule.PER_RESOURCE)
     table.serve(
@@ -385,7 +385,7 @@ def test_a_promise_that_fails_is_a_fault_of_its_request() -> None:
 
 
 @pytest.mark.parametrize("error", [AssertionError("no"), InvariantBroken("no")])
-def test_a_broken_rule_is_told_and_goes_on_to_who_turns_the_loop(error: AssertionError) -> None:
+def test_a_broken_rule_is_logged_and_raised_to_the_owner_of_the_loop(error: AssertionError) -> None:
     stage = Stage()
     stage.answers[1] = error
     with pytest.raises(AssertionError):

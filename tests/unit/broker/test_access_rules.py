@@ -116,7 +116,7 @@ def test_fast_paths_are_open_while_there_are_no_rules(stages: list[MemoryBroker]
     assert session.may_take_fast_path
 
 
-def test_super_users_take_fast_paths_whatever_the_rules(stages: list[MemoryBroker]) -> None:
+def test_super_users_take_fast_paths_under_any_rules(stages: list[MemoryBroker]) -> None:
     stage = broker_of(stages, super_users="User:admin;User:ANONYMOUS")
     client = stage.connect()
     create_topic(client, "t")

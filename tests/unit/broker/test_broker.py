@@ -219,7 +219,7 @@ def fail_directory_of(stage: MemoryBroker, topic: str) -> None:
     stage.timers.run_until_idle()
 
 
-def test_the_controller_is_told_of_a_failing_directory_and_takes_its_leaders_away() -> None:
+def test_the_controller_is_notified_of_a_failing_directory_and_moves_its_leaders() -> None:
     stage = MemoryBroker(log_dirs="/a,/b").start()
     client = stage.connect()
     create_topic(client, "first")
@@ -236,7 +236,7 @@ def test_the_controller_is_told_of_a_failing_directory_and_takes_its_leaders_awa
     stage.stop()
 
 
-def test_a_store_that_cannot_be_told_of_a_failing_directory_harms_nothing(
+def test_a_failing_directory_that_the_store_does_not_learn_of_harms_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = MemoryBroker(log_dirs="/a,/b").start()
@@ -249,7 +249,7 @@ def test_a_store_that_cannot_be_told_of_a_failing_directory_harms_nothing(
     assert 0 == produce(client, "second").error_code
 
 
-def test_directories_are_told_from_the_root() -> None:
+def test_directories_are_named_from_the_root() -> None:
     stage = MemoryBroker(log_dirs="here/logs, /b/../there").start()
     answer = stage.connect().ask("DescribeLogDirs", 1, topics=None)
     assert [found.log_dir for found in answer.results] == ["/here/logs", "/there"]
@@ -265,7 +265,7 @@ def test_directories_are_told_from_the_root() -> None:
         ("PLAINTEXT://0.0.0.0:9092", "PLAINTEXT://[::1]:7000", "[::1]:7000"),
     ],
 )
-def test_clients_are_told_the_first_plain_listener(
+def test_clients_get_the_first_plaintext_listener(
     listeners: str, advertised: str | None, address: str
 ) -> None:
     protocols = "PLAINTEXT:PLAINTEXT,CLIENT:PLAINTEXT"
@@ -328,7 +328,7 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     assert [{"a": 2, "b": 2}] * len(told) == told
 
 
-def test_a_broker_tells_of_itself_before_any_controller_does() -> None:
+def test_a_broker_lists_itself_before_any_controller_does() -> None:
     stage = MemoryBroker()
     stage.open()
     cache = stage.broker.metadata_cache
@@ -376,7 +376,7 @@ def test_a_broken_rule_behind_the_channel_is_fatal(monkeypatch: pytest.MonkeyPat
     assert reason.startswith("LeaderAndIsr broke a rule of the broker")
 
 
-def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
+def test_a_broken_rule_in_a_request_is_reported_with_the_state_of_the_partitions(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = MemoryBroker().start()

@@ -32,7 +32,7 @@ def test_steps_run_once_the_last_one_first() -> None:
     assert ["third", "second", "first"] == steps.closed
 
 
-def test_an_expected_failure_is_told_and_the_others_follow(
+def test_an_expected_failure_is_reported_and_the_others_follow(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     steps = Steps({"second": EngineError("gone")})

@@ -60,7 +60,7 @@ def test_leaders_move_before_the_connections_close(
     assert 0 == cluster.produce(2, 2).code()
 
 
-def test_whoever_waits_for_all_in_sync_is_sent_to_the_next_leader(
+def test_a_producer_that_waits_for_all_in_sync_replicas_is_sent_to_the_next_leader(
     make: Callable[..., MemoryCluster],
 ) -> None:
     cluster = make()

@@ -246,7 +246,7 @@ def test_silence_and_wrong_answers_begin_a_new_connection() -> None:
     assert len(stage.answers) == 1
 
 
-def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
+def test_an_answer_that_nobody_requested_ends_the_connection() -> None:
     stage = Stage()
     far = RemoteBroker(stage)
     stage.channel.open(FAR)
@@ -261,7 +261,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     assert len(far.connections) == 2
 
 
-def test_a_closed_queue_sends_and_tells_nothing_more() -> None:
+def test_a_closed_queue_sends_and_notifies_nothing_more() -> None:
     stage = Stage()
     far = RemoteBroker(stage)
     stage.channel.open(FAR)

@@ -39,7 +39,7 @@ class Stage:
         self.timers.run_until_idle()
 
 
-def test_the_earliest_deadline_counts_whatever_the_order() -> None:
+def test_the_earliest_deadline_counts_in_any_order() -> None:
     stage = Stage()
     start = stage.clock.monotonic_ms()
     for due in (300, 100, 200):

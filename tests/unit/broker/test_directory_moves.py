@@ -107,7 +107,7 @@ def test_a_follower_moves_too_and_both_go_on_after_a_restart() -> None:
     assert [1, 2] == sorted(cluster.stored().isr)
 
 
-def test_a_move_keeps_to_its_rate_and_is_told_meanwhile() -> None:
+def test_a_move_keeps_to_its_rate_and_is_reported_meanwhile() -> None:
     cluster = cluster_of()
     slow(cluster)
     before, wanted = home(cluster), other(cluster)

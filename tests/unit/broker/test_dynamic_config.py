@@ -112,7 +112,7 @@ def test_everything_is_read_at_the_start() -> None:
     assert ["broker", "t"] == stage.told
 
 
-def test_a_change_is_read_when_it_is_told() -> None:
+def test_a_change_is_read_when_it_is_announced() -> None:
     stage = Stage()
     stage.start()
     stage.put(topic_config_path("t"), retention_ms="1000")
@@ -154,7 +154,7 @@ def test_other_brokers_and_users_are_none_of_its_business() -> None:
     assert [] == stage.told
 
 
-def test_what_did_not_change_is_not_told() -> None:
+def test_unchanged_partitions_are_left_out() -> None:
     stage = Stage()
     stage.start()
     stage.change(topic_config_path("t"))
@@ -301,7 +301,7 @@ def test_a_lost_connection_is_tried_again() -> None:
     assert ["t"] == stage.told
 
 
-def test_a_change_amid_the_reading_of_others_waits_for_no_time() -> None:
+def test_a_change_during_the_reading_of_others_waits_for_no_time() -> None:
     stage = Stage()
     stage.start()
     held: Promise[None] = Promise()
@@ -314,7 +314,7 @@ def test_a_change_amid_the_reading_of_others_waits_for_no_time() -> None:
     assert ["a", "b"] == stage.told
 
 
-def test_a_change_amid_the_start_waits_for_no_time() -> None:
+def test_a_change_during_the_start_waits_for_no_time() -> None:
     stage = Stage()
     held: Promise[None] = Promise()
     stage.client.held = held

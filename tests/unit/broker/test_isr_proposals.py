@@ -121,7 +121,7 @@ def test_what_is_proposed_in_one_turn_leaves_in_one_request() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_older_controllers_are_told_ids_of_brokers_alone(version: int) -> None:
+def test_older_controllers_get_ids_of_brokers_alone(version: int) -> None:
     stage = Stage(version)
     stage.propose(proposal(T0, (1, 2)))
     (topic,) = stage.requests[0].topics
@@ -136,7 +136,7 @@ def test_without_the_id_of_a_topic_names_are_used() -> None:
     assert ([1], "t") == (stage.highest, stage.requests[0].topics[0].topic_name)
 
 
-def test_a_topic_that_took_a_name_over_is_told_from_the_one_before() -> None:
+def test_a_topic_that_took_a_name_over_is_distinguished_from_the_one_before() -> None:
     stage = Stage()
     other = bytes(range(1, 17))
     stage.propose(proposal(T0), proposal(T1, topic_id=other))
@@ -203,7 +203,7 @@ def test_a_request_that_is_not_answered_is_made_again() -> None:
     assert [(proposal(T0), IsrDecision(0, (1,), 5, 4))] == stage.decided
 
 
-def test_a_partition_that_the_answer_leaves_out_is_asked_for_again() -> None:
+def test_a_partition_that_the_answer_leaves_out_is_requested_again() -> None:
     stage = Stage()
     stage.propose(proposal(T0), proposal(T1))
     stage.answer(row(0, **GRANTED))

@@ -142,7 +142,7 @@ def test_a_write_whose_answer_was_lost_is_a_success() -> None:
     assert [IsrDecision(0, (1, 2), 5, version)] == [decision for _, decision in stage.decided]
 
 
-def test_a_partition_that_is_gone_is_told_so() -> None:
+def test_a_partition_that_is_gone_is_reported_as_such() -> None:
     stage = Stage()
     stage.propose((1,), 1, T1)
     assert [UNKNOWN_TOPIC_OR_PARTITION] == [decision.error_code for _, decision in stage.decided]
@@ -161,7 +161,7 @@ def test_a_store_that_is_away_is_asked_again(caplog: pytest.LogCaptureFixture) -
     assert [0] == [decision.error_code for _, decision in stage.decided]
 
 
-def test_changes_are_told_after_a_time_of_quiet_in_one_note() -> None:
+def test_changes_are_announced_after_a_time_of_quiet_in_one_node() -> None:
     stage = Stage()
     stage.propose((1, 2), 1)
     stage.pass_time(2500)
@@ -176,7 +176,7 @@ def test_changes_are_told_after_a_time_of_quiet_in_one_note() -> None:
     assert [[T0], [T0]] == stage.told()
 
 
-def test_changes_without_end_are_told_once_a_minute() -> None:
+def test_changes_without_end_are_reported_once_a_minute() -> None:
     stage = Stage()
     stage.pass_time(60_000)
     for version in range(1, 50):

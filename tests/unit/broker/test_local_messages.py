@@ -38,7 +38,7 @@ def test_messages_and_their_bytes_lead_to_the_same() -> None:
     assert played(MemoryCluster) == played(EncodedCluster)
 
 
-def test_bytes_are_exchanged_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_exchanged_only_where_that_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     exchanged = []
     from engine.broker import peers
 

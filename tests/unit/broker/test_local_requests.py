@@ -55,7 +55,7 @@ def test_what_a_stopping_controller_had_begun_is_asked_of_the_next_one(
 def test_a_response_that_comes_too_late_keeps_no_file_open(end: str) -> None:
     local = LocalRequests(lambda: 4)
     response: Promise[EncodedResponse] = Promise()
-    owed = local.owe(response)
+    owed = local.add(response)
     if end == "abandoned":
         owed.abandon()
     else:
@@ -71,7 +71,7 @@ class Owing:
     def __init__(self) -> None:
         self.local = LocalRequests(lambda: 4)
         self.response: Promise[int] = Promise()
-        self.owed = self.local.owe(self.response)
+        self.owed = self.local.add(self.response)
 
 
 def test_a_response_is_owed_until_it_is_there() -> None:
@@ -90,7 +90,7 @@ def test_a_failure_is_passed_on() -> None:
 
 def test_what_is_there_at_once_is_not_owed() -> None:
     local, response = LocalRequests(lambda: 4), Promise.of(7)
-    assert response is local.owe(response)
+    assert response is local.add(response)
     assert 0 == len(local)
 
 

@@ -55,7 +55,7 @@ def test_every_level_comes_back_as_it_was_set(level: str) -> None:
 @pytest.mark.parametrize(
     ("number", "name"), [(25, "INFO"), (TRACE, "TRACE"), (1, "TRACE"), (60, "FATAL")]
 )
-def test_other_levels_are_told_as_the_next_below(number: int, name: str) -> None:
+def test_other_levels_are_named_as_the_next_below(number: int, name: str) -> None:
     assert name == level_name(number)
 
 

@@ -154,7 +154,7 @@ def settings_of(broker_id: int, /, **settings: str) -> BrokerSettings:
 PROTOCOLS = "A:PLAINTEXT,B:PLAINTEXT"
 
 
-def test_whatever_request_to_the_store_fails_nothing_is_left() -> None:
+def test_a_failure_of_any_request_to_the_store_leaves_nothing() -> None:
     machine = Machine()
     counted = FailingZnodes(machine.store)
     broker = machine.open(counted)
@@ -278,7 +278,7 @@ def test_nobody_holds_a_broker_that_has_stopped() -> None:
     assert alive() is None
 
 
-def test_steps_are_undone_the_last_first_whatever_fails() -> None:
+def test_steps_are_undone_the_last_first_in_spite_of_any_failure() -> None:
     undone: list[str] = []
     closing = Closing()
 

@@ -102,7 +102,7 @@ def test_an_old_consumer_reads_from_the_leader_alone() -> None:
     assert NOT_LEADER_OR_FOLLOWER == fetched(cluster, 2, "rack2", version=10).error_code
 
 
-def test_a_fenced_consumer_is_told_so_first() -> None:
+def test_a_fenced_consumer_gets_that_error_first() -> None:
     cluster = cluster_of()
     cluster.stop(2)
     cluster.pass_time(500)

@@ -9,7 +9,9 @@ from engine.host.memory import ManualClock
 from engine.limits import REFUSAL_KINDS_MAX, REFUSAL_LINES_PER_PERIOD, REFUSAL_PERIOD_MS
 
 
-def test_each_refusal_is_counted_and_only_some_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_refusal_is_counted_and_only_some_are_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     refusals = Refusals(ManualClock())
     for n in range(1000):
         refusals.note(f"10.0.0.1:{n}", "a frame of -1 bytes")
@@ -52,7 +54,7 @@ def test_reasons_that_a_peer_makes_up_do_not_fill_the_memory() -> None:
     assert sum(refusals.counts.values()) == 10 * REFUSAL_KINDS_MAX
 
 
-def test_who_is_kept_out_is_told_at_info_with_lines_for_each_kind(
+def test_refused_peers_are_logged_at_info_with_lines_for_each_kind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", logger="kafka.network")

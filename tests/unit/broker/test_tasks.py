@@ -135,7 +135,7 @@ def test_nothing_runs_after_a_stop() -> None:
     assert stage.done == []
 
 
-def test_work_beside_the_loop_ends_on_the_loop_with_its_error() -> None:
+def test_work_on_a_worker_thread_ends_on_the_loop_with_its_error() -> None:
     stage = Stage()
     threads: list[str] = []
     outcomes: list[StorageError | None] = []
@@ -168,7 +168,7 @@ def test_a_stop_finishes_what_has_ended_on_a_thread() -> None:
     assert outcomes == [None]
 
 
-def test_a_fault_beside_the_loop_is_raised_on_the_loop() -> None:
+def test_a_fault_on_a_worker_thread_is_raised_on_the_loop() -> None:
     stage = Stage()
     outcomes: list[StorageError | None] = []
 

@@ -214,7 +214,7 @@ def test_without_an_id_one_batch_is_under_way() -> None:
     st.lists(st.sampled_from((0, 0, 0, NOT_LEADER, TOO_LARGE, "lost", "stored and lost"))),
     st.sampled_from((300, 900, 5_000)),
 )
-def test_whatever_happens_on_the_way_each_record_is_stored_once_in_order(
+def test_each_record_is_stored_once_and_in_order_in_spite_of_any_fault_on_the_way(
     script: list[int | str], limit_bytes: int
 ) -> None:
     log = ProduceLog(size_bytes_max=limit_bytes)
@@ -324,7 +324,7 @@ def test_a_broker_that_does_not_answer_is_given_up_after_the_timeout() -> None:
     assert 5_000 <= log.clock.now_ms - began_ms < 6_000
 
 
-def test_a_partition_in_trouble_is_told_once_and_asked_for_with_pauses() -> None:
+def test_a_failing_partition_is_logged_once_and_requested_with_pauses() -> None:
     log = ProduceLog()
     told: list[EngineError] = []
     producer = Producer(log.client(), notes=ProducerNotes(on_retry=told.append))

@@ -165,7 +165,7 @@ class TestController:
             cluster.client().view(None)
         assert "a listener with SASL ends the connection so" in str(caught.value.hint)
 
-    def test_no_controller_at_all_is_waited_for_and_then_told(self) -> None:
+    def test_a_missing_controller_is_awaited_and_then_reported(self) -> None:
         cluster = FakeCluster()
         cluster.controller = -1
         client, began_ms = cluster.client(), cluster.clock.now_ms
@@ -261,7 +261,7 @@ class TestLeaders:
         assert (5, 2) == (found[P0].code, found[P1].offset)
         assert cluster.clock.now_ms < 4_000
 
-    def test_an_unknown_topic_is_told_soon(self) -> None:
+    def test_an_unknown_topic_is_reported_soon(self) -> None:
         cluster = FakeCluster()
         unknown = TopicPartition("nope", 0)
         found = self.ask(cluster, unknown)
@@ -289,7 +289,7 @@ class TestCoordinator:
         assert 9002 == cluster.client().coordinator("g").port
 
     @pytest.mark.parametrize("version", [1, 3, 4])
-    def test_that_of_a_transactional_id_is_asked_for_as_such(self, version: int) -> None:
+    def test_that_of_a_transactional_id_is_requested_as_such(self, version: int) -> None:
         cluster = FakeCluster({"FindCoordinator": (0, version)})
         asked: list[int] = []
 

@@ -87,7 +87,7 @@ def opened(**ranges: tuple[int, int]) -> tuple[BrokerConnection, Peer]:
     return connection, peer
 
 
-def test_the_first_request_tells_our_software() -> None:
+def test_the_first_request_names_our_software() -> None:
     connection = BrokerConnection("me")
     connection.opened()
     ((name, version, _, message),) = Peer(connection).requested()
@@ -180,7 +180,7 @@ def test_another_correlation_id_ends_the_connection() -> None:
         peer.say("Metadata", 9, 77)
 
 
-def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
+def test_an_answer_that_nobody_requested_ends_the_connection() -> None:
     _, peer = opened()
     with pytest.raises(NotKafka, match="nothing was asked"):
         peer.say("Metadata", 9, 1)
@@ -190,7 +190,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     "data",
     [b"HTTP/1.1 400 Bad Request", b"\xff\xff\xff\xff", bytes(4)],
 )
-def test_another_protocol_is_told_from_its_first_bytes(data: bytes) -> None:
+def test_another_protocol_is_recognised_by_its_first_bytes(data: bytes) -> None:
     connection = BrokerConnection("me")
     connection.opened()
     with pytest.raises(NotKafka, match="length of an answer") as refused:
@@ -295,7 +295,7 @@ class TestSasl:
                 peer.say(name, asked, correlation_id, **fields)
         assert is_expired == (READY != connection.state)
 
-    def test_a_wrong_password_is_told_in_the_brokers_words(self) -> None:
+    def test_a_wrong_password_is_reported_in_the_brokers_words(self) -> None:
         _, peer = self.start()
         ((_, _, correlation_id, _),) = peer.requested()
         peer.say("SaslHandshake", 1, correlation_id)

@@ -251,7 +251,7 @@ def test_a_join_that_fails_revokes_nothing_twice(
     assert ["assigned", "revoked", "assigned"] == [name for name, _ in listener.calls]
 
 
-def test_committed_offsets_that_could_not_be_had_are_asked_for_again(
+def test_committed_offsets_that_could_not_be_had_are_requested_again(
     stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_offsets(stage.client, "g", {T0: 3})

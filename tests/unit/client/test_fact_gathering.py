@@ -143,7 +143,7 @@ def test_a_sound_cluster_is_asked_once_and_without_waiting(cluster: CheckedClust
     assert _BEGAN_MS == cluster.clock.now_ms
 
 
-def test_the_ends_of_replicas_are_asked_for_where_some_lack(cluster: CheckedCluster) -> None:
+def test_the_ends_of_replicas_are_requested_where_some_lack(cluster: CheckedCluster) -> None:
     told, asked = cluster.handlers["Metadata"], []
 
     def ends(body: Any, version: int, address: tuple[str, int]) -> Any:
@@ -191,7 +191,7 @@ def test_nobody_who_answers_is_an_error_in_time(cluster: CheckedCluster) -> None
     assert cluster.clock.now_ms <= _BEGAN_MS + 4000
 
 
-def test_settings_that_one_broker_does_not_tell_are_asked_of_another(
+def test_settings_that_one_broker_does_not_report_are_requested_from_another(
     cluster: CheckedCluster,
 ) -> None:
     cluster.unanswered = {("topics", 1)}
@@ -200,7 +200,9 @@ def test_settings_that_one_broker_does_not_tell_are_asked_of_another(
     assert ({}, []) == (facts.silent, facts.unasked)
 
 
-def test_what_nobody_tells_is_a_finding_and_the_rest_stands(cluster: CheckedCluster) -> None:
+def test_facts_that_no_broker_reports_are_a_finding_and_the_rest_is_kept(
+    cluster: CheckedCluster,
+) -> None:
     cluster.unanswered = {("topics", number) for number in (1, 2, 3)}
     cluster.unanswered.add(("ListPartitionReassignments", 1))
     facts = gathered(cluster)
@@ -251,7 +253,7 @@ def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_unasked(cluster: Check
     assert ({}, []) == (facts.min_isr, facts.unasked)
 
 
-def test_two_looks_tell_how_fast_a_move_is(cluster: CheckedCluster) -> None:
+def test_two_measurements_show_how_fast_a_move_is(cluster: CheckedCluster) -> None:
     cluster.moves = {0: ([2, 3, 1], [3], [1])}
     facts = gathered(cluster, 8000)
     assert {T0: 30.0} == facts.rates

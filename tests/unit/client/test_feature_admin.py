@@ -72,7 +72,7 @@ class FeaturedCluster(FakeCluster):
         return answer
 
 
-def test_every_broker_is_asked_for_its_own() -> None:
+def test_every_broker_gets_a_request_for_its_own() -> None:
     cluster = FeaturedCluster()
     views, failures = features_by_broker(cluster.client())
     assert {} == failures

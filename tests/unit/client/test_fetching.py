@@ -43,7 +43,7 @@ class TestSeenRecords:
         found = seen_records(batch(0, b"a") + batch(1, b"b")[:-1], 0)
         assert ([(0, b"a")], 1) == (values(found), found.next_offset)
 
-    def test_damage_is_told_behind_what_was_good(self) -> None:
+    def test_damage_is_reported_after_good_batches(self) -> None:
         broken = bytearray(batch(1, b"b"))
         broken[-1] ^= 1
         found = seen_records(batch(0, b"a") + bytes(broken), 0)
@@ -148,7 +148,7 @@ def test_the_next_fetch_goes_on_behind_the_last_record() -> None:
     assert 2 == log.fetched[-1][1].topics[0].partitions[0].fetch_offset
 
 
-def test_what_was_asked_for_before_a_seek_does_not_come_after_it() -> None:
+def test_what_was_requested_before_a_seek_does_not_come_after_it() -> None:
     log = Log()
     first, second = batch(0, b"a"), batch(1, b"b")
     # The second fetch is under way as the consumer goes back to the first record.
@@ -284,7 +284,7 @@ def test_brokers_that_do_not_come_back_are_given_up_after_the_timeout() -> None:
     assert 30_000 < log.clock.now_ms < 40_000
 
 
-def test_read_committed_is_told_to_the_broker() -> None:
+def test_read_committed_is_sent_to_the_broker() -> None:
     log = Log()
     poll_all(Fetcher(log.client(), {P0: 0}, FetchOptions(read_committed=True)), 1)
     assert 1 == log.fetched[0][1].isolation_level

@@ -78,7 +78,7 @@ def test_who_is_out_of_the_set_and_why(changes: dict[str, Any], cause: str) -> N
     assert T0 == found[0].partition
 
 
-def test_a_replica_whose_broker_does_not_tell() -> None:
+def test_a_replica_whose_broker_does_not_report_it() -> None:
     refused = api_error(KAFKA_STORAGE_ERROR)
     found = findings_of(facts(isr=(1, 2), ends={(T0, 1): 10, (T0, 3): refused}))
     assert f"broker 3 does not tell of its replica: {refused}" in found[0].cause
@@ -157,7 +157,9 @@ def test_the_rest_of_the_cluster() -> None:
     assert ("warning", "impossible-min-isr", "t") == never[:3]
 
 
-def test_a_broker_that_counts_as_live_and_does_not_answer_is_told_with_all_that_it_leads() -> None:
+def test_a_broker_that_counts_as_live_and_does_not_answer_is_reported_with_all_that_it_leads() -> (
+    None
+):
     refused = Unreachable("b2", 9092, "Connection refused")
     for error in (refused, TimedOut("DescribeLogDirs", 9)):
         gone = findings_of(facts(silent={2: error}, leader=1, controller=1))

@@ -169,7 +169,7 @@ def test_a_consumer_without_commits_leaves_none(stage: Stage) -> None:
     assert {} == stage.committed()
 
 
-def test_a_consumer_goes_on_where_it_is_told_to(stage: Stage) -> None:
+def test_a_consumer_goes_on_at_the_given_offsets(stage: Stage) -> None:
     consumer = stage.consumer()
     offsets_of(consumer)
     consumer.seek(T0, 4)
@@ -182,7 +182,7 @@ def test_what_a_process_that_died_had_not_committed_is_read_again(stage: Stage) 
     assert [0, 1, 2, 3, 4] == offsets_of(stage.consumer())
 
 
-def test_closing_amid_a_rebalance_commits_and_leaves_too(stage: Stage) -> None:
+def test_closing_during_a_rebalance_commits_and_leaves_too(stage: Stage) -> None:
     consumer = stage.consumer()
     assert [0, 1, 2, 3, 4] == offsets_of(consumer)
     # A transaction's offsets were refused: the member would join again at the next poll.

@@ -71,7 +71,7 @@ def test_partitions_are_counted_and_what_was_set_is_a_throttle() -> None:
     assert {"t", "1", "2"} == set(cluster.described)
 
 
-def test_who_does_not_tell_its_settings_is_no_throttle_and_no_error() -> None:
+def test_a_broker_that_hides_its_settings_is_no_throttle_and_no_error() -> None:
     cluster = SettingsCluster()
     cluster.refused = {"t"}
     assert [Throttle("broker", "2", RATE, "5")] == health(cluster, 2).throttles

@@ -85,7 +85,7 @@ def test_a_controller_that_moved_meanwhile_is_asked_where_it_is() -> None:
     assert [1, 2] == [broker_id for broker_id, *_ in cluster.asked]
 
 
-def test_a_broker_of_preferred_elections_alone_is_not_asked_for_unclean_ones() -> None:
+def test_a_broker_of_preferred_elections_alone_gets_no_request_for_unclean_ones() -> None:
     cluster = ElectingCluster(highest=0)
     with cluster.client() as client:
         assert {T0: None} == elect_leaders(client, Election.PREFERRED, [T0])

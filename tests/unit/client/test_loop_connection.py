@@ -294,7 +294,7 @@ def test_time_that_passes_between_calls_ends_nothing() -> None:
     assert 1 == len(stage.connections)
 
 
-def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
+def test_an_answer_that_was_not_requested_ends_the_connection() -> None:
     stage = Stage()
     promise = stage.ask()
     stage.requested.append((9, 99))
@@ -313,7 +313,7 @@ def test_what_is_closed_fails_what_it_owes() -> None:
     assert 0 == stage.loop.owed_count
 
 
-def test_who_is_closed_or_given_up_on_is_told() -> None:
+def test_closed_and_abandoned_peers_are_logged() -> None:
     stage = Stage()
     stage.loop.close("nothing was asked")
     ends: list[str] = []

@@ -27,7 +27,7 @@ def test_brokers_of_kraft_name_no_controller() -> None:
     assert (1, False) == (view.controller_id, view.is_controller_known)
 
 
-def test_health_is_told_by_claims() -> None:
+def test_health_is_reported_by_claims() -> None:
     view = cluster_view(FakeCluster().metadata(_all(), 12, ("", 0)))
     topic = view.topics["t"]
     partition = topic.partitions[0]

@@ -43,7 +43,7 @@ def test_copies_are_counted_up_to_the_size_of_the_leader() -> None:
     assert MoveFigures((2, 1), (2, 3, 4), 140, 200, 10.0, 6.0) == found
 
 
-def test_a_copy_in_sync_is_whole_and_one_that_nobody_tells_of_is_nothing() -> None:
+def test_a_copy_in_sync_is_whole_and_one_that_nobody_reports_is_nothing() -> None:
     found = figures({1: dirs(100), 3: dirs(40), 4: TimedOut("x", 1)}, isr=(1, 2, 3))
     assert (100, 200, None) == (found.copied_bytes, found.total_bytes, found.left_s)
 

@@ -192,7 +192,7 @@ def test_a_broker_that_knows_no_ids_is_served_too() -> None:
     assert [(P0, 10, 1, None)] == seen(producer.flush())
 
 
-def test_an_id_that_was_asked_for_must_be_given() -> None:
+def test_an_id_that_was_requested_must_be_given() -> None:
     log = ProduceLog()
     log.handlers["InitProducerId"] = refused(31)
     producer = Producer(log.client(), ProducerOptions(is_idempotent=True))
@@ -204,7 +204,7 @@ def test_an_id_that_was_asked_for_must_be_given() -> None:
 @pytest.mark.parametrize(
     "options", [ProducerOptions(is_idempotent=False), ProducerOptions(acks=ACKS_LEADER)]
 )
-def test_without_idempotence_no_id_is_asked_for(options: ProducerOptions) -> None:
+def test_without_idempotence_no_id_is_requested(options: ProducerOptions) -> None:
     log = ProduceLog()
     producer = Producer(log.client(), options)
     producer.add(record(b"a", partition=0))

@@ -113,7 +113,7 @@ def test_the_size_that_counts_is_that_of_the_log_by_which_its_leader_leads() -> 
     assert {} == sampled.errors
 
 
-def test_a_partition_that_does_not_tell_its_offsets_has_an_error_and_no_rate() -> None:
+def test_a_partition_without_offsets_has_an_error_and_no_rate() -> None:
     cluster = WrittenCluster()
     cluster.offset_errors = {1: UNKNOWN_SERVER_ERROR}
     with cluster.client() as client:

@@ -70,7 +70,7 @@ def test_a_group_without_members_counts_from_a_lag_on() -> None:
     assert "it has no members, and 5 records to read, 3 of t-1" == finding.cause
 
 
-def test_brokers_are_asked_for_producers_coordinators_and_lags() -> None:
+def test_producers_coordinators_and_lags_are_requested_from_brokers() -> None:
     cluster = MemoryCluster(
         is_one_process=True,
         offsets_topic_num_partitions="1",

@@ -128,7 +128,7 @@ def test_reassignments_are_listed_of_all_or_of_some(cluster: MovingCluster) -> N
             list_reassignments(client)
 
 
-def test_targets_are_asked_for_and_taken_back_each_with_its_error(cluster: MovingCluster) -> None:
+def test_targets_are_requested_and_taken_back_each_with_its_error(cluster: MovingCluster) -> None:
     with cluster.client() as client:
         found = alter_reassignments(client, {T0: (2, 3), T1: (1, 1), U0: None})
         assert {T0: 0, T1: INVALID_REPLICA_ASSIGNMENT, U0: 0} == codes(found)
@@ -139,7 +139,7 @@ def test_targets_are_asked_for_and_taken_back_each_with_its_error(cluster: Movin
             alter_reassignments(client, {T0: (2, 3)})
 
 
-def test_each_broker_is_told_of_its_directories_and_has_its_errors(cluster: MovingCluster) -> None:
+def test_each_broker_gets_its_directories_and_has_its_errors(cluster: MovingCluster) -> None:
     with cluster.client(request_timeout_ms=500) as client:
         paths = {1: {T0: "/a", T1: "/b", U0: "/a"}, 2: {T0: "/a"}, 7: {T1: "/a"}}
         found = alter_log_dirs(client, paths)
@@ -173,7 +173,7 @@ def test_the_controller_is_asked_only_where_replicas_lack_and_what_moves_is_no_l
     assert () == second.adding
 
 
-def test_a_controller_that_does_not_tell_leaves_the_metadata(cluster: MovingCluster) -> None:
+def test_a_controller_that_does_not_answer_leaves_the_metadata(cluster: MovingCluster) -> None:
     cluster.code = CLUSTER_AUTHORIZATION_FAILED
     with cluster.client() as client:
         view = client.view(["t"])

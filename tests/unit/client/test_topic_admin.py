@@ -112,7 +112,7 @@ def codes(results: Any) -> dict[Any, int]:
     return {key: 0 if error is None else error.code for key, error in results.items()}
 
 
-def test_a_created_topic_is_told_and_a_refused_one_has_its_error() -> None:
+def test_a_created_topic_is_reported_and_a_refused_one_has_its_error() -> None:
     cluster = TopicCluster()
     topics = [
         NewTopic("t", 3, 2, configs={"retention.ms": "1"}),
@@ -155,7 +155,7 @@ def test_topics_are_deleted_by_name_in_every_version(version: int) -> None:
     assert [version] == [asked for _, asked, _ in cluster.asked]
 
 
-def test_topics_grow_to_a_count_where_they_are_told_to() -> None:
+def test_topics_grow_to_the_given_count() -> None:
     cluster = TopicCluster()
     wanted = {"t": NewPartitions(4, ((1, 2),)), "free": NewPartitions(5), "bad": NewPartitions(1)}
     with cluster.client() as client:
@@ -170,7 +170,7 @@ def test_topics_grow_to_a_count_where_they_are_told_to() -> None:
     ]
 
 
-def test_records_are_deleted_at_the_leader_and_the_new_start_is_told() -> None:
+def test_records_are_deleted_at_the_leader_and_the_new_start_is_sent() -> None:
     cluster = TopicCluster()
     with cluster.client() as client:
         found = delete_records(client, {T0: 7, T1: 100})

@@ -40,9 +40,7 @@ def _state(cluster: MemoryCluster, transactional_id: str) -> str:
 
 
 @pytest.mark.parametrize(("commits", "state"), [(True, "CompleteCommit"), (False, "CompleteAbort")])
-def test_a_transaction_ends_as_it_is_told(
-    cluster: MemoryCluster, commits: bool, state: str
-) -> None:
+def test_a_transaction_ends_as_requested(cluster: MemoryCluster, commits: bool, state: str) -> None:
     session = _written(cluster, f"id-{commits}")
     assert "Ongoing" == _state(cluster, session.transactional_id)
     session.end(commits=commits)

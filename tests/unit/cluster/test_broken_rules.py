@@ -65,7 +65,7 @@ def _run(path: Path, where: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["handler", "timer"])
-def test_a_broken_rule_ends_the_process_and_tells_what_the_broker_believed(
+def test_a_broken_rule_ends_the_process_and_reports_what_the_broker_believed(
     tmp_path: Path, where: str
 ) -> None:
     ended = _run(tmp_path / "data", where)

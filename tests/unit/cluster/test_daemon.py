@@ -76,7 +76,7 @@ def test_the_number_of_brokers_stays(data: DataDirectory) -> None:
         daemon.plan_for(data, ClusterPlan(broker_count=3), frozenset(["broker_count"]))
 
 
-def test_a_process_that_ends_at_once_is_told_with_its_last_words(data: DataDirectory) -> None:
+def test_a_process_that_ends_at_once_is_reported_with_its_last_words(data: DataDirectory) -> None:
     plan = ClusterPlan(port=0, settings={"zookeeper.session.timeout.ms": "soon"})
     with pytest.raises(ClusterDidNotStart, match=r"did not start: zookeeper\.session\.timeout"):
         daemon.start(data, FILES, plan, 60)

@@ -38,7 +38,7 @@ def halt_of(*lines: str, usable_bytes: int = 1 << 30) -> Halt | None:
         ("Input/output error", "see the log before that line, mend its cause"),
     ],
 )
-def test_the_line_the_cause_and_what_to_do_are_told(reason: str, hint: str) -> None:
+def test_the_line_the_cause_and_the_remedy_are_printed(reason: str, hint: str) -> None:
     halt = halt_of(BEGIN, offline(reason), FATAL, *[BEHIND] * 1000)
     assert halt is not None
     assert (FATAL, f"/d/broker-1/t-0/0.log: cannot write: {reason}") == halt[:2]

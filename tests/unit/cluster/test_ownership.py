@@ -51,7 +51,7 @@ def test_an_empty_folder_and_what_a_start_left_are_taken(data: DataDirectory, fo
     check_start(DataDirectory(FILES, f"{folder}/new"), FILES, PLAN)
 
 
-def test_directories_are_told_by_their_brokers(data: DataDirectory, folder: Path) -> None:
+def test_directories_are_reported_by_their_brokers(data: DataDirectory, folder: Path) -> None:
     for name in ("broker-10", "broker-2-3", "broker-2", "broker-2-2", "broker-2-x", "broker-"):
         (folder / name).mkdir()
     (folder / "broker-3").write_text("no directory")

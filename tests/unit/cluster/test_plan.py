@@ -31,7 +31,7 @@ def test_any_free_port_stays_any() -> None:
     assert broker_settings(plan, ["/"], 1)["listeners"] == "PLAINTEXT://127.0.0.1:0"
 
 
-def test_settings_that_no_broker_knows_are_told() -> None:
+def test_settings_that_no_broker_knows_are_reported() -> None:
     assert check_plan(ClusterPlan(settings={"num.partition": "3"})) == ["num.partition"]
 
 

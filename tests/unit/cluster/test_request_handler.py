@@ -112,7 +112,7 @@ def test_a_restart_is_a_stop_and_a_start(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("action", ["retention", "compact", "compaction"])
-def test_what_is_for_all_brokers_tells_what_each_says(stage: Stage, action: str) -> None:
+def test_settings_of_all_brokers_show_the_value_of_each(stage: Stage, action: str) -> None:
     told = stage.ask(action, None, "t", "u")
     assert (0, None) == (told["broker"], told["error"])
     assert [(action, 0)] == stage.members.done
@@ -192,7 +192,7 @@ def test_the_last_broker_stays(stage: Stage) -> None:
     assert "broker 3 is the last one" in stage.refused("remove", 3)
 
 
-def test_one_that_is_not_there_is_told(stage: Stage) -> None:
+def test_one_that_is_not_there_is_reported(stage: Stage) -> None:
     assert "has no broker 9: it has 1, 2, 3" in stage.refused("restart", 9)
 
 
@@ -219,7 +219,7 @@ def test_a_request_that_an_earlier_process_carried_out_is_not_carried_out_again(
     assert 2 == len(stage.members.done)
 
 
-def test_numbers_go_on_behind_the_last_whatever_it_was(stage: Stage) -> None:
+def test_numbers_go_on_after_the_last_one(stage: Stage) -> None:
     assert 1 == next_number(stage.data)
     stage.ask("restart", 2)
     assert 2 == next_number(stage.data)

@@ -171,7 +171,7 @@ def test_ids_that_are_not_generated_must_be_given() -> None:
         BrokerConfig.of(BrokerSettings({"broker.id.generation.enable": "false"}))
 
 
-def test_listeners_are_bound_and_told() -> None:
+def test_listeners_are_bound_and_logged() -> None:
     config = BrokerConfig.of(
         BrokerSettings(
             {

@@ -74,7 +74,7 @@ def test_hours_alone_are_the_value_but_no_synonym() -> None:
     assert not entry.is_default
 
 
-def test_a_value_is_told_as_it_was_understood() -> None:
+def test_a_value_is_printed_as_it_was_understood() -> None:
     static = {
         "broker.id": "0",
         "log.retention.bytes": " +0100 ",
@@ -86,7 +86,7 @@ def test_a_value_is_told_as_it_was_understood() -> None:
     assert "true" == found["auto.create.topics.enable"].value
 
 
-def test_secrets_and_strangers_are_never_told() -> None:
+def test_secrets_and_unknown_settings_are_never_printed() -> None:
     static = {"ssl.key.password": "hush", "plugin.secret": "hush"}
     dynamic = {"listener.name.x.plain.sasl.jaas.config": "hush"}
     found = describe_broker(BrokerSettings(static, dynamic, static))

@@ -78,7 +78,7 @@ def test_every_note_on_the_embedded_broker_is_about_a_key() -> None:
     assert len(set(patterns)) == len(patterns)
 
 
-def test_a_default_of_topics_is_told_in_the_topics_words() -> None:
+def test_a_default_of_topics_is_documented_in_the_topics_words() -> None:
     text = broker_documentation()["log.segment.bytes"]
     assert text.startswith("Holds for topics that do not set segment.bytes themselves. ")
     assert topic_documentation()["segment.bytes"] in text

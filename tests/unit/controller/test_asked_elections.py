@@ -189,7 +189,7 @@ def test_no_reassignment_is_listed_where_none_is() -> None:
         assert (0, []) == (reply.error_code, rows(reply))
 
 
-def test_reassignments_are_listed_all_or_those_asked_for() -> None:
+def test_reassignments_are_listed_all_or_those_requested() -> None:
     cluster = with_reassignment()
     moving = [("t", 1, [2, 1], [2], [1])]
     topic = LIST.ListPartitionReassignmentsTopics

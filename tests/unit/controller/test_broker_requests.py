@@ -59,7 +59,7 @@ def two_in_sync() -> Cluster:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_an_isr_is_written_told_and_answered(version: int) -> None:
+def test_an_isr_is_written_announced_and_answered(version: int) -> None:
     cluster = three_in_sync()
     cluster.active.channel.take()
     cluster.store.take()

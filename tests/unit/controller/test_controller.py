@@ -202,7 +202,7 @@ def test_creation_writes_the_nodes_in_kafkas_order_and_in_one_transaction() -> N
     assert b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}' == state
 
 
-def test_creation_tells_the_live_replicas_and_then_all_brokers() -> None:
+def test_creation_sends_orders_to_the_live_replicas_and_then_to_all_brokers() -> None:
     cluster = Cluster(3)
     cluster.active.channel.take()
     cluster.create_topic("t", (3, 2, 9))
@@ -408,7 +408,7 @@ def test_an_unclean_leader_is_elected_only_where_the_topic_allows_it() -> None:
     assert (3, (3,)) == cluster.leader_isr_epoch("t")[:2]
 
 
-def test_a_new_broker_is_told_everything_and_the_others_of_it() -> None:
+def test_a_new_broker_gets_everything_and_the_others_get_the_broker() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", (1,))
     cluster.active.channel.take()
@@ -447,7 +447,7 @@ def test_a_bounced_broker_is_dead_first_and_then_new() -> None:
     assert (2, "t", 0, 1) == told[-1]
 
 
-def test_a_broker_that_listens_elsewhere_is_told_to_all() -> None:
+def test_a_broker_that_listens_elsewhere_is_announced_to_all() -> None:
     cluster = Cluster(2)
     cluster.active.channel.take()
     path = broker_path(2)
@@ -501,7 +501,7 @@ def test_an_answer_of_a_broker_that_is_gone_or_refuses_all_is_passed_over() -> N
     assert not any(cluster.controller.context.offline_replicas.values())
 
 
-def test_isr_changes_of_old_brokers_are_read_told_and_removed() -> None:
+def test_isr_changes_of_old_brokers_are_read_forwarded_and_removed() -> None:
     cluster = Cluster(2)
     cluster.create_topic("t", (1, 2))
     cluster.active.channel.take()
@@ -527,7 +527,7 @@ def delete(cluster: Cluster, topic: str) -> None:
     cluster.settle()
 
 
-def test_deletion_leaves_nothing_and_tells_brokers_first() -> None:
+def test_deletion_leaves_nothing_and_notifies_brokers_first() -> None:
     cluster = Cluster(2)
     cluster.create_topic("t", (1, 2), (2, 1))
     cluster.active.channel.take()

@@ -58,7 +58,7 @@ def test_an_event_that_waits_holds_up_the_next() -> None:
     assert ["a ends", "b begins", "b ends"] == bench.take()
 
 
-def test_a_failure_is_told_and_the_next_event_runs() -> None:
+def test_a_failure_is_reported_and_the_next_event_runs() -> None:
     bench = Bench()
     promise: Promise[None] = Promise()
     bench.queue.put(bench.event("a", promise))

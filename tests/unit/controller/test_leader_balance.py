@@ -86,7 +86,7 @@ def test_the_preferred_leader_leads_again_five_seconds_after_an_election() -> No
     assert (2, (1, 2), 2) == cluster.leader_isr_epoch("t")
 
 
-def test_it_is_looked_at_again_after_each_period() -> None:
+def test_it_is_checked_again_after_each_period() -> None:
     cluster, told = returned()
     pass_time(cluster, FIRST_MS)
     cluster.kill(2)

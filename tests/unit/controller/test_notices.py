@@ -37,7 +37,7 @@ def test_a_note_that_nobody_understands_does_not_stop_the_others() -> None:
     ]
 
 
-def test_growth_is_told_to_each_of_many_brokers_in_one_request() -> None:
+def test_growth_is_sent_to_each_of_many_brokers_in_one_request() -> None:
     cluster = Cluster(6)
     cluster.create_topic("t", (1, 2, 3))
     cluster.active.channel.take()

@@ -79,7 +79,7 @@ def orders(cluster: Cluster) -> list[tuple[int, str, Any]]:
     ]
 
 
-def test_replicas_are_told_at_each_step() -> None:
+def test_replicas_get_orders_at_each_step() -> None:
     cluster, told = started((1, 2), brokers=3, catch_up=False)
     reassign(cluster, {T0: (3, 2)})
     sent = [(b, k, s) for b, k, s in orders(cluster) if k != "UpdateMetadata"]

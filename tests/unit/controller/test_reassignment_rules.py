@@ -52,7 +52,7 @@ def test_it_is_caught_up_when_all_of_the_target_are_in_sync() -> None:
 
 
 @given(replica_lists, st.lists(replica_lists, min_size=1, max_size=4))
-def test_whatever_is_asked_for_one_after_the_other_the_original_is_kept(
+def test_any_series_of_reassignments_keeps_the_original_replicas(
     original: tuple[int, ...], targets: list[tuple[int, ...]]
 ) -> None:
     assignment = PartitionAssignment(original)

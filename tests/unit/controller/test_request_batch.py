@@ -101,7 +101,7 @@ def test_a_replica_that_is_deleted_once_is_deleted() -> None:
     assert context.leaderships[T0].state.leader_epoch == 5
 
 
-def test_an_empty_batch_tells_nobody() -> None:
+def test_an_empty_request_batch_sends_nothing() -> None:
     batch, channel, _ = bench()
     batch.send()
     assert [] == channel.take()

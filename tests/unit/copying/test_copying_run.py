@@ -271,7 +271,7 @@ def test_a_sample_leaves_out_records_and_groups_miss_none(stage: Stage) -> None:
     assert (after or [None])[0] == read_next(stage, "middle", C0)
 
 
-def test_a_copy_ends_where_it_was_told_to(stage: Stage) -> None:
+def test_a_copy_ends_at_the_given_end(stage: Stage) -> None:
     plan = stage.plan(end=11)
     run_out(stage.run(plan, stage.exactly_once(plan)))
     assert 11 == len(stage.records(C0)) == len(stage.records(C1))

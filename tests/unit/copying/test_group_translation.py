@@ -38,7 +38,7 @@ def test_an_offset_behind_everything_is_the_end_of_the_copy() -> None:
     assert {"g50": 12} == found(groups)
 
 
-def test_an_end_that_was_not_seen_is_asked_for() -> None:
+def test_an_end_that_was_not_seen_is_requested() -> None:
     groups = translation(50)
     assert [T0] == groups.unseen(None)
     groups.settle(None, {T0: 77})

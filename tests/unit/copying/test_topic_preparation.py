@@ -68,7 +68,7 @@ def test_a_topic_with_records_is_named(client: KafkaClient) -> None:
     assert ["t"] == caught.value.names
 
 
-def test_settings_that_may_not_be_read_are_told_with_the_way_around(
+def test_settings_that_may_not_be_read_are_reported_with_the_way_around(
     client: KafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = api_error(TOPIC_AUTHORIZATION_FAILED)

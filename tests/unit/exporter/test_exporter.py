@@ -240,7 +240,7 @@ def test_each_step_has_half_of_the_time_that_is_left(
     assert 0 < waits[0] <= 8_000
 
 
-def test_certificates_are_looked_at_once_in_an_hour(stage: Stage) -> None:
+def test_certificates_are_checked_once_in_an_hour(stage: Stage) -> None:
     looks: list[str] = []
     expired: list[bool] = []
 

@@ -52,7 +52,7 @@ def test_a_partition_that_was_never_seen_has_no_lag() -> None:
     assert history.lag_s(T0, 5, 2_000) is None
 
 
-def test_an_end_that_fell_begins_anew() -> None:
+def test_an_end_that_fell_begins_again() -> None:
     history = history_of((0, 100), (10, 200), (20, 50), (30, 60))
     assert 10 == history.lag_s(T0, 50, 30_000)
     assert 10 == history.lag_s(T0, 10, 30_000)

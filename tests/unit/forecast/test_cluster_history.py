@@ -92,7 +92,9 @@ def test_starts_are_those_of_the_leaders(cluster: MemoryCluster) -> None:
     assert cluster.partition(1).log.size_bytes == starts[KEY].size_bytes
 
 
-def test_a_partition_without_a_leader_is_told_and_the_others_go_on(cluster: MemoryCluster) -> None:
+def test_a_partition_without_a_leader_is_reported_and_the_others_go_on(
+    cluster: MemoryCluster,
+) -> None:
     cluster.cut_power(2)
     cluster.cut_power(1)
     cluster.pass_time(30_000)

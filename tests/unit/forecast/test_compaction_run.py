@@ -11,7 +11,7 @@ from tests.unit.forecast.compacted_dirs import cleaned, golden_directory
 
 
 @pytest.mark.parametrize(("least_bytes", "is_taken_up"), [(1, True), (1 << 30, False)])
-def test_compiled_code_is_looked_for_where_a_log_is_worth_it(
+def test_compiled_code_is_loaded_where_a_log_is_large_enough(
     least_bytes: int, is_taken_up: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[bool] = []

@@ -25,7 +25,7 @@ def directory(tmp_path: Path) -> str:
     return golden_directory(tmp_path)
 
 
-def test_a_trial_tells_what_a_run_does_and_changes_nothing(directory: str, tmp_path: Path) -> None:
+def test_a_trial_shows_what_a_run_does_and_changes_nothing(directory: str, tmp_path: Path) -> None:
     before = contents(directory)
     told = tried(directory, tmp_path / "trial", *TOPICS)
     assert before == contents(directory)
@@ -85,7 +85,7 @@ def test_keys_that_do_not_fit_leave_the_rest_dirty(directory: str, tmp_path: Pat
     assert log.fault is None
 
 
-def test_a_damaged_log_is_told(directory: str, tmp_path: Path) -> None:
+def test_a_damaged_log_is_reported(directory: str, tmp_path: Path) -> None:
     first = min(Path(directory, "kv-keep-0").glob("*.log"))
     content = bytearray(first.read_bytes())
     content[100] ^= 1

@@ -33,7 +33,7 @@ def history(directory: str) -> LogHistory:
     return next(log for log in logs if log.topic_partition.topic == "kv-keep")
 
 
-def test_topics_that_are_named_are_looked_at(directory: str) -> None:
+def test_topics_that_are_named_are_checked(directory: str) -> None:
     keep, drop = sorted(seen(directory, "kv-keep", "kv-drop"), reverse=True)
     assert ("kv-keep", 0, 146, 226) == (keep.topic_partition.topic, *keep[1:4])
     assert ("kv-drop", 0, 249, 350) == (drop.topic_partition.topic, *drop[1:4])
@@ -63,7 +63,7 @@ def test_a_log_says_where_it_ends_and_what_it_waits_for(directory: str) -> None:
     assert (226, None) == (due.log_end_offset, due.waits_for)
 
 
-def test_nothing_that_was_looked_at_stays_open(directory: str) -> None:
+def test_nothing_that_was_checked_stays_open(directory: str) -> None:
     before = os.listdir("/proc/self/fd")
     assert seen(directory, "kv-keep", "kv-drop", max_compaction_lag_ms="1000")
     assert before == os.listdir("/proc/self/fd")
@@ -83,7 +83,7 @@ def test_a_record_of_the_first_millisecond_is_the_oldest(directory: str) -> None
     assert 0 == history(directory).first_timestamp_ms
 
 
-def test_a_cleaning_leaves_what_dirtiness_then_tells(directory: str) -> None:
+def test_a_cleaning_leaves_the_dirtiness_that_is_measured_then(directory: str) -> None:
     (before,) = seen(directory, "kv-keep")
     (log,) = cleaned(directory, "kv-keep")
     (after,) = seen(directory, "kv-keep")
@@ -125,6 +125,6 @@ def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None
     assert log.high_watermark == log.segments[-1].end_offset
 
 
-def test_memory_for_less_than_a_batch_is_told(directory: str) -> None:
+def test_memory_for_less_than_a_batch_is_reported(directory: str) -> None:
     with pytest.raises(BufferTooSmall, match="24 bytes are too few for the keys of one batch"):
         list(cleaned(directory, "kv-keep", map_bytes=24))

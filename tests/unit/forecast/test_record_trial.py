@@ -68,7 +68,7 @@ def test_as_much_is_freed_as_by_a_cleaning(topic: str, tmp_path: Path) -> None:
     assert log.first_dirty_offset == trial.mapped_offset
 
 
-def test_holes_tell_up_to_where_a_log_is_clean(tmp_path: Path) -> None:
+def test_holes_show_up_to_where_a_log_is_clean(tmp_path: Path) -> None:
     directory = golden_directory(tmp_path)
     (log,) = cleaned(directory, "kv-keep")
     trial = tried(directory, log)
@@ -95,7 +95,7 @@ def test_a_log_that_was_never_cleaned_has_no_holes(tmp_path: Path) -> None:
     assert (0, 0, 1.0) == (trial.first_dirty_offset, trial.clean_bytes, trial.dirty_ratio)
 
 
-def test_keys_that_do_not_fit_are_told_and_free_less(tmp_path: Path) -> None:
+def test_keys_that_do_not_fit_are_reported_and_free_less(tmp_path: Path) -> None:
     directory = golden_directory(tmp_path)
     (log,) = cleaned(golden_directory(tmp_path / "other"), "kv-drop")
     whole, narrow = tried(directory, log), tried(directory, log, 24 * 20)

@@ -62,7 +62,7 @@ def test_too_small_a_budget_is_refused_with_the_least_that_does() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_topics_stay_within_the_budget_whatever_they_are_like(seed: int) -> None:
+def test_topics_of_any_shape_stay_within_the_budget(seed: int) -> None:
     random = Random(seed)
     topics = {}
     for number in range(random.randint(1, 5)):

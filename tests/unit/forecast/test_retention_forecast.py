@@ -59,7 +59,7 @@ def test_an_empty_segment_has_no_end() -> None:
     assert (LaterDeletion(HOUR_MS + 51, 1, 100),) == later
 
 
-def test_growth_is_told_by_oldest_and_newest_record() -> None:
+def test_growth_is_computed_from_oldest_and_newest_record() -> None:
     assert 100.0 == log((500, 1000), (500, 10_000)).bytes_per_s
     assert log((500, 1000), first_ms=None).bytes_per_s is None
     assert log((500, 999)).bytes_per_s is None
@@ -87,7 +87,7 @@ def test_a_bound_of_no_bytes_is_a_bound() -> None:
     assert None is steady_bytes(None, LogConfig(retention_bytes=-1, retention_ms=-1))
 
 
-def test_growth_is_told_by_a_second_and_more() -> None:
+def test_growth_is_computed_over_a_second_and_more() -> None:
     assert 180 == log((100, 500), (80, 1500), first_ms=500).bytes_per_s
     assert None is log((100, 500), (80, 1499), first_ms=500).bytes_per_s
     # Times far from zero are no span.
@@ -105,7 +105,7 @@ def test_an_estimate_has_a_range_and_what_is_known_has_none() -> None:
     assert (700, 1_100) == (guess.freed_least_bytes, guess.freed_most_bytes)
 
 
-def test_a_record_of_the_future_is_told() -> None:
+def test_a_record_of_the_future_is_reported() -> None:
     parts = [SegmentFacts(0, 10, 100, 9_000, True)]
     log = LogHistory(TopicPartition("t", 0), parts, 0, 10, 1)
     assert 9_000 == forecast_retention(log, LogConfig(), 60).future_ms

@@ -84,7 +84,7 @@ def test_files_have_the_names_and_sizes_of_those_of_kafka(directory: str) -> Non
         assert there | {epochs: 0} == here | {epochs: 0}
 
 
-def test_a_forecast_tells_what_a_run_frees(directory: str) -> None:
+def test_a_forecast_shows_what_a_run_frees(directory: str) -> None:
     logs = histories(RealFiles(), find_log_dir(RealFiles(), directory))
     told = {log.topic_partition.topic: log for log in logs}
     for topic, log in run(directory).items():

@@ -167,7 +167,7 @@ def written() -> MemoryLog:
     return stage.log
 
 
-def test_while_a_partition_is_loaded_clients_are_told_so_and_members_stay() -> None:
+def test_while_a_partition_is_loaded_clients_get_an_error_and_members_stay() -> None:
     stage = loading(written())
     assert 14 == stage.join().result().error_code
     assert 14 == stage.coordinator.commits.fetch("g", None)[0]

@@ -18,7 +18,7 @@ def twin(request: pytest.FixtureRequest) -> Iterator[Twin]:
     made.close()
 
 
-def test_a_larger_frame_is_told_of_and_dropped_and_the_owner_decides(twin: Twin) -> None:
+def test_a_larger_frame_is_reported_and_dropped_and_the_owner_decides(twin: Twin) -> None:
     larger: list[int] = []
 
     def on_larger(size: int) -> None:
@@ -33,7 +33,7 @@ def test_a_larger_frame_is_told_of_and_dropped_and_the_owner_decides(twin: Twin)
     assert ([b"x" * 10], [11]) == (twin.taken, larger)
 
 
-def test_a_bound_ends_amid_the_frames_of_one_read() -> None:
+def test_a_bound_ends_between_the_frames_of_one_read() -> None:
     twin = RealTwin()
     connection = twin.connection
 

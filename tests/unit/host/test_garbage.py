@@ -85,7 +85,7 @@ class Stage:
         self.timers.run_until_idle()
 
 
-def test_what_was_loaded_is_frozen_without_a_look() -> None:
+def test_what_was_loaded_is_frozen_without_a_check() -> None:
     stage = Stage()
     assert ["freeze", "enable"] == stage.collector.taken()
 
@@ -97,7 +97,7 @@ def test_full_collections_come_before_there_is_much_to_look_at() -> None:
     assert ((2000, 10, 10), []) == (stage.collector.thresholds, stage.collector.callbacks)
 
 
-def test_what_survives_a_full_collection_is_looked_at_no_more() -> None:
+def test_what_survives_a_full_collection_is_checked_no_more() -> None:
     stage = Stage()
     stage.collector.taken()
     for generation in (0, 1):
@@ -107,7 +107,7 @@ def test_what_survives_a_full_collection_is_looked_at_no_more() -> None:
     assert ["freeze"] == stage.collector.taken()
 
 
-def test_all_is_looked_at_once_an_hour_where_something_was_frozen() -> None:
+def test_all_is_checked_once_an_hour_where_something_was_frozen() -> None:
     stage = Stage()
     stage.collector.run(2)
     stage.collector.taken()
@@ -145,7 +145,7 @@ def test_what_was_freed_since_it_was_frozen_leads_to_no_look() -> None:
     assert "unfreeze" in stage.collector.taken()
 
 
-def test_all_is_looked_at_when_what_is_frozen_has_doubled() -> None:
+def test_all_is_checked_when_what_is_frozen_has_doubled() -> None:
     stage = Stage()
     stage.collector.survive(1000 + FROZEN_OBJECTS_MAX)
     stage.timers.run_until_idle()
@@ -173,7 +173,7 @@ def test_the_hourly_look_is_no_reason_for_another_one() -> None:
     assert ["unfreeze", "collect", "freeze"] == stage.collector.taken()
 
 
-def test_nothing_is_looked_at_after_the_end() -> None:
+def test_nothing_is_checked_after_the_end() -> None:
     stage = Stage()
     stage.collector.run(2)
     stage.collector.frozen_count = 10 * FROZEN_OBJECTS_MAX

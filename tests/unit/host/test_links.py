@@ -258,7 +258,7 @@ def test_a_packet_is_lost_if_the_draw_is_below_the_loss(draw: int, arrives_ms: i
     assert [("a", arrives_ms)] == stage.arrived
 
 
-def test_a_listener_is_told_of_each_change_after_the_channels_until_it_is_removed() -> None:
+def test_a_listener_is_notified_of_each_change_after_the_channels_until_it_is_removed() -> None:
     stage = Stage()
     told: list[bool] = []
     end = stage.links.on_change(lambda: told.append(stage.channel.is_cut))

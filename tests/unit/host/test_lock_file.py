@@ -64,7 +64,7 @@ def _without_privileges() -> Iterator[None]:
         os.seteuid(before)
 
 
-def test_a_lock_on_a_read_only_copy_may_be_asked_for() -> None:
+def test_a_lock_on_a_read_only_copy_may_be_requested() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ".lock"
         path.touch(0o444)

@@ -126,7 +126,7 @@ def test_replace_file_leaves_the_old_or_the_new_at_every_cut() -> None:
                 assert crashed.read_bytes("dir/checkpoint") in (b"old", b"new")
 
 
-def test_an_operation_told_to_fail_fails_as_often_as_told() -> None:
+def test_an_operation_fails_as_often_as_set() -> None:
     files = disk_with("dir/f", b"x")
     files.fail("write", errno.ENOSPC, path_end="f", skip=1, times=2)
     file = files.open("dir/f", write=True)

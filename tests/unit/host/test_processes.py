@@ -92,7 +92,7 @@ def test_its_session_is_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "out.log").read_text() == "True\n"
 
 
-def test_modules_are_not_looked_for_in_the_working_directory(
+def test_modules_are_not_imported_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "this.py").write_text("raise SystemExit(9)")

@@ -147,7 +147,7 @@ def test_a_fault_of_the_step_also_fails_what_follows() -> None:
     assert (following.error, later.error.fault) == (later.error, fault)
 
 
-def test_a_fault_of_those_who_are_told_of_a_fault_hides_it_not() -> None:
+def test_a_fault_in_a_fault_handler_does_not_hide_the_first_fault() -> None:
     def step(_number: int) -> int:
         raise ZeroDivisionError
 

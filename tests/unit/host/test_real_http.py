@@ -165,7 +165,7 @@ def test_other_addresses_are_refused(url: str) -> None:
         RealHttp().get(url, {}, 5)
 
 
-def test_a_server_that_is_not_there_is_told_with_the_reason() -> None:
+def test_a_server_that_is_not_there_is_reported_with_the_reason() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(HttpUnreachable, match="Connection refused") as failed:
@@ -181,7 +181,7 @@ def test_a_server_that_says_nothing_is_left_after_the_time() -> None:
         RealHttp().get(f"http://127.0.0.1:{silent.getsockname()[1]}/x", {}, 0.05)
 
 
-def test_what_is_no_http_is_told() -> None:
+def test_a_response_that_is_not_http_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as odd:
 
         def speak() -> None:

@@ -234,7 +234,7 @@ def test_without_any_descriptor_arrivals_wait_and_the_others_are_served(stage: S
     assert stage.is_served(client)
 
 
-def test_a_connection_that_goes_out_without_a_descriptor_is_told_so(stage: Stage) -> None:
+def test_an_outgoing_connection_without_a_descriptor_fails(stage: Stage) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -158,7 +158,7 @@ def test_a_length_beyond_the_limit_closes_the_connection_only(length: int) -> No
         assert [f"a frame of {length} bytes"] == echo.refused
 
 
-def test_frames_of_all_sizes_arrive_whole_whatever_pieces_they_come_in() -> None:
+def test_frames_of_all_sizes_arrive_whole_in_pieces_of_any_size() -> None:
     random = Random(7)
     sizes = [random.choice((0, 1, 3, 100, 5000, 70_000, 400_000, LIMIT)) for _ in range(80)]
     frames = [bytes([n]) * size for n, size in enumerate(sizes)]
@@ -182,7 +182,7 @@ def test_frames_of_all_sizes_arrive_whole_whatever_pieces_they_come_in() -> None
 
 
 @pytest.mark.parametrize("size", [10, 3000, 150_000])
-def test_a_pause_amid_frames_loses_none_of_them(size: int) -> None:
+def test_a_pause_between_frames_loses_none_of_them(size: int) -> None:
     taken: list[bytes] = []
     done = threading.Event()
     frames = [bytes([n]) * (size + n) for n in range(30)]
@@ -373,7 +373,7 @@ def test_the_time_of_a_pause_is_not_that_of_half_a_frame(
     assert "half a frame" == piecewise.overdue()
 
 
-def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
+def test_accepted_connections_have_the_buffers_that_are_requested() -> None:
     sizes: list[tuple[int, int]] = []
     limits = ConnectionLimits(send_buffer_bytes=30_000, receive_buffer_bytes=40_000)
     with _server(limits=limits) as echo, _connected(echo) as sock:
@@ -386,7 +386,7 @@ def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("requested", [-1, 40_000])
-def test_a_connection_has_the_receive_buffer_that_is_asked_for(requested: int) -> None:
+def test_a_connection_has_the_receive_buffer_that_is_requested(requested: int) -> None:
     loop = EventLoop()
     network = RealNetwork(loop, RealClock())
     with _server() as echo:
@@ -617,7 +617,7 @@ def test_frames_that_wait_for_their_turn_are_not_overdue(crowd: Crowd) -> None:
     assert "half a frame" in crowd.overdue(HALF_FRAME_DEADLINE_MS + 1)
 
 
-def test_one_answer_passes_whatever_its_size_and_small_ones_behind_it() -> None:
+def test_one_response_of_any_size_passes_and_small_ones_after_it() -> None:
     # Beyond what the kernel's buffers take.
     big = bytes(30_000_000)
 

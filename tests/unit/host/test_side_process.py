@@ -60,7 +60,7 @@ def test_one_that_is_gone_is_noticed_each_time(process: PipedProcess) -> None:
     process.close()
 
 
-def test_one_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_process, "python_command", lambda *words: ["/no/such/program"])
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(StorageError, match="/no/such/program"):

@@ -275,7 +275,7 @@ def test_a_handshake_that_does_not_end_is_overdue() -> None:
     assert {None, "its handshake does not end"} == set(reasons)
 
 
-def test_a_peer_that_leaves_amid_the_handshake_leaves_nothing() -> None:
+def test_a_peer_that_leaves_during_the_handshake_leaves_nothing() -> None:
     with _served() as served:
         port = served.echo()
         served.start()

@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_used_is_named(settings: TlsSettings, said: str) -
 @pytest.mark.parametrize(
     ("head", "kind"), [(b"\xfe\xed\xfe\xed\0", "JKS"), (b"\x30\x82\x01\x02", "PKCS12")]
 )
-def test_a_store_in_javas_format_is_told_by_its_bytes(
+def test_a_store_in_javas_format_is_recognised_by_its_bytes(
     tmp_path: Path, head: bytes, kind: str
 ) -> None:
     store = tmp_path / "store"

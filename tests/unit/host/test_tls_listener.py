@@ -144,7 +144,7 @@ def test_key_and_trust_come_from_every_kind_of_store(stage: Stage, kind: str) ->
         ("required", _STRANGER, False),
     ],
 )
-def test_a_certificate_must_be_trusted_where_one_is_asked_for(
+def test_a_certificate_must_be_trusted_where_one_is_requested(
     stage: Stage, auth: str, client: TlsListenerSettings, *, is_served: bool
 ) -> None:
     stage.ask(stage.listen(PEM._replace(client_auth=auth)), client)

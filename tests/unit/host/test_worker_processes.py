@@ -58,7 +58,7 @@ def test_what_the_work_raises_is_raised_here() -> None:
         list(workers.run(range(9)))
 
 
-def test_a_worker_that_is_killed_is_told_of() -> None:
+def test_a_worker_that_is_killed_is_reported() -> None:
     with WorkerProcesses(killed, 2) as workers, pytest.raises(WorkerDied, match="exit code -9"):
         list(workers.run(range(2)))
 

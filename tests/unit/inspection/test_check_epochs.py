@@ -37,5 +37,7 @@ def test_entries_that_fit_are_no_finding(entries: list[tuple[int, int]]) -> None
         ([(0, 0), (2, 4)], "leader epoch 0 has records up to 4, past its end"),
     ],
 )
-def test_what_contradicts_the_batches_is_told(entries: list[tuple[int, int]], message: str) -> None:
+def test_contradictions_of_the_batches_are_reported(
+    entries: list[tuple[int, int]], message: str
+) -> None:
     assert message in told(*entries)

@@ -49,7 +49,7 @@ def test_a_copy_may_start_later_and_end_earlier() -> None:
         (b"", "missing", 3),
     ],
 )
-def test_the_first_difference_is_told_by_what_it_means(
+def test_the_first_difference_is_reported_by_what_it_means(
     other: bytes, kind: str, offset: int
 ) -> None:
     found = compare(ONE, {0: batch(0, 3) + other, 5: batch(5, 5)})

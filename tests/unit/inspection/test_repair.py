@@ -377,7 +377,7 @@ def test_a_crash_at_any_point_leaves_what_the_next_repair_finishes(backup: bool)
 
 
 @pytest.mark.parametrize(("cuts", "expected"), [(False, (11 * SIZE, 1)), (True, (10 * SIZE, 0))])
-def test_a_repeat_that_a_broker_keeps_is_cut_where_that_is_asked_for(
+def test_a_repeat_that_a_broker_keeps_is_cut_where_that_is_requested(
     cuts: bool, expected: tuple[int, int]
 ) -> None:
     files = log_of({0: b"".join(batch(n) for n in range(10)) + batch(9)}, interval_bytes=100_000)
@@ -414,7 +414,7 @@ def test_a_segment_that_an_index_cannot_hold_is_cut_with_the_place_and_the_rule(
     ) == cut.reason
 
 
-def test_the_size_of_each_log_that_was_read_is_told() -> None:
+def test_the_size_of_each_log_that_was_read_is_reported() -> None:
     told: list[int] = []
     plan_repair(three_segments(), partition_of(three_segments()), OPTIONS, on_read=told.append)
     assert [10 * SIZE] * 3 == told

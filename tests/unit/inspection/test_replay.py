@@ -148,7 +148,7 @@ def test_logs_that_are_read_are_closed_also_where_that_ends_early() -> None:
     assert before == os.listdir("/proc/self/fd")
 
 
-def test_bytes_are_told_as_they_are_read() -> None:
+def test_bytes_are_reported_as_they_are_read() -> None:
     files = log_of({0: batch(0) + batch(1)})
     sizes: list[int] = []
     list(source_records(files, [partition_of(files)], ALL, on_read=sizes.append))

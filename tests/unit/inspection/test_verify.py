@@ -709,7 +709,7 @@ def test_an_overlap_long_before_a_gap_does_not_explain_it() -> None:
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_what_is_read_is_told_on_the_way_and_adds_up_to_the_logs(*, deep: bool) -> None:
+def test_reported_reads_add_up_to_the_size_of_the_logs(*, deep: bool) -> None:
     files, options = two_segments(), VerifyOptions(deep=deep)
     sizes = [len(get(files, name_of(base))) for base in (0, 10)]
     told: list[int] = []

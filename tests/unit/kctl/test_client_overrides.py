@@ -23,7 +23,7 @@ EXAMPLES = {
 }
 
 
-def test_settings_are_told_apart_and_the_last_one_counts() -> None:
+def test_settings_are_distinguished_and_the_last_one_counts() -> None:
     found = client_overrides(["linger.ms=5", "client.id = me", "linger.ms=7"], ["linger.ms"])
     assert ({"client.id": "me"}, {"linger.ms": "7"}) == found
 

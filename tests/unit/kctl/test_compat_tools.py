@@ -107,14 +107,14 @@ def test_words_that_fit_no_option_are_refused(words: list[str], told: str) -> No
         ),
     ],
 )
-def test_a_value_that_cannot_be_is_told_when_it_is_wanted(words: list[str], told: str) -> None:
+def test_a_value_that_cannot_be_is_reported_when_it_is_wanted(words: list[str], told: str) -> None:
     given = read_options(_OPTIONS, words)
     with pytest.raises(ToolFailure) as caught:
         given.number("rate", 0)
     assert told == str(caught.value)
 
 
-def test_partitions_are_told_in_the_order_of_a_hash_set_of_java() -> None:
+def test_partitions_are_printed_in_the_order_of_a_hash_set_of_java() -> None:
     # As the real tool told them.
     told = ["xx", "down-d", "votes", "down-a"]
     keys = [TopicPartition(topic, 0) for topic in told]
@@ -167,7 +167,7 @@ def _row(**fields: Any) -> str:
         (read_broker_list, "2,1,2,1", "Broker list contains duplicate entries: [1, 2]"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_told_as_kafkas_tool_tells_it(
+def test_a_malformed_file_is_reported_as_kafkas_tool_does(
     read: Callable[[str], object], text: str, told: str
 ) -> None:
     with pytest.raises(ToolFailure) as caught:
@@ -192,13 +192,13 @@ def test_log_directories_of_a_file_are_those_that_are_named() -> None:
         ('{\n "a": 1', "Object (start marker at [S; line: 1, column: 1])\n at [S; line: 2, col"),
     ],
 )
-def test_json_that_ends_too_early_is_told_with_what_is_open(text: str, place: str) -> None:
+def test_json_that_ends_too_early_is_reported_with_the_open_brackets(text: str, place: str) -> None:
     source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
     told = mistake_of(text).replace(source, "[S")
     assert told.startswith(f"Unexpected end-of-input: expected close marker for {place}")
 
 
-def test_an_empty_file_is_told_as_such() -> None:
+def test_an_empty_file_is_reported_as_such() -> None:
     assert mistake_of(" \n").startswith(
         "The input string shouldn't be empty\n at [Source: UNKNOWN;"
     )
@@ -229,7 +229,7 @@ def test_a_move_that_adds_nothing_has_an_empty_follower_list() -> None:
         (LogDirMove("/b", "/a"), "is not being moved from log dir /a to /b.", True),
     ],
 )
-def test_moves_between_directories_are_told_by_what_is_left(
+def test_moves_between_directories_are_reported_by_what_is_left(
     move: LogDirMove, told: str, is_over: bool
 ) -> None:
     assert told in move_line(Replica(T0, 1), move)
@@ -340,7 +340,7 @@ def test_help_of_argparse4j_goes_to_stdout(
 
 
 @pytest.mark.parametrize("tool", [E2E_LATENCY, ZOOKEEPER_SHELL])
-def test_a_tool_of_words_tells_its_usage(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tool_of_commands_prints_its_usage(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert 1 == run([tool])
     assert capsys.readouterr().err.startswith("USAGE: ")
 

@@ -65,7 +65,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
 
-def test_the_first_context_becomes_current_and_another_one_only_if_it_is_asked_for(
+def test_the_first_context_becomes_current_and_another_one_only_if_it_is_requested(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.says = None
@@ -109,7 +109,7 @@ def test_addresses_may_come_from_the_properties_and_have_to_come_from_somewhere(
     assert {"prod"} == set(place.kept().by_name)
 
 
-def test_the_id_is_asked_for_once_and_again_at_other_addresses(
+def test_the_id_is_requested_once_and_again_at_other_addresses(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.set(bootstrap="one:9092")
@@ -131,7 +131,7 @@ def test_the_id_is_asked_for_once_and_again_at_other_addresses(
     assert "another" == place.prod().cluster_id
 
 
-def test_an_id_that_is_given_or_forgotten_is_not_asked_for(place: Place) -> None:
+def test_an_id_that_is_given_or_forgotten_is_not_requested(place: Place) -> None:
     place.set(bootstrap="one:9092", cluster_id="given")
     assert ("given", []) == (place.prod().cluster_id, place.asked)
     place.set(cluster_id="")

@@ -6,7 +6,7 @@ from kctl.counted_files import CountedFiles
 from tests.golden_cases import case_dir
 
 
-def test_reads_of_a_counted_file_are_told_and_are_those_of_the_file() -> None:
+def test_reads_of_a_counted_file_are_reported_and_are_those_of_the_file() -> None:
     path = str(case_dir("plain") / "data/clicks-0/00000000000000000000.log")
     counts: list[int] = []
     file = CountedFiles(counts.append).open(path)

@@ -52,7 +52,7 @@ def test_a_value_that_is_joined_may_be_empty() -> None:
     assert given.has("list")
 
 
-def test_an_unknown_word_with_one_dash_is_told_by_its_first_letter() -> None:
+def test_an_unknown_word_with_one_dash_is_named_by_its_first_letter() -> None:
     with pytest.raises(OptionsRefused, match=r"\Af is not a recognized option\Z"):
         read_options(_OPTIONS, ["-fil", "x"])
 
@@ -81,7 +81,7 @@ def test_a_brace_has_to_begin_a_repetition(text: str, is_pattern: bool) -> None:
     assert is_pattern == is_java_pattern(text)
 
 
-def test_a_stray_brace_is_told() -> None:
+def test_a_stray_brace_is_reported() -> None:
     with pytest.raises(ToolFailure, match=r"\Aa\{2 is an invalid regex\.\Z"):
         topic_pattern("a{2")
     with pytest.raises(ToolFailure, match="Illegal repetition near index 1"):
@@ -326,7 +326,7 @@ def test_a_message_of_wrong_options_is_that_of_4_3(
     assert told == capsys.readouterr().err.splitlines()[0]
 
 
-def test_4_3_tells_of_the_older_option_of_elections(capsys: pytest.CaptureFixture[str]) -> None:
+def test_4_3_names_the_older_option_of_elections(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--kafka-version 4.3 --bootstrap-server a:x --admin.config /no/such --election-type "
     run_tool(tools.LEADER_ELECTION, [*words.split(), "preferred", "--all-topic-partitions"])
     assert capsys.readouterr().out == (

@@ -64,7 +64,7 @@ def test_events_are_printed_until_there_are_enough(
     assert ["a", "b"] == topics_in(capsys.readouterr().out)
 
 
-def test_without_follow_one_interval_is_looked_at(
+def test_without_follow_one_interval_is_checked(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exits.OK == stage.show(follows=False)

@@ -61,7 +61,7 @@ def test_a_page_is_written_once_for_each_scrape(
     assert pages.page("") is not first
 
 
-def test_certificates_are_looked_at_where_connections_have_them(
+def test_certificates_are_checked_where_connections_have_them(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(certificate_expiry, "certificate_expiry_ms", lambda *_: 5_000)

@@ -159,7 +159,7 @@ def test_a_downgrade_is_safe_unless_it_is_said(
     assert [("metadata.version", 21, kind, False)] == cluster.updates
 
 
-def test_a_refusal_of_the_controller_is_told_for_each(
+def test_a_refusal_of_the_controller_is_reported_for_each(
     cluster: Featured, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.error = 96

@@ -214,7 +214,7 @@ def test_two_contexts_whose_clusters_are_not_known_do_not_open_each_other(
     assert is_refused(at(context="prod"))
 
 
-def test_of_several_contexts_the_one_that_is_meant_is_asked_for_and_is_enough(
+def test_of_several_contexts_the_one_that_is_meant_is_requested_and_is_enough(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept.keep(a=PROD, meant=PROD, z=PROD)
@@ -251,7 +251,7 @@ def test_a_command_that_reads_has_a_client_that_sends_nothing_else(kept: Kept) -
         assert client_checks(chosen()).on_call is None
 
 
-def test_without_a_context_and_a_guard_no_id_is_looked_at(kept: Kept) -> None:
+def test_without_a_context_and_a_guard_no_id_is_checked(kept: Kept) -> None:
     kept.keep(free=FREE)
     enter("topics create", at("far:9092"))
     assert client_checks(chosen()).on_cluster is None

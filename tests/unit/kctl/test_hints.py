@@ -20,7 +20,7 @@ def test_an_errors_own_hint_goes_before_that_of_its_kind() -> None:
     assert "look there" == hint_for(error)
 
 
-def test_who_may_have_no_tokens_is_told_how_to_connect() -> None:
+def test_a_client_that_may_have_no_tokens_gets_a_hint_how_to_connect() -> None:
     refused = api_error(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     assert "login by SASL or a certificate" in str(refused)
     assert "security.protocol=SASL_SSL" in (hint_for(refused) or "")

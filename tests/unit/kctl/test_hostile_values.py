@@ -145,7 +145,9 @@ def test_every_record_is_a_line_of_text(schema: bool, values: list[bytes]) -> No
         assert len(values) == raw.getvalue().count(b"\0")
 
 
-def test_what_cannot_be_shown_is_told_with_its_reason_and_the_next_one_follows() -> None:
+def test_files_that_cannot_be_shown_are_reported_with_their_reason_and_the_next_one_follows() -> (
+    None
+):
     with printed():
         sink = RowSink("ndjson", is_decoded=True)
         values = [nested(100_000), b'"\\ud800"', b"[1e400]", nested(201), nested(150), b"7"]
@@ -210,7 +212,7 @@ def test_every_decoder_takes_what_is_hostile(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", ["$..a", "$.a=1", "$[?@.a > 1]", "$..*", "$=x"])
-def test_a_path_is_looked_for_in_what_is_deep_and_told_where_that_cannot_be(path: str) -> None:
+def test_a_path_is_searched_in_deep_values_and_refused_where_that_cannot_be(path: str) -> None:
     told: list[EngineError] = []
     filters = Filters(json_conditions=(json_condition(path),), on_unjudged=told.append)
     records = [Record(n, 0, CREATED, None, value) for n, value in enumerate((*HOSTILE, b'{"a":1}'))]

@@ -44,7 +44,7 @@ def test_a_line_longer_than_any_record_ends_the_reading(monkeypatch: pytest.Monk
         numbered(b"a\n" + b"b" * 9)
 
 
-def test_a_pipe_that_pauses_is_told() -> None:
+def test_a_pipe_that_pauses_is_reported() -> None:
     reader, writer = os.pipe()
     with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as feeder:
         chunks = input_lines(stream, HeldInterrupts(), lambda: 0)

@@ -70,7 +70,7 @@ def test_work_behind_an_interrupt_ends_at_the_second(*, is_during_work: bool) ->
     assert ["begins to flush"] == done
 
 
-def test_what_is_held_at_the_end_is_told_there() -> None:
+def test_resources_that_are_held_at_the_end_are_reported() -> None:
     with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -83,7 +83,7 @@ def test_what_the_shell_has_ignored_stays_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_a_termination_is_deferred_too_where_it_is_asked_for() -> None:
+def test_a_termination_is_deferred_too_where_it_is_requested() -> None:
     before = signal.getsignal(signal.SIGTERM)
     done = []
     with (

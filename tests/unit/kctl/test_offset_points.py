@@ -87,7 +87,7 @@ def test_special_points_are_those_of_the_broker_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["end", "latest", "-7", "-1h"])
-def test_a_topic_that_grows_is_looked_at_once(text: str) -> None:
+def test_a_topic_that_grows_is_checked_once(text: str) -> None:
     topic = BusyTopic()
     lookup = OffsetLookup(topic.client(), [P0])
     point = lookup.resolve(parse_point(text, NOW_MS))[P0]

@@ -20,7 +20,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("kind", list(ResourceKind))
-def test_only_kinds_that_are_declared_are_asked_for(
+def test_only_kinds_that_are_declared_are_requested(
     kind: ResourceKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

@@ -82,13 +82,13 @@ def test_what_nobody_knows_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert 3 == report.exit_code
 
 
-def test_an_error_of_many_batches_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_many_batches_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     report = ProduceReport(ProduceRequest("t"), 30)
     report.take([result(range(n, n + 1), REFUSED) for n in range(1, 5)])
     assert 1 == capsys.readouterr().err.count("error: ")
 
 
-def test_that_it_is_tried_again_is_told_once_until_it_worked(
+def test_retries_are_logged_once_until_one_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = ProduceReport(ProduceRequest("t"), 30)

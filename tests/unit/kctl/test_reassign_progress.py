@@ -42,7 +42,7 @@ def test_a_terminal_sees_bytes_rate_and_what_is_left_of_each_partition(
     assert re.search(r"t-0 .*A2 3\.81 MiB of 9\.54 MiB, 1\.91 MiB/s, 3 s left", said)
 
 
-def test_a_pipe_is_told_of_pauses_once_and_of_nothing_else(
+def test_a_pipe_gets_pauses_once_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pipe = io.StringIO()

@@ -37,7 +37,7 @@ RUN = run_of(
 )
 
 
-def test_what_has_no_schema_says_nothing_and_an_error_is_told_once() -> None:
+def test_a_type_without_a_schema_is_silent_and_an_error_is_reported_once() -> None:
     decoder, errors = decoding()
     decoded = decoder.decoded(RUN)
     assert [NOTHING, NOTHING, 1, NOTHING, NOTHING] == decoded.keys

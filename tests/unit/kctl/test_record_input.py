@@ -119,7 +119,7 @@ def test_no_time_is_not_now() -> None:
         b'{"value": "a", "partition": true}',
     ],
 )
-def test_a_line_that_is_no_record_is_told_with_its_number(line: bytes) -> None:
+def test_a_line_that_is_no_record_is_reported_with_its_number(line: bytes) -> None:
     with pytest.raises(UnreadableRecord, match="line 7: "):
         parse_record(line, 7, "t", Keep(partitions=True))
 

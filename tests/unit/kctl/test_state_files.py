@@ -177,7 +177,7 @@ def test_a_resource_is_declared_once_also_in_one_line(tmp_path: Path, section: s
         read(tmp_path, f'{{"version":1,{section}}}')
 
 
-def test_aliases_that_multiply_are_looked_at_once(tmp_path: Path) -> None:
+def test_aliases_that_multiply_are_checked_once(tmp_path: Path) -> None:
     lines = ["x-0: &a0 [1]"]
     lines += [f"x-{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60)]
     assert not read(tmp_path, "version: 1\ntopics: {}\n" + "\n".join(lines)).topics
@@ -343,7 +343,7 @@ def test_a_state_is_written_without_defaults_secrets_and_topics_of_kafka() -> No
     assert [("default", "ssl.keystore.password")] == unreadable_settings(cluster())
 
 
-def test_placement_is_written_if_it_is_asked_for() -> None:
+def test_placement_is_written_if_it_is_requested() -> None:
     text = state_text(cluster(), [ResourceKind.TOPICS], with_placement=True)
     assert [[1, 2], [2, 1]] == yaml.safe_load(text)["topics"]["t"]["placement"]
 

@@ -132,7 +132,7 @@ def test_an_error_of_a_request_is_that_of_each_of_its_steps() -> None:
     assert ["failed", "failed"] == [result.result for result in run.results[5:7]]
 
 
-def test_interrupted_steps_are_told_from_those_not_begun() -> None:
+def test_interrupted_steps_are_distinguished_from_those_not_begun() -> None:
     run = StepRun(some_steps(), Performer(move_a_replication_factor=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run.run()

@@ -30,7 +30,7 @@ def test_wide_characters_count_as_wide_as_they_are_shown() -> None:
     assert ["NAME  SIZE", "漢字     1", "abcd    22"] == lines
 
 
-def test_a_table_is_the_same_whatever_tables_were_written_before() -> None:
+def test_a_table_is_the_same_after_any_other_tables() -> None:
     ascii_rows = ({"name": "abc", "size": 1}, {"name": "", "size": 222})
     before = {output: written(output, *ascii_rows) for output in ("table", "markdown", "html")}
     written("table", {"name": "漢字", "size": 1})

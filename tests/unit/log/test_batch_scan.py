@@ -27,7 +27,7 @@ def file_of(content: bytes) -> File:
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 61, 100, 1 << 20])
-def test_every_batch_is_seen_whatever_the_chunk(chunk_bytes: int) -> None:
+def test_every_batch_is_seen_with_chunks_of_any_size(chunk_bytes: int) -> None:
     file = file_of(ONE + TWO + BIG + ONE)
     scan = scan_batches(file, chunk_bytes=chunk_bytes)
     found = [(at, b.base_offset, b.size_bytes, b.is_crc_valid()) for at, b in scan]
@@ -115,7 +115,7 @@ def test_a_file_that_shrinks_meanwhile_ends_the_scan() -> None:
     assert seen == 1
 
 
-def test_zero_tails_are_told_from_data() -> None:
+def test_zero_tails_are_distinguished_from_data() -> None:
     assert zero_tail_start(file_of(ONE + bytes(5000)), len(ONE), chunk_bytes=64) == len(ONE)
     assert zero_tail_start(file_of(ONE + bytes(5000) + b"x"), len(ONE), chunk_bytes=64) is None
     assert zero_tail_start(file_of(ONE), len(ONE)) is None
@@ -187,7 +187,7 @@ def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
 
 
 @given(st.integers(17, len(ONE)))
-def test_resync_looks_at_files_shorter_than_a_header(size: int) -> None:
+def test_resync_checks_files_shorter_than_a_header(size: int) -> None:
     # What begins like a header and is cut off in it is no batch.
     for start in range(20):
         assert resync(file_of((b"\x02" * start + ONE)[: size - 1]), 0) is None

@@ -185,7 +185,7 @@ def test_the_search_looks_closely_at_few_places_of_filled_areas(
 @pytest.mark.parametrize("inner_offset", [0, 5000])
 @pytest.mark.parametrize("damage", [bytes(70), b"\xa5" * 70], ids=["zeros", "garbage"])
 @pytest.mark.parametrize("tail", [b"", bytes(500), "cut off"])
-def test_without_a_header_the_offsets_tell_a_batch_in_a_value_from_the_log(
+def test_without_a_header_offsets_distinguish_a_batch_in_a_value_from_the_log(
     inner_offset: int, damage: bytes, tail: bytes | str
 ) -> None:
     inner = b"".join(_batch(inner_offset + n) for n in range(3))

@@ -84,7 +84,7 @@ def test_a_full_index_takes_a_dozen_reads_of_which_one_is_of_a_page() -> None:
     ],
     ids=["empty", "leftover", "preallocated", "negative", "zeros", "offset", "position", "last"],
 )
-def test_what_cannot_be_told_by_these_reads_is_left_to_who_reads_all(content: bytes) -> None:
+def test_a_search_without_a_certain_result_is_left_to_a_full_read(content: bytes) -> None:
     assert None is search(file_of(content), BASE + 3002)
 
 

@@ -245,9 +245,9 @@ def test_the_first_batch_always_goes_out_when_asked() -> None:
     log = new_log()
     fill(log, [3, 3])
     whole = log.read(0, 1)
-    assert (bases(whole.read()), whole.is_first_batch_cut) == ([0], False)
+    assert (bases(whole.read()), whole.is_first_batch_incomplete) == ([0], False)
     cut = log.read(0, 1, at_least_one_batch=False)
-    assert (1, True) == (cut.size_bytes, cut.is_first_batch_cut)
+    assert (1, True) == (cut.size_bytes, cut.is_first_batch_incomplete)
 
 
 def test_a_read_stops_at_its_upper_bound() -> None:
@@ -473,7 +473,7 @@ def test_the_recovery_point_waits_for_the_sync_of_a_rolled_segment() -> None:
     assert log.recovery_point == 5
 
 
-def test_a_failed_sync_is_told_and_moves_nothing() -> None:
+def test_a_failed_sync_is_reported_and_moves_nothing() -> None:
     failures: list[StorageError] = []
     files, tasks = MemoryFiles(), HeldTasks()
     log, _ = open_log(files, SMALL, hooks_of(tasks, on_failure=failures.append))

@@ -18,7 +18,7 @@ def _said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
-def test_a_roll_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_roll_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     log = new_log()
     fill(log, [3])
     caplog.set_level(logging.INFO, "kafka.log")
@@ -28,7 +28,7 @@ def test_a_roll_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert ["kafka.log.LocalLog"] == [record.name for record in caplog.records]
 
 
-def test_cuts_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_truncations_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     log = new_log()
     fill(log, [3, 3])
     caplog.set_level(logging.INFO, "kafka.log")
@@ -41,7 +41,7 @@ def test_cuts_are_told(caplog: pytest.LogCaptureFixture) -> None:
     ] == _said(caplog)
 
 
-def test_a_moved_start_is_told_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_moved_start_is_reported_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
     log = new_log()
     fill(log, [3, 3])
     caplog.set_level(logging.INFO, "kafka.log")
@@ -55,7 +55,7 @@ def test_a_moved_start_is_told_with_its_cause(caplog: pytest.LogCaptureFixture) 
     ] == _said(caplog)
 
 
-def test_retention_tells_each_segment_and_the_rule(caplog: pytest.LogCaptureFixture) -> None:
+def test_retention_logs_each_segment_and_the_rule(caplog: pytest.LogCaptureFixture) -> None:
     log = new_log()
     fill(log, [10] * 8)
     assert (0, 20, 40, 60) == log.segments.bases

@@ -110,7 +110,7 @@ def test_new_settings_do_not_hide_a_truncation_that_is_not_durable() -> None:
     assert stage.log.append_fast(sent(1), 0, NOW_MS) is None
 
 
-def test_a_failed_sync_is_told_and_never_tried_again() -> None:
+def test_a_failed_sync_is_reported_and_never_tried_again() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
     stage.files.fail("sync", errno.EIO, path_end=".log")
@@ -131,7 +131,7 @@ def test_an_append_that_meets_the_failure_first_raises_it() -> None:
     assert [LogDirOffline] == [type(failure) for failure in stage.failures]
 
 
-def test_epochs_without_records_are_written_off_beside_the_loop() -> None:
+def test_epochs_without_records_are_removed_on_a_worker_thread() -> None:
     stage = Stage()
     stage.log.epochs.assign(4, stage.log.log_end_offset)
     assert not stage.log.truncate_to(99, NOW_MS)

@@ -143,7 +143,7 @@ def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
     found.truncate_to(103, NOW_MS)
     assert found.translate(103) is None
     found.translate(100)
-    found.cut_at(0)
+    found.truncate_to_bytes(0)
     assert found.translate(100) is None
 
 
@@ -193,7 +193,7 @@ def test_a_walk_over_many_batches_reads_on() -> None:
     assert found.translate(299) == BatchPlace(sum(sizes[:-1]), sizes[-1], 299)
 
 
-def test_damage_on_the_way_is_told() -> None:
+def test_damage_on_the_way_is_reported() -> None:
     files, found = segment()
     add(found, 100)
     files.open(found.path(FileKind.LOG), write=True).write_at(8, b"\0\0\0\1")
@@ -280,7 +280,7 @@ def test_a_preallocated_segment_takes_its_room_and_gives_back_what_it_did_not_ne
     assert (file.reserved_bytes, file.size_bytes()) == (0, size)
 
 
-def test_room_is_taken_only_where_that_is_asked_for() -> None:
+def test_room_is_taken_only_where_that_is_requested() -> None:
     _, found = segment()
     assert isinstance(found.file, MemoryFile)
     assert found.file.reserved_bytes == 0

@@ -91,7 +91,7 @@ def test_an_index_that_leads_nowhere_is_not_trusted() -> None:
 @pytest.mark.parametrize(
     ("stale_count", "is_found"), [(0, True), (1, True), (15, True), (16, False), (40, False)]
 )
-def test_the_end_is_looked_for_from_the_last_sixteen_entries_and_then_from_the_start(
+def test_the_end_is_searched_from_the_last_sixteen_entries_and_then_from_the_start(
     stale_count: int, is_found: bool
 ) -> None:
     files, _ = disk_of([(1, 0, 5)] * 4)

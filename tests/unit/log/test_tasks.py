@@ -30,7 +30,7 @@ def test_deferred_tasks_are_passed_on_in_order_when_released() -> None:
     assert ["more", "once", "every", "more steps"] == seen[4:]
 
 
-def test_a_failure_of_work_is_told() -> None:
+def test_a_failure_of_work_is_reported() -> None:
     told: list[StorageError | None] = []
 
     def fail() -> None:

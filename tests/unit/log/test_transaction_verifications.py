@@ -36,7 +36,7 @@ def test_batches_of_one_epoch_share_a_question() -> None:
     assert found.is_open(P, first)
 
 
-def test_a_later_epoch_asks_anew_and_an_older_one_does_not() -> None:
+def test_a_later_epoch_asks_again_and_an_older_one_does_not() -> None:
     found = TransactionVerifications()
     old = found.begin(P, 0, 0, now_ms=1)
     new = found.begin(P, 1, 0, now_ms=1)
@@ -94,7 +94,7 @@ def test_a_batch_behind_one_that_was_not_written_is_out_of_order() -> None:
         state.check_verified(P, asked, 4)
 
 
-def test_a_log_that_starts_over_asks_anew() -> None:
+def test_a_log_that_starts_over_asks_again() -> None:
     state = ProducerState()
     asked = state.verifications.begin(P, 0, 0, now_ms=1)
     state.clear()

@@ -261,7 +261,7 @@ def test_producers_do_not_set_append_time() -> None:
     assert refused(data, APPEND_TIME).code == INVALID_TIME
 
 
-def test_the_largest_time_is_that_of_the_records_whatever_the_header_says() -> None:
+def test_the_largest_time_is_that_of_the_records_and_not_of_the_header() -> None:
     for codec in Codec:
         taken = accept(with_field(sent(2, codec=codec), 8, 12))
         assert taken.batch.max_timestamp_ms == NOW_MS + 1
@@ -360,7 +360,7 @@ def test_times_that_wrap_round_have_no_bounds_by_default(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda c: c.label)
-def test_fast_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> None:
+def test_fast_batches_are_distinguished_from_those_that_break_a_rule(codec: Codec) -> None:
     bounds = LogConfig(message_timestamp_before_max_ms=5, message_timestamp_after_max_ms=5)
     keyless = with_block(one_record() + one_record(1, key=b"\x01"), 2, codec)
     for config, data, is_fast_path in (
@@ -405,6 +405,6 @@ def test_messages_inside_of_another_have_errors_of_their_own() -> None:
     assert refused(wrapper(both), compacted).code == INVALID
 
 
-def test_messages_are_measured_before_they_are_looked_at() -> None:
+def test_messages_are_measured_before_they_are_checked() -> None:
     data = memoryview(bytearray(inner_message() + inner_message(key_size=900)))
     assert refused(data, LogConfig(is_compacted=True)).code == UNREADABLE

@@ -77,7 +77,7 @@ def test_keys_come_in_turn_and_choose_the_partition_themselves() -> None:
     assert ([b"1", b"0", b"1"], None, range(3)) == (values.keys, values.partition, places)
 
 
-def test_values_have_the_size_that_is_asked_for() -> None:
+def test_values_have_the_size_that_is_requested() -> None:
     for size in (0, 1, 5_000_000):
         ((values, _),) = RecordLoad(LoadShape("t", 1, size), SeededLetters()).chunk(0, 1)
         assert size == len(values.values[0])
@@ -434,7 +434,7 @@ def test_a_latency_run_waits_no_longer_than_until_the_next_record_is_due(
     assert [0, 4] == waits
 
 
-def test_a_latency_run_that_ends_amid_its_warm_up_has_measured_nothing() -> None:
+def test_a_latency_run_that_ends_during_its_warm_up_has_measured_nothing() -> None:
     relay = Relay()
     run = latency_run(relay, 20)
     arrived = relay.handlers["Fetch"]

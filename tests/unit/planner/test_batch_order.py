@@ -56,7 +56,7 @@ def test_a_small_change_far_down_a_queue_is_found() -> None:
     assert ([[40]], list(range(40))) == (batches, given_up)
 
 
-def test_whoever_executes_asks_for_what_may_start_beside_what_is_at_work() -> None:
+def test_an_execution_gets_the_changes_that_may_start_beside_those_that_run() -> None:
     changes = [change(0, 1, 2), change(1, 3, 2), change(2, 4, 5)]
     queue = ChangeQueue(changes, {}, {}, 1)
     assert [0, 2] == queue.start()

@@ -14,7 +14,7 @@ from tests.unit.planner.clusters import cluster
 MODEL = cluster(["a", "b", "c", "a"], [(1, 2, 3)] * 6)
 
 
-def test_a_proposal_is_for_every_partition_and_on_the_brokers_asked_for() -> None:
+def test_a_proposal_is_for_every_partition_and_on_the_brokers_requested() -> None:
     proposed = generate_kafka_way(MODEL, [1, 2, 3], ["t"], Random(1))
     assert [TopicPartition("t", number) for number in range(6)] == sorted(proposed)
     assert {frozenset((1, 2, 3))} == {frozenset(replicas) for replicas in proposed.values()}
@@ -27,7 +27,7 @@ def test_racks_are_kept_apart_unless_they_do_not_matter() -> None:
     assert any({1, 4} <= set(replicas) for replicas in ignored.values())
 
 
-def test_brokers_without_racks_have_all_replicas_asked_for_each_on_another() -> None:
+def test_brokers_without_racks_have_all_requested_replicas_each_on_another() -> None:
     model = cluster([None] * 4, [(1, 2, 3)] * 6)
     for replicas in generate_kafka_way(model, [1, 2, 3, 4], ["t"], Random(1)).values():
         assert (3, 3) == (len(replicas), len(set(replicas)))

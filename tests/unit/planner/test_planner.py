@@ -216,7 +216,7 @@ def test_leaders_go_by_paths_where_no_follower_lacks_any() -> None:
     assert 1 == plan.after.leader_spread
 
 
-def test_leaders_that_cannot_be_level_are_told() -> None:
+def test_leaders_that_cannot_be_level_are_reported() -> None:
     model = cluster([None] * 3, [(1, 2), (1, 2), (1, 2), (1, 2), (3,)])
     assert [] == balance(model, [LevelGoal.LEADERS]).warnings
     stuck = cluster([None] * 3, [(1,), (1,), (1,), (2, 3)])
@@ -257,7 +257,7 @@ def test_preferred_leaders_are_elected_where_leaders_are_to_be_level_and_only_th
     assert balance(led_by_the_second((1, 2), isr=(2,))).is_empty
 
 
-def test_demoting_the_only_replica_is_told() -> None:
+def test_demoting_the_only_replica_is_reported() -> None:
     plan = demote(cluster([None] * 2, [(1,)]), [1])
     assert ["t-0"] == [unmet.subject for unmet in plan.unmet]
 
@@ -377,7 +377,7 @@ def test_counts_become_level_by_way_of_a_broker_that_is_level() -> None:
     assert 2 == plan.moves
 
 
-def test_a_budget_that_pays_no_way_over_another_broker_is_kept_and_told() -> None:
+def test_a_budget_that_pays_no_way_over_another_broker_is_kept_and_reported() -> None:
     # Broker 4 gives directly; what 1 may give comes to 3 or 5 only over 2.
     stays = [("pinned", (id_,)) for id_ in (1, 1, 1, 2, 4, 4)]
     moves = [("t", (1, 3, 4, 5)), ("t", (2,)), ("t", (4,))]

@@ -44,7 +44,7 @@ def test_it_stays_within_bounds() -> None:
     assert 2_000_000_000 == high.after(RateSeen(5000, 1, 5, 0)).rate
 
 
-def test_it_is_looked_at_from_time_to_time() -> None:
+def test_it_is_checked_from_time_to_time() -> None:
     rate = AdaptiveRate.start(RATE, FIRST)
     assert not rate.is_due(PERIOD_MS - 1)
     assert rate.is_due(PERIOD_MS)

@@ -37,7 +37,7 @@ def test_a_move_that_metadata_does_not_show_yet_is_taken_back_and_waited_for() -
     assert {T0: CANCELLED} == dict(end.how_ended)
 
 
-def test_a_move_whose_cancel_is_refused_is_not_told_to_be_cancelled_and_stays_open() -> None:
+def test_a_move_whose_cancel_is_refused_is_not_reported_as_cancelled_and_stays_open() -> None:
     class Refusing(ScriptedCluster):
         def submit(self, targets: Mapping[TopicPartition, Any]) -> Any:
             return dict.fromkeys(targets, api_error(INVALID_REPLICA_ASSIGNMENT))
@@ -63,7 +63,7 @@ def test_a_move_between_directories_is_taken_back_too() -> None:
     assert 4 <= cluster.look_count
 
 
-def test_a_move_between_directories_of_a_dead_broker_is_not_told_to_be_cancelled() -> None:
+def test_a_move_between_directories_of_a_dead_broker_is_not_reported_as_cancelled() -> None:
     clock = ManualClock()
     cluster = ScriptedCluster(clock, look({T0: (1, 2)}))
     end = execution_of(clock, cluster, [DIRS], [T0]).cancel(ignore)

@@ -22,7 +22,7 @@ def moved() -> MovedTopic:
     return MovedTopic()
 
 
-def test_brokers_partitions_sizes_and_directories_are_told(moved: MovedTopic) -> None:
+def test_brokers_partitions_sizes_and_directories_are_reported(moved: MovedTopic) -> None:
     read = read_cluster(moved.client)
     assert [1, 2, 3] == [broker.broker_id for broker in read.model.brokers]
     assert all(broker.is_alive for broker in read.model.brokers)
@@ -69,7 +69,7 @@ def test_a_cluster_that_moves_is_no_ground_for_a_plan() -> None:
         read_cluster(moved.client)
 
 
-def test_what_moves_is_told_as_changes(moved: MovedTopic) -> None:
+def test_moves_are_reported_as_changes(moved: MovedTopic) -> None:
     view = moved.client.view(["t"])
     (one,) = changes_under_way(view, {T0: OngoingReassignment((3, 2, 1), (3,), (1,))})
     assert ((2, 1), (3, 2), 1, 3) == (

@@ -179,7 +179,7 @@ def test_a_throttle_that_cannot_be_set_stops_it_before_anything_moves(moved: Mov
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("dies_at", range(1, 13))
-def test_whoever_comes_after_a_death_ends_where_it_would_have_ended(
+def test_a_successor_after_a_death_ends_where_the_dead_one_would_have_ended(
     dies_at: int, *, is_made: bool
 ) -> None:
     moved = MovedTopic()
@@ -288,7 +288,7 @@ def test_a_broker_that_dies_is_waited_for(moved: MovedTopic) -> None:
     assert {} == moved.throttles()
 
 
-def test_a_throttle_on_a_dead_broker_is_left_and_told_of_until_it_is_back(
+def test_a_throttle_on_a_dead_broker_is_left_and_reported_until_it_is_back(
     moved: MovedTopic,
 ) -> None:
     moved.changes = (change(0, (1, 2), (3, 2)),)

@@ -102,7 +102,7 @@ DIRS = PartitionChange("t", 0, (1, 2), (1, 2), 1, 1, 8, (), ("/a", "/a"), ("/b",
 PLACED = PartitionChange("t", 0, (1, 2), (2, 3), 1, 2, 8, (), ("/a", "/a"), ("any", "/b"))
 
 
-def test_a_directory_whose_broker_is_down_is_waited_for_and_asked_for_once_it_is_back() -> None:
+def test_a_directory_whose_broker_is_down_is_waited_for_and_requested_once_it_is_back() -> None:
     clock = ManualClock()
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
     back = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a")}})
@@ -115,7 +115,7 @@ def test_a_directory_whose_broker_is_down_is_waited_for_and_asked_for_once_it_is
     assert [{1: {T0: "/b"}}] == cluster.placed
 
 
-def test_a_broker_that_dies_amid_a_move_between_its_directories_takes_nothing_back() -> None:
+def test_a_broker_that_dies_during_a_move_between_its_directories_takes_nothing_back() -> None:
     clock = ManualClock()
     at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a", 3, "/b")}})
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
@@ -145,7 +145,7 @@ def test_a_replica_does_not_move_before_its_broker_knows_the_directory() -> None
     assert 2 == len(cluster.placed)
 
 
-def test_an_election_that_fails_leaves_no_throttle_and_is_told_of() -> None:
+def test_an_election_that_fails_leaves_no_throttle_and_is_reported() -> None:
     class Unelecting(ScriptedCluster):
         def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
             raise LATE

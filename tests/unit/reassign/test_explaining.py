@@ -42,7 +42,7 @@ def test_an_election_alone_and_a_directory_alone_have_one_step() -> None:
     assert ("dir", "broker 1 copies its replica from /a to /b, then goes on there") == step[:2]
 
 
-def test_the_size_of_the_copies_is_told() -> None:
+def test_the_size_of_the_copies_is_shown() -> None:
     a2 = steps_of(change(0, (1,), (2,)))[2]
     assert "1000 bytes each" in a2.what
     unknown = change(0, (1,), (2,))._replace(size_bytes=0)

@@ -74,7 +74,7 @@ def take_back(moved: MovedTopic, *keys: TopicPartition) -> Callable[[ExecutionSt
     return look
 
 
-def test_moves_that_somebody_takes_back_are_not_asked_for_again(moved: MovedTopic) -> None:
+def test_moves_that_somebody_takes_back_are_not_requested_again(moved: MovedTopic) -> None:
     moved.begin(ExecutionSettings(SLOW))
     execution, submitted = counting(moved)
     end = execution.run(take_back(moved))

@@ -326,7 +326,7 @@ class OvertakenFiles(MemoryHeldFiles):
             MoveJournal.create(self, path, BEGUN, WRITER).close()
 
 
-def test_a_change_that_another_execution_overtakes_is_told() -> None:
+def test_a_change_that_another_execution_overtakes_is_reported() -> None:
     files = OvertakenFiles()
     MoveJournal.create(files, PATH, BEGUN, WRITER).close()
     files.is_overtaken = True

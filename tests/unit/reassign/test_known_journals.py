@@ -20,7 +20,7 @@ def begun(files: MemoryHeldFiles, path: str, cluster_id: str | None = "c") -> Mo
     return journal
 
 
-def test_a_move_is_ours_from_when_it_is_asked_for_until_its_end() -> None:
+def test_a_move_is_ours_from_when_it_is_requested_until_its_end() -> None:
     files = MemoryHeldFiles()
     known = KnownJournals(files, files, FOLDER)
     assert {} == known.moves("c")

@@ -20,7 +20,7 @@ def moved() -> MovedTopic:
     return MovedTopic()
 
 
-def test_a_look_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
+def test_a_check_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
     moved: MovedTopic,
 ) -> None:
     changes = [change(0, (1, 2), (3, 2)), change(0, (1,), (2,), topic="gone")]
@@ -34,7 +34,7 @@ def test_a_look_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
     assert frozenset() == now.under_min_isr
 
 
-def test_a_broker_that_is_gone_tells_of_nothing_and_is_not_silent() -> None:
+def test_a_broker_that_is_gone_reports_nothing_and_is_not_silent() -> None:
     moved = MovedTopic()
     moved.cluster.cut_power(2)
     moved.cluster.pass_time(20_000)

@@ -66,7 +66,7 @@ def test_a_directory_is_moved_until_the_replica_lies_there() -> None:
     assert (8, 8) == copied_bytes(DIRS, partition, there)
 
 
-def test_a_directory_of_a_broker_that_does_not_tell_is_neither_moved_nor_not() -> None:
+def test_a_directory_of_a_silent_broker_is_neither_moved_nor_not() -> None:
     partition = seen((1, 2), (2,), leader=2)
     assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {2: ReplicaNow(8, "/a")})
     assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {})

@@ -69,7 +69,7 @@ def faults(found: Preflight) -> list[str]:
     return [str(fault) for fault in found.faults]
 
 
-def test_a_plan_that_can_be_executed_has_no_fault_and_tells_its_room() -> None:
+def test_a_plan_that_can_be_executed_has_no_fault_and_shows_its_room() -> None:
     found = checked([move(0, (1, 2), (1, 3))], {1: [disk("/a", None, 30)], 3: [disk("/a")]})
     assert ([], []) == (found.faults, found.warnings)
     (room,) = found.rooms
@@ -155,7 +155,7 @@ def test_what_leaves_first_makes_room_where_batches_wait_for_each_other() -> Non
     assert "broker 3" == together.warnings[0].subject
 
 
-def test_brokers_before_3_3_do_not_tell_of_their_disks() -> None:
+def test_brokers_before_3_3_do_not_report_their_disks() -> None:
     found = checked([move(0, (1, 2), (1, 3))], {3: [disk("/a", None)]})
     assert ([], []) == (found.faults, found.rooms)
 

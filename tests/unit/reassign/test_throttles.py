@@ -52,7 +52,7 @@ def test_only_what_takes_part_is_throttled() -> None:
     assert set(values) <= set(settings_for([MOVE, ORDER, DIRS], RATES))
 
 
-def test_what_is_not_asked_for_is_not_touched() -> None:
+def test_what_is_not_requested_is_not_touched() -> None:
     assert {} == wanted([MOVE, DIRS], ThrottleRates(), {})
     assert [] == settings_for([MOVE, DIRS], ThrottleRates())
     assert {broker(4, LOG_DIRS_RATE)} == set(settings_for([MOVE, DIRS], ThrottleRates(None, 5)))

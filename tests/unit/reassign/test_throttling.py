@@ -123,7 +123,7 @@ def test_who_goes_and_who_is_not_at_work_are_not_missed(stage: Stage) -> None:
     assert 31_250_000 == stage.see(copied_bytes=20, isr=(1,), phase=MovePhase.WAITING)
 
 
-def test_a_time_that_nobody_can_tell_leaves_the_rate(stage: Stage) -> None:
+def test_an_unknown_time_leaves_the_rate(stage: Stage) -> None:
     stage.cluster.response = TimedOut("ListOffsets", 1000)
     assert 20_000_000 == stage.see(copied_bytes=10)
     stage.cluster.response = 5

@@ -69,7 +69,7 @@ def test_the_checksum_covers_everything_from_the_attributes_on() -> None:
         assert view_of(changed).is_crc_valid() is not is_covered
 
 
-def test_ensure_valid_tells_both_checksums() -> None:
+def test_ensure_valid_reports_both_checksums() -> None:
     batch = damaged(17, ">I", 5)
     with pytest.raises(CorruptRecord, match=rf"CRC {batch.computed_crc()}, got 5") as error:
         batch.ensure_valid()
@@ -77,7 +77,7 @@ def test_ensure_valid_tells_both_checksums() -> None:
     view_of(simple_batch()).ensure_valid()
 
 
-def test_a_view_looks_at_its_own_part_of_the_buffer() -> None:
+def test_a_view_reads_its_own_part_of_the_buffer() -> None:
     data = simple_batch()
     batch = BatchView(memoryview(b"xxx" + bytes(data) + b"yyy"), 3)
     assert batch.position == 3
@@ -86,7 +86,7 @@ def test_a_view_looks_at_its_own_part_of_the_buffer() -> None:
     assert len(list(batch.records())) == 3
 
 
-def test_a_header_alone_can_be_looked_at() -> None:
+def test_a_header_alone_can_be_checked() -> None:
     batch = view_of(simple_batch()[:HEADER_BYTES])
     assert batch.last_offset == 2
     with pytest.raises(CorruptRecord, match="a batch of"):
@@ -108,7 +108,7 @@ def test_a_batch_shorter_than_its_header_shows_fields_but_no_records() -> None:
             look()
 
 
-def test_an_unknown_codec_is_told_only_where_it_matters() -> None:
+def test_an_unknown_codec_is_reported_only_where_it_matters() -> None:
     batch = damaged(21, ">h", 5)
     assert batch.record_count == 3
     for look in (lambda: batch.codec, batch.read_records, lambda: next(batch.records())):
@@ -135,7 +135,7 @@ def test_an_empty_batch_has_offsets_and_no_records() -> None:
     assert list(batch.records()) == batch.read_records() == list(batch.salvage_records()) == []
 
 
-def test_what_follows_a_count_of_zero_is_not_looked_at() -> None:
+def test_what_follows_a_count_of_zero_is_not_checked() -> None:
     assert damaged(57, ">i", 0).read_records() == []
 
 

@@ -26,7 +26,7 @@ def control(key: bytes | None, value: bytes | None = None) -> Record:
     return Record(0, NOW, TimestampType.CREATE_TIME, key, value)
 
 
-def test_a_marker_is_a_batch_of_78_bytes_that_says_what_it_was_told() -> None:
+def test_a_marker_is_a_batch_of_78_bytes_with_the_given_fields() -> None:
     data = build_marker(
         COMMIT,
         producer_id=7000,

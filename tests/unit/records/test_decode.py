@@ -79,7 +79,7 @@ def test_both_readers_agree_on_every_width_of_time(delta: int) -> None:
     assert both(plain((delta, 0, None, None)), origin()).timestamp_ms == 1000 + delta
 
 
-def test_null_and_empty_are_told_apart() -> None:
+def test_null_and_empty_are_distinguished() -> None:
     record = both(plain((0, 0, None, b"", (("", None), ("a", b"")))), origin())
     assert (record.key, record.value) == (None, b"")
     assert record.headers == (("", None), ("a", b""))
@@ -178,7 +178,7 @@ def test_malformed_records_are_refused(name: str) -> None:
         read_record(data, 0, origin())
 
 
-def test_positions_in_decompressed_records_are_told_beside_the_blocks() -> None:
+def test_positions_in_decompressed_records_are_reported_beside_the_blocks() -> None:
     with pytest.raises(CorruptRecord, match="at byte 4 of the decompressed records") as error:
         records_of(MALFORMED["key too large"][0], is_decompressed=True)
     assert error.value.position == 61

@@ -78,7 +78,7 @@ def test_a_plain_message_is_its_own_record() -> None:
     assert batch(message()).read_records() == [expected]
 
 
-def test_null_and_empty_are_told_apart() -> None:
+def test_null_and_empty_are_distinguished() -> None:
     found = batch(message(value=b"", key=None))
     assert (found.key, found.value, found.key_size, found.value_size) == (None, b"", -1, 0)
 
@@ -214,7 +214,7 @@ def test_an_unknown_codec_is_corrupt() -> None:
         next(found.records())
 
 
-def test_another_magic_is_told_when_fields_are_asked_for() -> None:
+def test_another_magic_is_refused_when_fields_are_requested() -> None:
     found = patched(message(), 16, ">b", -1)
     assert (found.last_offset, found.magic) == (7, -1)
     for look in (
@@ -270,7 +270,7 @@ def test_less_than_the_smallest_message_is_corrupt() -> None:
         LegacyMessage(memoryview(bytes(25)))
 
 
-def test_ensure_valid_tells_both_checksums() -> None:
+def test_ensure_valid_reports_both_checksums() -> None:
     batch(message()).ensure_valid()
     found = patched(message(), 12, ">I", 5)
     with pytest.raises(CorruptRecord, match="got 5") as error:
@@ -278,7 +278,7 @@ def test_ensure_valid_tells_both_checksums() -> None:
     assert error.value.position == 12
 
 
-def test_a_view_looks_at_its_own_part_of_the_buffer() -> None:
+def test_a_view_reads_its_own_part_of_the_buffer() -> None:
     data = b"xxx" + bytes(message()) + b"yyy"
     found = LegacyBatch(memoryview(data), 3)
     assert (found.position, bytes(found.raw)) == (3, bytes(message()))

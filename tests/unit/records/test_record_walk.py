@@ -38,7 +38,7 @@ def test_the_plain_walk_answers_the_samples_right() -> None:
     assert agrees(walk_plainly)
 
 
-def test_times_and_null_keys_are_told() -> None:
+def test_times_and_null_keys_are_reported() -> None:
     block = record(0, time=numbers(-70)) + record(1, time=numbers(9000), key=b"\x01")
     assert walk_plainly(block, 0, 2) == (-70, 9000, True)
     assert walk_plainly(b"###" + block, 3, 2) == (-70, 9000, True)

@@ -58,11 +58,13 @@ def test_indexes_of_every_width_are_known(first: int) -> None:
         (-200, 7, (19, -193, -67)),
     ],
 )
-def test_times_of_one_or_two_bytes_are_told(time: int, step: int, expected: UniformRun) -> None:
+def test_a_run_with_times_of_one_or_two_bytes_is_found(
+    time: int, step: int, expected: UniformRun
+) -> None:
     assert expected == run_behind_first(block(40, time=time, step=step), 1)
 
 
-def test_mixed_times_of_two_bytes_are_told() -> None:
+def test_a_run_with_mixed_times_of_two_bytes_is_found() -> None:
     times = [100, -100, 5000, -5000] * 10
     data = b"".join(record(n, time=numbers(time)) for n, time in enumerate(times))
     assert (39, -5000, 5000) == run_behind_first(data, 1)
@@ -81,7 +83,7 @@ def test_a_run_ends_at_a_record_of_another_kind() -> None:
     assert (19, 0, 0) == run_behind_first(block(20) + shorter + block(20, first=21), 1)
 
 
-def test_a_short_run_is_not_looked_at() -> None:
+def test_a_short_run_is_not_checked() -> None:
     assert run_behind_first(block(UNIFORM_RUN_MIN), 1) is None
     assert (UNIFORM_RUN_MIN, 0, 0) == run_behind_first(block(UNIFORM_RUN_MIN + 1), 1)
 

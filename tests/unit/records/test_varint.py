@@ -56,7 +56,7 @@ def test_sizes_are_those_of_the_bytes(value: int) -> None:
     assert size_of_varint(value) == len(written(value))
 
 
-def test_reading_starts_at_the_position_and_tells_the_next() -> None:
+def test_reading_starts_at_the_position_and_returns_the_next() -> None:
     assert read_varint(memoryview(b"\xff\x80\x01\x05"), 1) == (64, 3)
 
 

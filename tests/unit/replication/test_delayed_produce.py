@@ -77,7 +77,7 @@ def test_lost_leadership_completes_it_with_an_error() -> None:
     assert {PARTITION: 6} == codes_of(operation)
 
 
-def test_a_set_that_became_too_small_is_told_after_the_append() -> None:
+def test_a_set_that_became_too_small_is_reported_after_the_append() -> None:
     partition = leader_of((1, 2), min_isr=2)
     partition.append(sent(), -1)
     fetched(partition, 1)

@@ -82,7 +82,7 @@ def test_a_copy_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [] == borrowed
 
 
-def test_a_start_that_rises_amid_the_copy_is_followed() -> None:
+def test_a_start_that_rises_during_the_copy_is_followed() -> None:
     partition, future = leader_of(), new_log()
     move = DirectoryMove(partition, future)
     fill(partition.log, [1] * 8)

@@ -10,7 +10,7 @@ from engine.replication.fetched_append import append_fetched
 from tests.unit.log.writing import NOW_MS, fill, new_log, sent
 
 
-def test_an_empty_log_that_starts_amid_a_batch_takes_it_whole_and_keeps_its_start() -> None:
+def test_an_empty_log_that_starts_inside_a_batch_appends_it_whole_and_keeps_its_start() -> None:
     log = new_log()
     log.restart_at(2, NOW_MS)
     append_fetched(log, sent(3), NOW_MS)

@@ -91,7 +91,7 @@ def test_an_older_leader_epoch_is_stale_and_changes_nothing() -> None:
     assert stage.replicas.find(T0).leader_epoch == 5
 
 
-def test_an_order_that_comes_again_is_told_to_be_stale() -> None:
+def test_an_order_that_comes_again_is_refused_as_stale() -> None:
     stage = Stage()
     assert stage.lead(T0) == [0]
     assert stage.lead(T0, T1) == [11, 0]
@@ -227,7 +227,7 @@ def test_a_failing_directory_is_its_partitions_error_alone() -> None:
     assert [error and error.code for error in results.values()] == [56, None]
 
 
-def test_a_disk_that_fails_amid_an_order_is_told_to_the_broker() -> None:
+def test_a_disk_that_fails_during_an_order_is_reported_to_the_broker() -> None:
     # Without that the broker stays, with partitions that nobody ever gives a leader.
     stage = Stage()
     stage.lead(T0)

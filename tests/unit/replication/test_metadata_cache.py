@@ -46,7 +46,7 @@ def test_a_full_update_leaves_nothing_else() -> None:
     assert ({}, {}, None) == (cache.topics, cache.topic_ids, cache.topic_name(ID))
 
 
-def test_what_is_told_again_behind_later_news_is_passed_over() -> None:
+def test_news_that_comes_again_after_later_news_is_ignored() -> None:
     cache = filled()
     key = TopicPartition("t", 0)
     later = STATE._replace(leader_id=2, leader_epoch=3, partition_epoch=4)
@@ -70,7 +70,7 @@ def test_a_topic_that_is_made_again_has_only_its_new_id() -> None:
     assert cache.topic_name(bytes(16)) == "t"
 
 
-def test_brokers_that_are_not_told_are_gone() -> None:
+def test_brokers_that_are_left_out_are_gone() -> None:
     cache = filled()
     cache.update(None, [], {}, {})
     assert not cache.is_alive(1)
@@ -83,7 +83,7 @@ def test_partitions_that_have_a_leader_are_counted() -> None:
     assert 2 == cache.leader_count()
 
 
-def test_clients_are_told_of_this_broker_while_no_controller_told_of_any() -> None:
+def test_clients_get_this_broker_while_no_controller_named_any() -> None:
     cache = MetadataCache(1, "cluster")
     assert [] == list(cache.brokers_to_notify())
     cache.own = NODE

@@ -93,7 +93,7 @@ def rounds() -> Rounds:
     return Rounds()
 
 
-def test_records_are_given_and_acknowledged_amid_a_round(rounds: Rounds) -> None:
+def test_records_are_sent_and_acknowledged_during_a_fetch_cycle(rounds: Rounds) -> None:
     for key in (T0, T1, T0):
         appended = rounds.append(key)
         rounds.run()
@@ -103,7 +103,7 @@ def test_records_are_given_and_acknowledged_amid_a_round(rounds: Rounds) -> None
     assert {1: (7, 7), 2: (7, 4)} == rounds.ends()
 
 
-def test_the_round_ends_at_its_deadline_and_tells_the_watermark(rounds: Rounds) -> None:
+def test_the_fetch_cycle_ends_at_its_deadline_with_the_watermark(rounds: Rounds) -> None:
     rounds.append()
     rounds.run()
     assert {1: (4, 4), 2: (4, 1)} == rounds.ends()
@@ -161,7 +161,7 @@ def test_an_answer_that_came_twice_is_taken_once(rounds: Rounds) -> None:
     assert {1: (4, 4), 2: (4, 1)} == rounds.ends()
 
 
-def test_a_leader_that_died_is_not_told(rounds: Rounds) -> None:
+def test_a_leader_that_died_is_left_out(rounds: Rounds) -> None:
     dead = rounds.leader
     before = dead.partitions[T0].followers[2]
     rounds.append()
@@ -202,7 +202,7 @@ def test_the_first_record_of_an_epoch_comes_with_a_round(rounds: Rounds) -> None
     assert cluster.content(1) == cluster.content(2)
 
 
-def test_deleted_records_are_seen_gone_by_whom_the_follower_tells(rounds: Rounds) -> None:
+def test_deleted_records_are_gone_for_clients_of_the_follower(rounds: Rounds) -> None:
     rounds.append()
     rounds.run()
     rounds.cluster.pass_time(1200)
@@ -361,7 +361,7 @@ def test_a_partition_that_is_not_here_ends_the_fetch_of_who_took_it() -> None:
     assert parked.promise.is_kept
 
 
-def test_a_follower_that_is_assigned_no_more_is_told_so() -> None:
+def test_a_follower_that_is_no_longer_assigned_gets_an_error() -> None:
     broker, spec = Broker((1, 2)), FetchSpec(0, 1 << 20, 0)
     parked = Standing(broker, spec)
     broker.partition.become_leader(state((1,), replicas=(1, 3), partition_epoch=1))
@@ -408,7 +408,7 @@ def test_a_follower_before_an_end_without_records_stands_until_there_are_some() 
     assert [len(sent())] == [result.size_bytes for _, result in parked.promise.result()]
 
 
-def test_a_follower_that_the_logs_start_has_passed_is_told_so() -> None:
+def test_a_follower_that_the_logs_start_has_passed_gets_an_error() -> None:
     broker = Broker((1, 2))
     parked = Standing(broker, LACKING_ALL._replace(last_fetched_epoch=None))
     broker.partition.log.restart_at(9, NOW_MS)
@@ -501,7 +501,7 @@ def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
     assert ([], []) == (session.answers, borrowed)
 
 
-def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
+def test_a_partition_that_was_checked_without_new_records_has_moved() -> None:
     other = TopicPartition("other", 0)
     session = Session(told=(other,))
     assert not session.fetch.can_complete_after(PARTITION)

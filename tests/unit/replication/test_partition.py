@@ -288,7 +288,7 @@ def test_a_follower_that_is_not_assigned_is_refused() -> None:
         assert code == code_of(error)
 
 
-def test_a_follower_whose_log_parted_is_told_where() -> None:
+def test_a_follower_whose_log_diverged_gets_the_offset_where() -> None:
     log = new_log()
     fill(log, [2], epoch=1)
     fill(log, [2], epoch=3)
@@ -438,7 +438,7 @@ def test_an_answer_of_another_epoch_changes_nothing() -> None:
     assert ((1, 2), False) == (partition.in_sync.isr, partition.in_sync.is_in_flight)
 
 
-def test_a_smaller_set_in_flight_is_told_with_what_it_reached() -> None:
+def test_a_smaller_set_in_flight_is_shown_with_its_offsets() -> None:
     partition = leader_of((1, 2), min_isr=2)
     fetched(partition, 0)
     partition.append(sent(), -1)

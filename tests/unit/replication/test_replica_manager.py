@@ -532,7 +532,7 @@ def test_watermarks_are_there_for_the_checkpoint() -> None:
     assert 0 == broker.manager.delayed_produce_count
 
 
-def test_a_failing_disk_is_told_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_reported_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[LogDirOffline] = []
     manager = ReplicaManager(ManualClock(), ports_of(offline=told))
     partition = leader_of()
@@ -566,7 +566,7 @@ def test_effects_of_nested_calls_come_behind_those_before() -> None:
     assert ["first", "first is over", "second"] == order
 
 
-def test_whoever_keeps_the_timer_is_told_the_deadline_of_what_waits() -> None:
+def test_the_owner_of_the_timer_gets_the_deadline_of_waiting_topics() -> None:
     broker = Broker((1, 2))
     broker.fetch(0, CONSUMER._replace(max_wait_ms=70))
     broker.produce(sent(), timeout_ms=40)

@@ -15,7 +15,7 @@ def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(record.name, record.getMessage()) for record in caplog.records]
 
 
-def test_a_new_leader_epoch_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_leader_epoch_is_sent_once(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     caplog.set_level(logging.INFO, "state.change.logger")
     assert [0] == stage.lead(T0)
@@ -36,7 +36,7 @@ def test_a_new_leader_epoch_is_told_once(caplog: pytest.LogCaptureFixture) -> No
     ] == _lines(caplog)
 
 
-def test_in_sync_sets_are_told_when_they_are_asked_for_and_when_they_hold(
+def test_in_sync_sets_are_logged_when_proposed_and_when_committed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage()
@@ -54,7 +54,7 @@ def test_in_sync_sets_are_told_when_they_are_asked_for_and_when_they_hold(
     ] == [text for _, text in _lines(caplog)]
 
 
-def test_a_set_that_grows_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_set_that_grows_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     stage.leadership.apply({T0: PartitionState(1, 5, (1,), 0, (1, 2))}, frozenset((T0,)))
     caplog.set_level(logging.INFO, "kafka.cluster.Partition")

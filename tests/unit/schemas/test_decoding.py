@@ -162,13 +162,13 @@ def test_json_behind_an_envelope_is_json() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x02", b"\x02\x02\x00\x00"])
-def test_bytes_that_are_not_of_the_schema_are_told(content: bytes) -> None:
+def test_bytes_that_are_not_of_the_schema_are_reported(content: bytes) -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, USER)}))
     with pytest.raises(Undecodable, match="schema 3: not of this Avro schema"):
         decoder.value(enveloped(3, content + b"\0" * 9 if len(content) > 2 else content))
 
 
-def test_a_schema_is_asked_for_once_also_when_it_cannot_be_used() -> None:
+def test_a_schema_is_requested_once_also_when_it_cannot_be_used() -> None:
     schemas = Schemas({3: Schema(SchemaKind.AVRO, "{")})
     decoder = SchemaDecoder(schemas)
     for schema_id, error in ((3, UnusableSchema), (3, UnusableSchema), (9, NoSuchSchema)):
@@ -289,7 +289,7 @@ def test_a_registry_that_comes_back_is_heard_and_one_that_is_down_not_asked_each
     assert 20 == down.requested
 
 
-def test_a_failure_that_lasts_is_asked_for_once() -> None:
+def test_a_failure_that_lasts_is_requested_once() -> None:
     for status in (401, 403, 422):
         source = Failing(10, RegistryRefused("http://r", status, "no"))
         decoder = SchemaDecoder(source)

@@ -60,7 +60,7 @@ def test_references_come_before_what_needs_them() -> None:
     assert ["c", "a", "b"] == [text for _, text in schema.references]
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_missing_things_are_reported() -> None:
     with pytest.raises(NoSuchSchema, match="http://host/r has no schema 7"):
         registry(Answers()).schema(7)
     gone = {"schema": "x", "references": [{"name": "a", "subject": "a", "version": 1}]}
@@ -105,7 +105,7 @@ def test_a_reference_that_leads_nowhere_makes_its_schema_unusable(
         (HttpResponse(200, b"[]"), "this is no schema registry"),
     ],
 )
-def test_a_registry_that_refuses_is_told(response: HttpResponse, told: str) -> None:
+def test_a_registry_that_refuses_is_reported(response: HttpResponse, told: str) -> None:
     with pytest.raises(RegistryRefused, match=told) as refused:
         registry(Answers(**{"schemas/ids/7": response})).schema(7)
     assert (response.status == 401) == bool(refused.value.hint)

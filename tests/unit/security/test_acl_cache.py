@@ -134,7 +134,7 @@ def test_rules_say_whether_there_may_be_a_resource(
     assert allowed == cache.allows_some(BOB, WRITE, TOPIC, if_none=if_none)
 
 
-def test_a_wildcard_requester_is_looked_for_once() -> None:
+def test_a_wildcard_requester_is_searched_once() -> None:
     cache = cache_of(("+User:*", "t", ALL))
     assert cache.allows_some(Requester("User:*", "*"), ALL, TOPIC, if_none=False)
 

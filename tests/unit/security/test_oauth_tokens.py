@@ -246,7 +246,7 @@ def test_a_token_without_an_end_in_sight_has_the_longest_lifetime() -> None:
     assert (1 << 63) - 1 - NOW_MS == made.lifetime_ms
 
 
-def test_a_client_is_told_what_is_wrong_and_fails_with_its_next_message() -> None:
+def test_a_client_gets_the_reason_and_fails_with_its_next_message() -> None:
     made = server()
     text = '{"status":"invalid_token"}'
     assert text.encode() == made.response_to(first("abc"))

@@ -76,7 +76,7 @@ def test_an_event_between_try_and_watch_is_seen_by_the_second_try() -> None:
     assert (0, 0) == (purgatory.watched_count, purgatory.key_count)
 
 
-def test_a_look_that_leads_to_its_own_completion_arms_no_timer() -> None:
+def test_a_check_that_leads_to_its_own_completion_arms_no_timer() -> None:
     purgatory = purgatory_of()
     operation = Waiting()
     won = []
@@ -216,7 +216,7 @@ def test_a_stop_completes_all_that_waits() -> None:
     assert [] == purgatory.advance(100)
 
 
-def test_what_has_just_been_looked_at_waits_without_another_look() -> None:
+def test_a_request_that_was_just_checked_waits_without_another_check() -> None:
     purgatory = purgatory_of()
     first, second = Waiting(50), Waiting()
     purgatory.watch(first, ["a", "b"])
@@ -227,7 +227,7 @@ def test_what_has_just_been_looked_at_waits_without_another_look() -> None:
     assert [first] == purgatory.advance(50)
 
 
-def test_watching_without_a_look_sweeps_the_dead_as_well() -> None:
+def test_watching_without_a_check_sweeps_the_dead_as_well() -> None:
     purgatory = purgatory_of(purge_interval=3)
     for number in range(20):
         operation = Waiting()
@@ -236,7 +236,7 @@ def test_watching_without_a_look_sweeps_the_dead_as_well() -> None:
     assert purgatory.watched_count <= 4
 
 
-def test_a_fault_of_a_look_loses_no_operation_that_could_complete() -> None:
+def test_a_fault_of_a_check_loses_no_operation_that_could_complete() -> None:
     purgatory = purgatory_of()
     ready, faulty, last = Waiting(), Waiting(), Waiting()
     for operation in (ready, faulty, last):

@@ -115,7 +115,7 @@ def test_a_coarse_tick_is_not_early_on_its_way_down_either() -> None:
     assert [415] == expired_at(wheel, 420)
 
 
-def test_a_clock_told_to_go_back_stays() -> None:
+def test_a_clock_that_is_set_back_stays() -> None:
     wheel, _ = wheel_with(30)
     assert [] == expired_at(wheel, 10)
     assert [] == expired_at(wheel, 5)

@@ -43,7 +43,7 @@ def test_ids_come_from_the_controllers_block() -> None:
     assert [5000, 5001] == [controller.ids.generate() for _ in range(2)]
 
 
-def test_the_next_block_is_asked_for_before_the_last_id() -> None:
+def test_the_next_block_is_requested_before_the_last_id() -> None:
     controller = Controller()
     controller.ids.prefetch()
     controller.give(0, 10)

@@ -29,7 +29,7 @@ def test_the_client_is_answered_before_the_markers_are_there() -> None:
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_an_end_that_is_asked_for_again_is_answered_again(is_commit: bool) -> None:
+def test_an_end_that_is_requested_again_is_answered_again(is_commit: bool) -> None:
     stage = Stage().begun()
     stage.end(is_commit=is_commit).result()
     assert 0 == stage.end(is_commit=is_commit).result()

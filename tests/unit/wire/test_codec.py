@@ -127,7 +127,7 @@ def test_any_buffer_is_decoded(make: Any) -> None:
     assert 1 == len({repr(codec.decode(kind(raw))) for kind in (bytes, bytearray, memoryview)})
 
 
-def test_decoding_starts_at_a_position_and_tells_where_it_ended() -> None:
+def test_decoding_starts_at_a_position_and_returns_its_end() -> None:
     codec = message_codec("HeartbeatResponse", 1)
     message, end = codec.decode_at(b"??" + bytes.fromhex("00000001 0002") + b"!", 2)
     assert (2, 8) == (message.error_code, end)

@@ -55,7 +55,7 @@ def test_an_answer_without_news_is_its_head() -> None:
     assert bytes.fromhex("00000000 0000 00001234 01 00") == part
 
 
-def test_what_parted_is_told_in_tags() -> None:
+def test_divergence_is_sent_in_tags() -> None:
     found = FetchedPartition(0, 0, diverging=(5, 6), current_leader=(7, 8))
     (part,) = encode_fetch_response(12, FetchResponse([("t", [found])]))
     tags = "02 00 0d 00000005 0000000000000006 00 01 09 00000007 00000008 00"

@@ -126,7 +126,7 @@ def test_apis_are_found_by_key_and_by_name() -> None:
             api(unknown)
 
 
-def test_unstable_versions_are_told_apart() -> None:
+def test_unstable_versions_are_distinguished() -> None:
     assert (5, 6) == (api("InitProducerId", "4.3.0").stable.highest, api(22, "4.3.0").versions[1])
 
 

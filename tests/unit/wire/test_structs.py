@@ -41,7 +41,7 @@ def test_unknown_keyword_is_refused() -> None:
         message_class("MetadataRequest")(topix=None)
 
 
-def test_equality_looks_at_class_and_fields() -> None:
+def test_equality_checks_class_and_fields() -> None:
     cls = message_class("HeartbeatRequest")
     assert cls(group_id="g") == cls(group_id="g")
     assert cls(group_id="g") != cls(group_id="h")

@@ -60,7 +60,7 @@ def test_every_call_answers_at_once() -> None:
         now(client.get("/no"))
 
 
-def test_the_end_of_a_session_is_told_and_another_begins_by_connecting() -> None:
+def test_the_end_of_a_session_is_notified_and_another_begins_by_connecting() -> None:
     client, store, clock = connected()
     told: list[SessionEvent] = []
     client.on_session = told.append

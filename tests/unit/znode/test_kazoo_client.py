@@ -125,7 +125,7 @@ def test_watches_go_off_once_and_before_what_is_read_later(
         server.run(client.watch("/none", WatchKind.CHILDREN, watcher))
 
 
-def test_a_removal_is_told_once_to_who_watches_node_and_children(
+def test_a_removal_is_notified_once_to_a_watcher_of_node_and_children(
     server: LoopServer, client: KazooZnodeClient
 ) -> None:
     told = Told()
@@ -141,7 +141,7 @@ def test_a_removal_is_told_once_to_who_watches_node_and_children(
     assert told.take() == [("w", "DELETED", "/a")]
 
 
-def test_a_lost_connection_keeps_session_and_watches_and_tells_what_was_missed(
+def test_a_lost_connection_keeps_session_and_watches_and_notifies_missed_events(
     server: LoopServer, client: KazooZnodeClient
 ) -> None:
     sessions, told = Sessions(client), Told()
@@ -177,7 +177,7 @@ def test_a_lost_connection_keeps_session_and_watches_and_tells_what_was_missed(
     assert told.take() == [("/same", "DATA_CHANGED", "/same")]
 
 
-def test_an_expired_session_is_told_and_connect_begins_again(
+def test_an_expired_session_is_notified_and_connect_begins_again(
     server: LoopServer, client: KazooZnodeClient
 ) -> None:
     sessions, told = Sessions(client), Told()

@@ -89,7 +89,7 @@ def watched() -> Iterator[Watched]:
     watched.server.close()
 
 
-def test_a_node_that_comes_to_be_is_told(watched: Watched) -> None:
+def test_a_node_that_is_created_is_notified(watched: Watched) -> None:
     assert [("created", "/w"), ("created", "/w/a"), ("changed", "/w/a"), ("deleted", "/w/a")] == (
         watched.watch(
             "/w",

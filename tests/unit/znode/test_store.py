@@ -200,7 +200,7 @@ def test_watches_go_off_once_in_the_order_of_the_changes() -> None:
         store.watch(me, "/no", WatchKind.CHILDREN, told.watcher())
 
 
-def test_a_removed_node_tells_each_watcher_once() -> None:
+def test_a_removed_node_notifies_each_watcher_once() -> None:
     store, me, _ = store_with_session()
     told = Told()
     both, other = told.watcher("both"), told.watcher("other")
@@ -212,7 +212,7 @@ def test_a_removed_node_tells_each_watcher_once() -> None:
     assert [("both", "DELETED", "/a"), ("other", "DELETED", "/a")] == told.take()
 
 
-def test_a_refused_multi_tells_nobody() -> None:
+def test_a_refused_multi_notifies_nobody() -> None:
     store, me, _ = store_with_session()
     told = Told()
     store.watch(me, "/a", WatchKind.DATA, told.watcher())
@@ -223,7 +223,7 @@ def test_a_refused_multi_tells_nobody() -> None:
     assert 1 == len(told.take())
 
 
-def test_what_a_watcher_sets_off_is_told_behind_what_it_was_told() -> None:
+def test_changes_that_a_watcher_makes_are_notified_after_the_event_it_got() -> None:
     store, me, _ = store_with_session()
     told = Told()
     store.watch(me, "/a", WatchKind.DATA, lambda event: store.apply(me, Create("/b")) and None)

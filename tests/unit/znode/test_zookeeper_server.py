@@ -180,7 +180,7 @@ def test_an_event_comes_before_the_answer_that_shows_it() -> None:
     assert struct.unpack_from(">iqi", answer)[::2] == (2, 0)
 
 
-def test_a_removed_node_tells_a_client_once() -> None:
+def test_a_removed_node_notifies_a_client_once() -> None:
     served = Served()
     client = served.session()
     client.ask(1, create_body("/a"))

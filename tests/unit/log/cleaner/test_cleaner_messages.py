@@ -177,7 +177,7 @@ def test_a_process_that_answers_nonsense_is_ended(monkeypatch: pytest.MonkeyPatc
     assert [True] == [process.is_closed for process in stage.processes.started]
 
 
-def test_some_of_these_deaths_are_amid_the_work() -> None:
+def test_some_of_these_deaths_are_during_the_work() -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
     before = stage.host.files.operations
@@ -333,7 +333,7 @@ def test_a_process_of_this_machine_cleans_as_a_thread_does(tmp_path: Path) -> No
     assert contents[0] == contents[1]
 
 
-def test_a_service_looks_for_compiled_code_before_each_cleaning() -> None:
+def test_a_service_looks_up_compiled_code_before_each_cleaning() -> None:
     files, looks = MemoryFiles(), []
     log = compacted_log(files)
     put(log, (b"a", b"1"), (b"a", b"2"))

@@ -278,7 +278,7 @@ def test_a_truncation_meanwhile_ends_the_cleaning_and_hides_nothing() -> None:
     assert [(0, b"a", b"1"), (1, b"b", b"3")] == pairs_of(log)
 
 
-def test_a_cleaning_that_ends_amid_a_group_leaves_no_file() -> None:
+def test_a_cleaning_that_ends_during_a_group_leaves_no_file() -> None:
     files = MemoryFiles()
     log = compacted_log(files)
     put(log, (b"a", b"1"))
@@ -405,7 +405,7 @@ def test_a_segment_whose_positions_leave_32_bits_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("max_message_bytes", [1_048_588, 95_000_000, (1 << 31) - 1])
-def test_the_cleaner_opens_whatever_a_leader_takes(max_message_bytes: int) -> None:
+def test_the_cleaner_opens_every_batch_that_a_leader_appends(max_message_bytes: int) -> None:
     config = CONFIG._replace(max_message_bytes=max_message_bytes)
     assert LeaderRules(config).limit_bytes <= opened_bytes_max(100, config)
 

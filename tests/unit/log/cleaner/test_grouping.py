@@ -48,6 +48,6 @@ def test_a_segment_ends_where_the_next_one_begins() -> None:
     assert [[0], [10], [INT_MAX + 2]] == group_segments(far, CONFIG, 2 * INT_MAX + 9)
 
 
-def test_an_empty_segment_is_near_whatever_its_offsets_are() -> None:
+def test_an_empty_segment_is_near_at_any_offsets() -> None:
     far = [GroupedSegment(0, 1, 0, 0), GroupedSegment(5 * INT_MAX, 0, 0, 0)]
     assert [[0, 5 * INT_MAX]] == group_segments(far, CONFIG, 6 * INT_MAX)

@@ -383,7 +383,7 @@ def stage_on_two_disks(**changes: Any) -> Stage:
     return Stage(stage.host, dirs=(A, B))
 
 
-def test_a_disk_that_fails_in_a_look_leaves_the_logs_of_others_to_the_cleaner() -> None:
+def test_a_disk_that_fails_in_a_check_leaves_the_logs_of_others_to_the_cleaner() -> None:
     stage = stage_on_two_disks(max_compaction_lag_ms=1)
     stage.host.files.fail("read", 5, path_end="0.log")
     stage.cleaner.start()
@@ -414,7 +414,7 @@ def test_a_disk_that_fails_as_a_cleaning_begins_ends_no_round() -> None:
     assert [b"2"] == values(stage.logs.logs[U0])
 
 
-def test_the_next_round_comes_whatever_happens_in_this_one() -> None:
+def test_the_next_fetch_cycle_comes_after_any_failure_of_this_one() -> None:
     stage = Stage()
     stage.log(T0, b"1", b"2")
 
@@ -499,7 +499,7 @@ def rarely(stage: Stage, *topics: str) -> None:
         stage.host.configs[topic] = CONFIG._replace(min_cleanable_dirty_ratio=1.0)
 
 
-def test_what_was_asked_for_is_cleaned_however_dirty_and_first() -> None:
+def test_what_was_requested_is_cleaned_however_dirty_and_first() -> None:
     stage = Stage()
     rarely(stage, "t", "u")
     first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
@@ -517,7 +517,7 @@ def test_what_was_asked_for_is_cleaned_however_dirty_and_first() -> None:
     assert {} == stage.cleaner.wanted
 
 
-def test_what_was_asked_for_takes_all_the_passes_that_it_needs() -> None:
+def test_what_was_requested_takes_all_the_passes_that_it_needs() -> None:
     stage = Stage(dedupe_buffer_bytes=24 * 3)
     rarely(stage, "t")
     log = stage.logs.get_or_create(T0, is_new=True)
@@ -544,7 +544,7 @@ def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
     assert {} == stage.cleaner.wanted
 
 
-def test_what_was_asked_for_is_cleaned_though_another_cannot_be() -> None:
+def test_what_was_requested_is_cleaned_though_another_cannot_be() -> None:
     stage = Stage()
     rarely(stage, "t", "u")
     damaged = stage.log(T0, b"1", b"2")
@@ -568,7 +568,7 @@ def test_a_cleaner_that_is_not_enabled_does_what_it_is_asked_and_no_more() -> No
     assert ([b"2"], [b"3", b"4"]) == (values(first), values(second))
 
 
-def test_a_cleaning_under_way_is_told_with_its_counts() -> None:
+def test_a_cleaning_under_way_is_reported_with_its_counts() -> None:
     stage = Stage()
     stage.log(T0, b"1", b"2")
     late = LateTasks(stage)
@@ -623,7 +623,7 @@ class _HeldSteps:
                 return
 
 
-def test_a_log_that_is_gone_amid_a_look_is_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_gone_during_a_check_is_not_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     stage.log(T0, b"1", b"2")
     stage.log(U0, b"1", b"2")
@@ -636,7 +636,7 @@ def test_a_log_that_is_gone_amid_a_look_is_not_begun_with(monkeypatch: pytest.Mo
     assert [U0] == list(stage.cleaner.last_cleanings)
 
 
-def test_a_log_that_was_truncated_amid_a_look_is_looked_at_again(
+def test_a_log_that_was_truncated_during_a_check_is_checked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()
@@ -666,7 +666,9 @@ def test_one_look_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 == len(steps.held)
 
 
-def test_a_cleaner_that_stops_amid_a_look_begins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cleaner_that_stops_during_a_check_begins_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stage = Stage()
     stage.log(T0, b"1", b"2")
     steps = _HeldSteps(stage, monkeypatch)

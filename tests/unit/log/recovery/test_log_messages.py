@@ -30,7 +30,7 @@ def three_segments() -> MemoryFiles:
     return log_of({base: b"".join(batch(base + n) for n in range(5)) for base in (0, 5, 10)})
 
 
-def test_a_cut_is_told_with_its_file_bytes_offset_and_reason(
+def test_a_truncation_is_reported_with_its_file_bytes_offset_and_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     files = three_segments()
@@ -57,7 +57,7 @@ def test_a_cut_is_told_with_its_file_bytes_offset_and_reason(
     ]
 
 
-def test_an_emptied_segment_is_told_with_the_batch_that_no_index_holds(
+def test_an_emptied_segment_is_reported_with_the_batch_that_no_index_holds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log = b"".join(batch(n) for n in range(3)) + batch(2) * 3
@@ -73,7 +73,7 @@ def test_an_emptied_segment_is_told_with_the_batch_that_no_index_holds(
     ]
 
 
-def test_a_lost_index_is_told_and_rebuilt(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_index_is_reported_and_rebuilt(caplog: pytest.LogCaptureFixture) -> None:
     files = three_segments()
     files.remove(f"{DIR}/{name_of(0, FileKind.INDEX)}")
     files.remove(f"{DIR}/{name_of(5, FileKind.TIMEINDEX)}")
@@ -109,7 +109,7 @@ def test_an_odd_index_of_a_flushed_segment_empties_nothing(
     assert len(get(files, name_of(0))) == 6 * SIZE
 
 
-def test_a_log_that_ends_below_its_start_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_ends_below_its_start_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     told = lines(caplog, three_segments(), log_start_offset=100)
     assert (
         "WARNING",
@@ -118,7 +118,7 @@ def test_a_log_that_ends_below_its_start_is_told(caplog: pytest.LogCaptureFixtur
     ) in told
 
 
-def test_leftovers_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_leftovers_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     files = three_segments()
     put(files, f"{name_of(0)}.deleted", b"")
     told = lines(caplog, files, recovery_point=10)

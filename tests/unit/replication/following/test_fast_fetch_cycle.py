@@ -83,13 +83,13 @@ def test_a_whole_round_comes_when_the_wait_of_the_last_is_over(rounds: Rounds) -
     assert same_content(rounds)
 
 
-def test_what_is_told_when_nothing_comes_is_told_by_a_whole_round(rounds: Rounds) -> None:
+def test_watermarks_of_an_idle_leader_come_with_a_full_fetch_cycle(rounds: Rounds) -> None:
     rounds.produce()
     rounds.cluster.pass_time(600)
     assert {1: (4, 4), 2: (4, 4), 3: (4, 4)} == rounds.cluster.ends()
 
 
-def test_a_partition_that_comes_amid_fast_fetch_cycles_is_asked_for_with_the_next(
+def test_a_partition_that_comes_during_fast_fetch_cycles_is_requested_with_the_next(
     rounds: Rounds,
 ) -> None:
     rounds.cluster.create_topic("u", replicas=[(1, 2, 3)])

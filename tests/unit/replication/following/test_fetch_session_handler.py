@@ -107,7 +107,7 @@ def test_partitions_of_two_topics_of_a_name_go_by_the_id_of_each() -> None:
     assert {IDS[A]: [0], b"z" * 16: [1]} == requested(request)
 
 
-def test_a_topic_that_was_made_again_is_forgotten_and_asked_for() -> None:
+def test_a_recreated_topic_is_forgotten_and_requested() -> None:
     one = session()
     message_of(one.call({A: SPEC}, set(), IDS))
     one.answers(response(9))
@@ -150,7 +150,7 @@ def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     assert (2, 0, 0) == (request.replica_id, request.session_id, request.session_epoch)
 
 
-def test_a_leader_that_cannot_tell_where_logs_part_is_not_asked() -> None:
+def test_a_leader_that_cannot_find_the_divergence_is_not_asked() -> None:
     assert 12 == session().call({A: SPEC}, set(), {}).lowest
 
 

@@ -29,7 +29,7 @@ from engine.replication.following.fetch_state import (
     RestartAt,
     after_answer,
     after_leader_ends,
-    cut_offset,
+    truncation_offset,
 )
 from engine.replication.partition_types import EpochEnd
 
@@ -94,7 +94,7 @@ def test_out_of_range_is_one_of_three_cases(
 def test_a_log_is_cut_where_it_parts(
     diverging: EpochEnd, own: EpochEnd | None, offset: int
 ) -> None:
-    assert offset == cut_offset(diverging, own, 100)
+    assert offset == truncation_offset(diverging, own, 100)
 
 
 def test_a_delay_ends_with_its_time_and_with_an_answer() -> None:

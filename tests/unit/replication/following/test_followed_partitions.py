@@ -104,7 +104,7 @@ def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
     pair.assert_same()
 
 
-def test_the_request_tells_the_epochs_and_both_ends() -> None:
+def test_the_request_has_the_epochs_and_both_ends() -> None:
     pair = Pair(epoch=5)
     fill(pair.own.log, [3], epoch=4)
     spec = pair.begin().followed.requested()[PARTITION]
@@ -161,7 +161,7 @@ def test_a_log_without_epochs_is_cut_to_its_watermark_first() -> None:
     assert 2 == pair.own.log.log_end_offset
 
 
-def test_a_disk_that_fails_as_a_log_is_cut_is_told_and_the_partition_not_followed(
+def test_a_disk_that_fails_as_a_log_is_truncated_is_reported_and_the_partition_not_followed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pair = Pair()
@@ -203,7 +203,7 @@ def test_below_the_leaders_start_all_goes() -> None:
     pair.round(2).assert_same()
 
 
-def test_a_start_amid_a_batch_brings_the_batch_whole() -> None:
+def test_a_start_inside_a_batch_brings_the_batch_whole() -> None:
     pair = Pair()
     fill(pair.led.log, [6])
     pair.led.high_watermark = 6
@@ -265,7 +265,7 @@ def test_partitions_whose_leader_gave_no_answer_rest() -> None:
     assert [PARTITION] == list(pair.followed.requested())
 
 
-def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
+def test_an_answer_that_was_not_requested_is_passed_over() -> None:
     pair = Pair().begin()
     assert not pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
@@ -337,7 +337,7 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.followed.taken([(OTHER, LeaderAnswer(0))])
 
 
-def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behind_it() -> None:
+def test_records_that_a_leader_sends_during_a_fetch_cycle_are_appended() -> None:
     pair = Pair().begin()
     spec = pair.followed.requested()[PARTITION]
     given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
@@ -404,7 +404,7 @@ def test_a_delay_that_is_over_makes_nothing_due_while_a_throttle_holds_it_back()
 @pytest.mark.parametrize(
     ("watermark", "bound_per_s", "goes_on"), [(9, 1, False), (9, 1 << 20, True), (3, 1, True)]
 )
-def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
+def test_during_a_fetch_cycle_a_throttle_applies_to_lagging_followers_alone(
     watermark: int, bound_per_s: int, goes_on: bool
 ) -> None:
     pair = Pair()
@@ -439,14 +439,14 @@ def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
     assert {} == pair.followed.states
 
 
-def test_a_log_tells_the_id_of_its_topic() -> None:
+def test_a_log_has_the_id_of_its_topic() -> None:
     pair = Pair().begin()
     assert {} == pair.followed.topic_ids([PARTITION])
     pair.own.log.topic_id = uuid_text(bytes(15) + b"1")
     assert {PARTITION: bytes(15) + b"1"} == pair.followed.topic_ids([PARTITION])
 
 
-def test_records_with_a_wrong_checksum_are_asked_for_again(
+def test_records_with_a_wrong_checksum_are_requested_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pair = Pair().begin()
@@ -557,7 +557,7 @@ def test_who_wrote_alone_in_the_epoch_before_loses_it_though_the_gap_is_longer()
     assert EpochEnd(2, EPOCH_END) == pair.own.find_divergence(former)
 
 
-def test_each_epoch_behind_a_gap_is_asked_for() -> None:
+def test_each_epoch_behind_a_gap_is_requested() -> None:
     pair = cleaned()
     log = pair.led.log
     log.epochs.assign(6, 12)
@@ -595,7 +595,7 @@ def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
     assert {} == pair.followed.states
 
 
-def test_an_epoch_that_was_not_told_is_asked_for_in_the_next_leader_epoch() -> None:
+def test_an_epoch_without_a_response_is_requested_in_the_next_leader_epoch() -> None:
     pair = fetched_once(cleaned())
     late = pair.followed.requested_epoch_ends()
     for partition in (pair.led, pair.own):
@@ -632,7 +632,7 @@ def test_a_log_that_was_cut_meanwhile_has_nothing_to_ask_for() -> None:
     assert 10 == pair.followed.requested()[PARTITION].fetch_offset
 
 
-def test_what_a_leader_gives_amid_a_round_may_lead_to_a_question() -> None:
+def test_records_that_a_leader_sends_during_a_fetch_cycle_may_lead_to_a_question() -> None:
     pair = cleaned()
     requested = pair.followed.requested()
     ((_, answer),) = answers_of(pair.leader, 2, requested)

@@ -34,7 +34,7 @@ def followed(
     return cluster, cluster.brokers[2].storage.fetchers.fetchers[1, 0]
 
 
-def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
+def test_a_lost_leader_is_logged_once_for_each_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cluster, fetcher = followed()
@@ -87,7 +87,7 @@ def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
     assert 3 == cluster.partition(2).log.log_end_offset
 
 
-def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:
+def test_what_is_out_of_range_is_requested_and_goes_on() -> None:
     cluster, fetcher = followed()
     fetcher.followed.requested()
     fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
@@ -170,7 +170,7 @@ def test_a_follower_of_a_topic_takes_no_records_of_another_that_has_its_name(
 
 
 @pytest.mark.parametrize("is_one_process", [True, False])
-def test_where_an_epoch_behind_a_gap_starts_is_asked_for(is_one_process: bool) -> None:
+def test_where_an_epoch_behind_a_gap_starts_is_requested(is_one_process: bool) -> None:
     cluster, _ = followed(is_one_process=is_one_process)
     led, own = clean_away(cluster)
     cluster.pass_time(1000)
@@ -179,7 +179,7 @@ def test_where_an_epoch_behind_a_gap_starts_is_asked_for(is_one_process: bool) -
     assert 10 == cluster.partition(2).high_watermark
 
 
-def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> None:
+def test_a_leader_that_is_lost_before_it_answers_an_epoch_is_asked_again() -> None:
     cluster, fetcher = followed(is_one_process=True)
     serve = cluster.brokers[1].serve_local
     failures = [Unreachable("broker", 1, "it is gone")]
