@@ -41,6 +41,8 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
+#: How long `close` takes at most. Source: ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS of 3.9.1.
+CLOSE_TIMEOUT_MS: Final = 30_000
 _RESETS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
@@ -489,15 +491,17 @@ class Consumer:
         group.session.poll()
         return group.session.time_left_ms()
 
-    def close(self) -> None:
-        """Commit what was returned if that is automatic, and leave the group.
+    def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
+        """Commit what was returned if that is automatic, and leave the group, within a time.
 
-        Errors: as `unsubscribe`.
+        A rebalance is not waited for: the member leaves while others still join. Errors: as
+        `unsubscribe`.
         """
-        try:
-            self._commit_assigned()
-        finally:
-            self.unsubscribe()
+        with self._client.closing_within(timeout_ms):
+            try:
+                self._commit_assigned()
+            finally:
+                self.unsubscribe()
 
     def _commit_assigned(self) -> None:
         """Commit the positions of partitions that were assigned by hand, if that is automatic."""

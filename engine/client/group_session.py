@@ -371,12 +371,13 @@ class GroupSession:
     def leave(self) -> None:
         """Leave the group (5); a static member only stops. Errors: those of the request.
 
-        It is in the group, too, when it has heard that it is to join again. Behind a join without a
-        response nothing is sent: the coordinator would take it up after the join.
+        It is in the group, too, when it has heard that it is to join again, and while it joins: the
+        connection of a join that is not waited for is closed, so this is not behind it.
         """
         member_id = self.member_id
         self._give_up()
-        if not member_id or self.is_joining or self._settings.group_instance_id is not None:
+        self.is_joining = False
+        if not member_id or self._settings.group_instance_id is not None:
             return
         identity = messages.LeaveGroupRequest.MemberIdentity
 

@@ -192,21 +192,24 @@ def test_closing_amid_a_rebalance_commits_and_leaves_too(stage: Stage) -> None:
     assert 5 == stage.committed()[T0]
 
 
-def test_closing_while_a_join_is_not_answered_asks_nothing(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    consumer = stage.consumer()
-    offsets_of(consumer)
-    consumer.session.heed_refusal(REBALANCE_IN_PROGRESS)
-    monkeypatch.setattr(consumer.session, "_join_group", _interrupted)
+def test_a_member_whose_join_was_interrupted_leaves_on_another_connection(stage: Stage) -> None:
+    other = GroupSession(stage.new_client(), SETTINGS, ["t"])
+    other.join()
+    streams = MemoryStreams(stage.cluster)
+    consumer = stage.consumer(client=client_of(stage.cluster, streams))
+    streams.on_wait = _interrupt
     with pytest.raises(KeyboardInterrupt):
         consumer.poll(200)
-    # A request behind the join would wait for its response, which may take minutes.
-    monkeypatch.setattr(consumer.session, "_client", None)
+    streams.on_wait = lambda: None
+    assert 2 == len(describe_group(stage.client, "g").members)
+    began_ms = stage.cluster.clock.monotonic_ms()
     consumer.close()
+    assert stage.cluster.clock.monotonic_ms() - began_ms < 1_000
+    (member,) = describe_group(stage.client, "g").members
+    assert other.member_id == member.member_id
 
 
-def _interrupted() -> None:
+def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
