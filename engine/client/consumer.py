@@ -29,6 +29,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
@@ -517,7 +518,7 @@ class Consumer:
         now_ms = self._now_ms()
         if now_ms >= self._next_commit_ms:
             self._next_commit_ms = now_ms + settings.auto_commit_interval_ms
-            self.commit()
+            commit_automatically(self.commit, settings.member.group_id, self._read_positions())
 
     def _now_ms(self) -> int:
         return self._client.clock.monotonic_ms()

@@ -3,7 +3,7 @@
 One `poll`:
 
 1. What the polls before gave is processed now: it is committed, if `auto_commit_interval_ms` has
-   passed since the last commit.
+   passed since the last commit; one that fails is logged, and the next is tried at its time.
 2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
    committed as far as that is possible, and the member joins again.
 3. Added partitions without a `seek` begin at their committed offsets, those without one where
@@ -24,9 +24,9 @@ Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
+from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_session import GroupSession, MemberSettings, NotAMember
@@ -107,7 +107,7 @@ class GroupConsumer:
         """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
         now_ms = self._client.clock.monotonic_ms()
         if now_ms >= self._next_commit_ms:
-            self._commit_processed()
+            commit_automatically(self._commit_processed, self._group_id, self._processed)
         if not self.session.poll():
             self._join_again()
         self.find_starts()
@@ -173,6 +173,7 @@ class GroupConsumer:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
+        """Commit what has changed. Errors: ApiError and others of the request, not NotAMember."""
         changed = {
             key: offset
             for key, offset in self._processed.items()
@@ -194,8 +195,7 @@ class GroupConsumer:
     def _join_again(self) -> None:
         """Commit, give up what does not stay while the member joins, and join (2)."""
         # A commit that fails keeps nobody from joining: the records are read again.
-        with suppress(EngineError):
-            self._commit_before_joining()
+        commit_automatically(self._commit_before_joining, self._group_id, self._processed)
         if not self.session.is_cooperative:
             self._give_up_all()
         elif not self._given:

@@ -17,6 +17,7 @@ from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import (
+    FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
@@ -105,6 +106,58 @@ def test_a_commit_that_is_refused_does_not_keep_the_member_in_the_group(
 
 def refused(*_: object) -> None:
     raise api_error(GROUP_AUTHORIZATION_FAILED)
+
+
+def test_an_automatic_commit_that_is_refused_is_logged_and_reading_goes_on(
+    stage: Stage,
+    reader: Consumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+    monkeypatch.setattr(reader._group.session, "commit", refused)
+    stage.cluster.produce(1, 1, key=T0)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    assert [5] == read(reader)
+    assert "group g: automatic commit of t-0: 5" in caplog.text
+    assert "GROUP_AUTHORIZATION_FAILED" in caplog.text
+
+
+def test_an_automatic_commit_of_a_fenced_member_is_the_error_of_the_poll(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+
+    def fenced(*_: object) -> None:
+        raise api_error(FENCED_INSTANCE_ID)
+
+    monkeypatch.setattr(reader._group.session, "commit", fenced)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    with pytest.raises(ApiError, match="FENCED_INSTANCE_ID"):
+        reader.poll(POLL_MS)
+
+
+def test_an_automatic_commit_of_a_deleted_topic_assigned_by_hand_ends_no_poll(
+    stage: Stage, reader: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topics(stage.client, [NewTopic("upper", 1, 1)])
+    stage.cluster.pass_time(1_000)
+    upper = TopicPartition("upper", 0)
+    reader.assign([T0, upper])
+    reader.seek(upper, 0)
+    reader.poll(POLL_MS)
+    reader.pause([upper])
+    delete_topics(stage.client, ["upper"])
+    stage.cluster.produce(1, 1, key=T0)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    with caplog.at_level("DEBUG"):
+        assert [5] == read(reader)
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_a_consumer_of_nothing_commits_nothing(reader: Consumer) -> None:
