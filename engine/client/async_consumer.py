@@ -29,6 +29,7 @@ from engine.client.consumer import (
     ConsumerSettings,
     RebalanceListener,
 )
+from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.errors import ClientCloses
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
@@ -87,7 +88,9 @@ class AsyncConsumer:
         return self._consumer
 
     async def subscribe(
-        self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener | None = None
+        self,
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """As `Consumer.subscribe`."""
         await self._call(lambda: self._consumer.subscribe(topics, listener))

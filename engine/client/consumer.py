@@ -31,10 +31,13 @@ from typing import Final, NamedTuple, Protocol
 
 from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
+from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
-from engine.client.group_session import GroupSession, MemberSettings
+from engine.client.group_consumers import group_consumer_of
+from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets
+from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
@@ -136,12 +139,14 @@ class Consumer:
 
     def subscribe(
         self,
-        topics: Iterable[str] | re.Pattern[str],
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
         """Read topics as a member of the group: these, or all whose whole name matches a pattern.
 
-        Internal topics match no pattern; no topics are as `unsubscribe`. Errors: NoGroup.
+        A `SubscriptionPattern` is matched by the broker, in the consumer protocol. Internal topics
+        match no pattern; no topics are as `unsubscribe`. Errors: NoGroup, NoConsumerProtocol,
+        SettingOfOtherProtocol.
         """
         if self._settings.member is None:
             raise NoGroup("subscribe")
@@ -149,6 +154,10 @@ class Consumer:
             self._listener = listener
             self._pattern, self._next_match_ms = topics, 0
             self._subscribe_to(self._matching(topics))
+            return
+        if isinstance(topics, SubscriptionPattern):
+            self._listener, self._pattern = listener, None
+            self._subscribe_to(topics)
             return
         names = tuple(sorted(set(topics)))
         if not names:
@@ -216,8 +225,8 @@ class Consumer:
         names = (name for name, topic in topics.items() if not topic.is_internal)
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
-    def _subscribe_to(self, names: tuple[str, ...]) -> None:
-        self._topics = names
+    def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
+        self._topics = () if isinstance(names, SubscriptionPattern) else names
         if self._group is not None:
             self._group.session.subscribe(names)
             return
@@ -226,7 +235,7 @@ class Consumer:
         self._fetcher = None
         self._drop(self._assigned)
         self._assigned = frozenset()
-        self._group = GroupConsumer(
+        self._group = group_consumer_of(
             self._client,
             self._settings.member,
             names,
@@ -473,7 +482,10 @@ class Consumer:
         """Return what the group has committed; partitions without a commit are left out."""
         if self._settings.member is None:
             raise NoGroup("committed")
-        found = committed_offsets(self._client, self._settings.member.group_id, partitions)
+        if self._group is not None:
+            found = self._group.session.committed(partitions)
+        else:
+            found = committed_offsets(self._client, self._settings.member.group_id, partitions)
         return {key: found[key] for key in partitions if key in found}
 
     def heartbeat(self) -> int | None:
@@ -486,7 +498,7 @@ class Consumer:
         if group is None or member is None or not group.session.is_joined:
             return None
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
-            group.session.leave()
+            group.session.leave_until_polled()
             return None
         # If the group rebalances, the next poll joins again.
         group.session.poll()

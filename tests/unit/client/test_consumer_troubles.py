@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from engine.client import group_consumer
+from engine.client import group_session
 from engine.client.consumer import Consumer, NoOffset, NotAssigned
 from engine.client.errors import Unreachable
 from engine.client.fetching import INT64_MAX, ConsumedRecords
@@ -310,7 +310,7 @@ def test_committed_offsets_that_could_not_be_had_are_asked_for_again(
     set_offsets(stage.client, "g", {T0: 3})
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(2):
             with pytest.raises(Unreachable):
                 reader.poll(POLL_MS)
@@ -325,7 +325,7 @@ def test_nothing_of_the_assignment_before_is_read_while_the_next_has_no_offsets(
     rebalance(reader)
     stage.cluster.produce(1, 1, key=T0)
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(3):
             with pytest.raises(Unreachable):
                 reader.poll(POLL_MS)
@@ -490,7 +490,7 @@ def test_partitions_that_were_never_begun_are_given_up_too(
     create_topics(stage.client, [NewTopic("v", 1, 1)])
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         with pytest.raises(Unreachable):
             reader.poll(POLL_MS)
     reader.subscribe(["v"])

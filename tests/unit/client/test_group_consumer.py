@@ -17,8 +17,9 @@ from engine.client.consumer_protocol import decode_subscription
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
 from engine.client.group_consumer import GroupConsumer
-from engine.client.group_session import GroupSession, MemberSettings, NotAMember
+from engine.client.group_session import GroupSession
 from engine.client.groups import commits, committed_offsets, describe_group
+from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.client.transaction_calls import GroupMembership
