@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from engine.client.blocking import KafkaClient, topic_failure
-from engine.client.metadata import ClusterView, TopicView
+from engine.client.blocking import KafkaClient
+from engine.client.metadata import ClusterView, TopicView, topic_failure
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition

@@ -24,10 +24,13 @@ from typing import TypeVar
 
 from engine.client.blocking import KafkaClient
 from engine.client.consumer import (
+    CLOSE_TIMEOUT_MS,
     Consumer,
     ConsumerSettings,
     RebalanceListener,
 )
+from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.errors import ClientCloses
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
@@ -85,7 +88,9 @@ class AsyncConsumer:
         return self._consumer
 
     async def subscribe(
-        self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener | None = None
+        self,
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """As `Consumer.subscribe`."""
         await self._call(lambda: self._consumer.subscribe(topics, listener))
@@ -151,14 +156,18 @@ class AsyncConsumer:
         """As `Consumer.committed`."""
         return await self._call(lambda: self._consumer.committed(partitions))
 
-    async def close(self) -> None:
-        """Commit, leave the group, and end the thread and the connections."""
+    async def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
+        """Commit, leave the group, and end the thread and the connections, within a time.
+
+        A poll that waits for a rebalance ends with ConsumerClosed; so does every later call.
+        """
         if self._is_closed:
             await asyncio.to_thread(self._thread.close)
             return
         self._is_closed = True
+        self._client.links.begin_closing(self._client.clock.monotonic_ms() + timeout_ms)
         try:
-            await self._call(self._consumer.close)
+            await self._call(lambda: self._consumer.close(timeout_ms))
         finally:
             # Also where the caller is cancelled: nothing else would end the thread.
             await asyncio.shield(asyncio.to_thread(self._end))
@@ -200,7 +209,10 @@ class AsyncConsumer:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        return self._consumer.poll(timeout_ms)
+        try:
+            return self._consumer.poll(timeout_ms)
+        except ClientCloses as error:
+            raise ConsumerClosed from error
 
     def _heartbeat(self) -> int | None:
         """Send a heartbeat if it is due; its error is raised by the next poll."""

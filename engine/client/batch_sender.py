@@ -28,11 +28,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from engine.client.blocking import METADATA_LOWEST, KafkaClient, leader_of
+from engine.client.blocking import METADATA_LOWEST, KafkaClient
 from engine.client.broker_connections import CallResult
 from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.metadata import ClusterView, metadata_request
+from engine.client.metadata import ClusterView, leader_of, metadata_request
 from engine.client.outgoing_batch import OutgoingBatch
 from engine.client.produce_calls import ACKS_NONE, produce_call, read_stored
 from engine.client.settings import Address

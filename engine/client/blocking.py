@@ -16,19 +16,21 @@ Source: ExponentialBackoff, KIP-580.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, TypeAlias, TypeVar
 
 from engine.client.broker_connections import CallResult, Links
 from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
-from engine.client.errors import ConnectionLost, TimedOut, Unreachable
+from engine.client.errors import ClientCloses, ConnectionLost, TimedOut, Unreachable
 from engine.client.first_response import FirstResponse
 from engine.client.metadata import (
-    NO_BROKER,
     ClusterView,
     cluster_view,
+    leader_of,
     metadata_request,
+    topic_failure,
 )
 from engine.client.request_checks import ClientChecks
 from engine.client.sasl import conversation_of
@@ -38,7 +40,6 @@ from engine.host.ports import Clock, Entropy
 from engine.host.streams import Streams
 from engine.kafka_errors import (
     BROKER_NOT_AVAILABLE,
-    LEADER_NOT_AVAILABLE,
     NONE,
     UNKNOWN_TOPIC_OR_PARTITION,
     kafka_error,
@@ -119,6 +120,17 @@ class KafkaClient:
     def close(self) -> None:
         """Close all connections."""
         self.links.close()
+
+    @contextmanager
+    def closing_within(self, timeout_ms: int) -> Iterator[None]:
+        """Bound all requests of a block together, and wait for no other member of a group."""
+        before_ms = self.links.close_deadline_ms
+        deadline_ms = self.clock.monotonic_ms() + timeout_ms
+        self.links.begin_closing(deadline_ms if before_ms is None else min(deadline_ms, before_ms))
+        try:
+            yield
+        finally:
+            self.links.close_deadline_ms = before_ms
 
     def _new_connection(self) -> BrokerConnection:
         sasl = self.settings.sasl
@@ -226,10 +238,12 @@ class KafkaClient:
         deadline_ms: int,
         *,
         request_timeout_ms: int | None = None,
+        ends_as_closing: bool = False,
     ) -> dict[K, CallResult]:
         """Send calls to their addresses all at once; returns a result for each key.
 
-        An answer is waited for as long as request.timeout.ms, if nothing else is said.
+        An answer is waited for as long as request.timeout.ms, if nothing else is said. One that
+        `ends_as_closing` is not waited for as the client closes: then its key has no result.
         """
         if not self._is_cluster_known:
             self._learn_cluster()
@@ -243,13 +257,43 @@ class KafkaClient:
             address, call = calls[key]
             self.links.submit(address, call, token, timeout_ms)
         results: dict[K, CallResult] = {}
-        while len(results) < len(calls):
-            for token, result in self.links.wait(timeout_ms):
-                if token in keys:
-                    results[keys[token]] = result
-                else:
-                    self._of_others.append((token, result))
+        try:
+            while keys:
+                for token, result in self.links.wait(timeout_ms, ends_as_closing=ends_as_closing):
+                    if token in keys:
+                        results[keys.pop(token)] = result
+                    else:
+                        self._of_others.append((token, result))
+                if ends_as_closing and self.links.close_deadline_ms is not None:
+                    break
+        finally:
+            self.links.abandon(keys)
         return results
+
+    def _one_of_members(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
+        """As `_one_patiently`, of a call whose response waits for other members of a group.
+
+        If it is not waited for, its connection ends: no request goes behind it. Errors:
+        ClientCloses.
+        """
+        token = object()
+        left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
+        has_result = False
+        try:
+            if self.links.close_deadline_ms is None:
+                results = self.exchange(
+                    {token: (address, call)},
+                    deadline_ms,
+                    request_timeout_ms=left_ms,
+                    ends_as_closing=True,
+                )
+                if token in results:
+                    has_result = True
+                    return results[token]
+            raise ClientCloses(call.api_name)
+        finally:
+            if not has_result:
+                self.links.drop(address)
 
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
@@ -266,10 +310,17 @@ class KafkaClient:
 
     # -- time
 
-    def _deadline_ms(self) -> int:
-        return self.clock.monotonic_ms() + self.timeout_ms
+    def _deadline_ms(self, timeout_ms: int | None = None) -> int:
+        """Return when calls that begin now are given up: sooner as the client closes."""
+        if timeout_ms is None:
+            timeout_ms = self.timeout_ms
+        deadline_ms = self.clock.monotonic_ms() + timeout_ms
+        close_ms = self.links.close_deadline_ms
+        return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
+        if self.links.close_deadline_ms is not None:
+            deadline_ms = min(deadline_ms, self.links.close_deadline_ms)
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
 
     def backoff_ms(self, attempt: int) -> int:
@@ -481,11 +532,10 @@ class KafkaClient:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved.
 
         `timeout_ms` is for what the coordinator answers late by intent; it bounds each request
-        and all attempts.
+        and all attempts. Errors besides those of requests: ClientCloses, where such a request is
+        waited for as the client begins to close.
         """
-        deadline_ms = self._deadline_ms()
-        if timeout_ms is not None:
-            deadline_ms = self.clock.monotonic_ms() + timeout_ms
+        deadline_ms = self._deadline_ms(timeout_ms)
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
@@ -493,7 +543,7 @@ class KafkaClient:
             if timeout_ms is None:
                 result = self._one(call, address, deadline_ms)
             else:
-                result = self._one_patiently(call, address, deadline_ms)
+                result = self._one_of_members(call, address, deadline_ms)
             code = retriable_code(result.message) if isinstance(result, Response) else NONE
             if isinstance(result, Response) and not kafka_error(code).is_retriable:
                 return result
@@ -505,32 +555,6 @@ class KafkaClient:
                 return _response_or_raise(result)
             self.back_off(attempt)
             attempt += 1
-
-
-def topic_failure(view: ClusterView, name: str) -> ApiError | None:
-    """Return why a topic cannot be used, None if it can."""
-    topic = view.topics.get(name)
-    code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
-    if code == NONE:
-        return None
-    return api_error(code, f"{name}: {kafka_error(code).meaning}")
-
-
-def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
-    """Return the broker that leads a partition, or the error that says why there is none."""
-    failure = topic_failure(view, wanted.topic)
-    if failure is not None:
-        return failure
-    partition = view.partition(wanted)
-    if partition is None:
-        count = len(view.topics[wanted.topic].partitions)
-        return api_error(
-            UNKNOWN_TOPIC_OR_PARTITION,
-            f"no partition {wanted.partition}: {wanted.topic} has {count}, from 0 to {count - 1}",
-        )
-    if partition.leader == NO_BROKER or partition.leader not in view.brokers:
-        return api_error(LEADER_NOT_AVAILABLE, f"{wanted} has no leader now")
-    return partition.leader
 
 
 def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:

@@ -89,6 +89,8 @@ class Links:
         self._results: list[tuple[object, CallResult]] = []
         #: Calls whose results nobody wants any more.
         self._abandoned: set[object] = set()
+        #: When everything is given up that is waited for; None unless the client is closing.
+        self.close_deadline_ms: int | None = None
 
     def ready_address(self) -> Address | None:
         """Return the address of a connection that is in use already."""
@@ -111,32 +113,45 @@ class Links:
             self._send_queued(link)
 
     def wait(
-        self, timeout_ms: int, *, may_be_interrupted: bool = False
+        self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
     ) -> list[tuple[object, CallResult]]:
         """Return the results that are there, waiting for the first if there are none yet.
 
-        After `interrupt` a wait that may be interrupted only takes what has arrived.
+        After `interrupt` a wait that may be interrupted only takes what has arrived; so does one
+        that `ends_as_closing` after `begin_closing`.
         """
         now_ms = self._clock.monotonic_ms()
         give_up_ms = now_ms + timeout_ms
         # A wait of no time still moves bytes and takes what has arrived.
         is_over = False
         while not self._results and not is_over:
-            deadlines = [d for link in self._links.values() if (d := link.next_deadline_ms())]
+            deadlines = [d for link in self._links.values() if (d := self._deadline_ms_of(link))]
             # The byte that interrupts may have ended a wait before, which was not to be.
-            is_over = may_be_interrupted and self._is_interrupted
+            is_over = self._is_ended(may_be_interrupted, ends_as_closing)
             pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
             for event in self._streams.wait(pause_ms):
                 self._take_event(event)
             now_ms = self._clock.monotonic_ms()
             self._expire(now_ms)
-            is_over = now_ms >= give_up_ms or (may_be_interrupted and self._is_interrupted)
+            is_over = now_ms >= give_up_ms or self._is_ended(may_be_interrupted, ends_as_closing)
         results, self._results = self._results, []
         if not self._abandoned:
             return results
         wanted = [(token, r) for token, r in results if token not in self._abandoned]
         self._abandoned.difference_update(token for token, _ in results)
         return wanted
+
+    def _is_ended(self, may_be_interrupted: bool, ends_as_closing: bool) -> bool:
+        return (may_be_interrupted and self._is_interrupted) or (
+            ends_as_closing and self.close_deadline_ms is not None
+        )
+
+    def _deadline_ms_of(self, link: _Link) -> int | None:
+        """Return when the first call of a link is given up, None if it has none."""
+        deadline_ms = link.next_deadline_ms()
+        if deadline_ms is None or self.close_deadline_ms is None:
+            return deadline_ms
+        return min(deadline_ms, self.close_deadline_ms)
 
     def abandon(self, tokens: Iterable[object]) -> None:
         """Give up calls that are under way: `wait` does not return their results."""
@@ -150,6 +165,20 @@ class Links:
         self._is_interrupted = True
         assert isinstance(self._streams, WakeableStreams)
         self._streams.wake()
+
+    def begin_closing(self, deadline_ms: int) -> None:
+        """End waits that end as the client closes, and give up all others at a deadline.
+
+        A wait that goes on takes note of it once something ends it, as `interrupt` does.
+        """
+        self.close_deadline_ms = deadline_ms
+
+    def drop(self, address: Address) -> None:
+        """Close the connection to an address: a response that is late holds up those after it."""
+        link = self._links.get(address)
+        if link is not None:
+            link.stream.close()
+            self._fail(link, ConnectionLost(*address, "closed here"))
 
     def close_streams(self) -> None:
         """Close all connections and what wakes the streams: nothing is sent any more."""
@@ -284,7 +313,7 @@ class Links:
 
     def _expire(self, now_ms: int) -> None:
         for link in list(self._links.values()):
-            deadline_ms = link.next_deadline_ms()
+            deadline_ms = self._deadline_ms_of(link)
             if deadline_ms is None or now_ms < deadline_ms:
                 continue
             link.stream.close()

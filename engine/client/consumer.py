@@ -29,11 +29,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
+from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
-from engine.client.group_session import GroupSession, MemberSettings
+from engine.client.group_consumers import group_consumer_of
+from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets
+from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
@@ -41,6 +45,8 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
+#: How long `close` takes at most. Source: ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS of 3.9.1.
+CLOSE_TIMEOUT_MS: Final = 30_000
 _RESETS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
@@ -133,12 +139,14 @@ class Consumer:
 
     def subscribe(
         self,
-        topics: Iterable[str] | re.Pattern[str],
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
         """Read topics as a member of the group: these, or all whose whole name matches a pattern.
 
-        Internal topics match no pattern; no topics are as `unsubscribe`. Errors: NoGroup.
+        A `SubscriptionPattern` is matched by the broker, in the consumer protocol. Internal topics
+        match no pattern; no topics are as `unsubscribe`. Errors: NoGroup, NoConsumerProtocol,
+        SettingOfOtherProtocol.
         """
         if self._settings.member is None:
             raise NoGroup("subscribe")
@@ -146,6 +154,10 @@ class Consumer:
             self._listener = listener
             self._pattern, self._next_match_ms = topics, 0
             self._subscribe_to(self._matching(topics))
+            return
+        if isinstance(topics, SubscriptionPattern):
+            self._listener, self._pattern = listener, None
+            self._subscribe_to(topics)
             return
         names = tuple(sorted(set(topics)))
         if not names:
@@ -213,8 +225,8 @@ class Consumer:
         names = (name for name, topic in topics.items() if not topic.is_internal)
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
-    def _subscribe_to(self, names: tuple[str, ...]) -> None:
-        self._topics = names
+    def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
+        self._topics = () if isinstance(names, SubscriptionPattern) else names
         if self._group is not None:
             self._group.session.subscribe(names)
             return
@@ -223,7 +235,7 @@ class Consumer:
         self._fetcher = None
         self._drop(self._assigned)
         self._assigned = frozenset()
-        self._group = GroupConsumer(
+        self._group = group_consumer_of(
             self._client,
             self._settings.member,
             names,
@@ -470,7 +482,10 @@ class Consumer:
         """Return what the group has committed; partitions without a commit are left out."""
         if self._settings.member is None:
             raise NoGroup("committed")
-        found = committed_offsets(self._client, self._settings.member.group_id, partitions)
+        if self._group is not None:
+            found = self._group.session.committed(partitions)
+        else:
+            found = committed_offsets(self._client, self._settings.member.group_id, partitions)
         return {key: found[key] for key in partitions if key in found}
 
     def heartbeat(self) -> int | None:
@@ -483,21 +498,23 @@ class Consumer:
         if group is None or member is None or not group.session.is_joined:
             return None
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
-            group.session.leave()
+            group.session.leave_until_polled()
             return None
         # If the group rebalances, the next poll joins again.
         group.session.poll()
         return group.session.time_left_ms()
 
-    def close(self) -> None:
-        """Commit what was returned if that is automatic, and leave the group.
+    def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
+        """Commit what was returned if that is automatic, and leave the group, within a time.
 
-        Errors: as `unsubscribe`.
+        A rebalance is not waited for: the member leaves while others still join. Errors: as
+        `unsubscribe`.
         """
-        try:
-            self._commit_assigned()
-        finally:
-            self.unsubscribe()
+        with self._client.closing_within(timeout_ms):
+            try:
+                self._commit_assigned()
+            finally:
+                self.unsubscribe()
 
     def _commit_assigned(self) -> None:
         """Commit the positions of partitions that were assigned by hand, if that is automatic."""
@@ -513,7 +530,7 @@ class Consumer:
         now_ms = self._now_ms()
         if now_ms >= self._next_commit_ms:
             self._next_commit_ms = now_ms + settings.auto_commit_interval_ms
-            self.commit()
+            commit_automatically(self.commit, settings.member.group_id, self._read_positions())
 
     def _now_ms(self) -> int:
         return self._client.clock.monotonic_ms()

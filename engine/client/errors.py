@@ -5,6 +5,7 @@ EngineError
 ├─ Unreachable            nobody answers at an address
 ├─ ConnectionLost         a connection ended before the response came
 ├─ TimedOut               the response did not come in time
+├─ ClientCloses           the client closes, and waits for no other member any more
 ├─ AuthenticationFailed   the broker does not accept who we say we are
 │  └─ SaslNotExpected     its listener asks nobody
 ├─ NoCommonVersion        broker and client share no version of an API
@@ -62,6 +63,14 @@ class TimedOut(EngineError):
         super().__init__(f"{what}: no answer within {timeout_ms / 1000:g} s")
         self.what = what
         self.timeout_ms = timeout_ms
+
+
+class ClientCloses(EngineError):
+    """A request that is answered late by intent is not waited for: the client closes."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: not waited for, the client closes")
+        self.what = what
 
 
 class AuthenticationFailed(EngineError):

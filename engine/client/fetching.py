@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient, leader_of
+from engine.client.blocking import KafkaClient
 from engine.client.broker_connections import CallResult
 from engine.client.connection import Call
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, leader_of
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient, leader_of
+from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigChange,
     ConfigEntry,
@@ -32,6 +32,7 @@ from engine.client.config_admin import (
     alter_configs,
     describe_configs,
 )
+from engine.client.metadata import leader_of
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.transaction_calls import ProducerIdentity, TransactionCalls
 from engine.errors import EngineError

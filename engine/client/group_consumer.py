@@ -3,7 +3,7 @@
 One `poll`:
 
 1. What the polls before gave is processed now: it is committed, if `auto_commit_interval_ms` has
-   passed since the last commit.
+   passed since the last commit; one that fails is logged, and the next is tried at its time.
 2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
    committed as far as that is possible, and the member joins again.
 3. Added partitions without a `seek` begin at their committed offsets, those without one where
@@ -24,13 +24,14 @@ Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
+from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
+from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
-from engine.client.group_session import GroupSession, MemberSettings, NotAMember
-from engine.client.groups import committed_offsets
+from engine.client.group_session import GroupSession
+from engine.client.member_session import MemberSession, MemberSettings, NotAMember
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
@@ -49,17 +50,20 @@ class GroupConsumer:
         self,
         client: KafkaClient,
         settings: MemberSettings,
-        topics: Sequence[str],
+        topics: Sequence[str] | SubscriptionPattern,
         *,
         start_of: StartOf,
         fetch: FetchOptions | None = None,
         auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
         commits: bool = True,
     ) -> None:
+        """Errors: SettingOfOtherProtocol."""
         self._client = client
         self._commits = commits
         self._group_id = settings.group_id
-        self.session = GroupSession(client, settings, topics)
+        settings.check()
+        self._settings = settings
+        self.session: MemberSession = self._new_session(topics)
         self._start_of = start_of
         self._fetch_options = fetch
         self._interval_ms = auto_commit_interval_ms
@@ -107,10 +111,18 @@ class GroupConsumer:
         """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
         now_ms = self._client.clock.monotonic_ms()
         if now_ms >= self._next_commit_ms:
-            self._commit_processed()
-        if not self.session.poll():
-            self._join_again()
+            commit_automatically(self._commit_processed, self._group_id, self._processed)
+        self._stay_in_group()
         self.find_starts()
+
+    def _stay_in_group(self) -> None:
+        if not self._classic.poll():
+            self._join_again()
+
+    def _new_session(self, topics: Sequence[str] | SubscriptionPattern) -> MemberSession:
+        assert not isinstance(topics, SubscriptionPattern)
+        self._classic = GroupSession(self._client, self._settings, topics)
+        return self._classic
 
     def find_starts(self) -> None:
         """Find out where partitions begin that have no position yet (3)."""
@@ -173,6 +185,7 @@ class GroupConsumer:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
+        """Commit what has changed. Errors: ApiError and others of the request, not NotAMember."""
         changed = {
             key: offset
             for key, offset in self._processed.items()
@@ -194,13 +207,12 @@ class GroupConsumer:
     def _join_again(self) -> None:
         """Commit, give up what does not stay while the member joins, and join (2)."""
         # A commit that fails keeps nobody from joining: the records are read again.
-        with suppress(EngineError):
-            self._commit_before_joining()
-        if not self.session.is_cooperative:
+        commit_automatically(self._commit_before_joining, self._group_id, self._processed)
+        if not self._classic.is_cooperative:
             self._give_up_all()
         elif not self._given:
             self.on_assigned(())
-        partitions = self.session.join()
+        partitions = self._classic.join()
         self._take_over(partitions)
 
     def _give_up_all(self) -> None:
@@ -250,7 +262,7 @@ class GroupConsumer:
 
     def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return where to begin; transactions that are about to commit are waited for."""
-        committed = committed_offsets(self._client, self._group_id, partitions)
+        committed = self.session.committed(partitions)
         starts = {key: committed[key] for key in partitions if key in committed}
         self._committed |= starts
         left = [key for key in partitions if key not in committed]

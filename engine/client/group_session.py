@@ -40,30 +40,31 @@ Differs: heartbeats are sent by `poll`, not beside it, so one time-out bounds bo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from engine.assignors.registry import ASSIGNORS, RebalanceProtocol
 from engine.assignors.subscription import PartitionRacks, Subscription
 from engine.assignors.user_data import PreviousAssignment
 from engine.client.blocking import KafkaClient
+from engine.client.consumer_heartbeat import NoConsumerProtocol, SubscriptionPattern
 from engine.client.consumer_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
 )
-from engine.client.topic_admin import by_topic
-from engine.errors import EngineError, WireError, api_error
+from engine.client.groups import committed_offsets
+from engine.client.member_session import MemberSettings, NotAMember
+from engine.client.offset_commit import code_to_repeat, commit_code, commit_request
+from engine.errors import WireError, api_error
 from engine.kafka_errors import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     NONE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
-from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -72,29 +73,6 @@ _NO_GENERATION: Final = -1
 #: How much later than the rebalance time-out a response to JoinGroup may come.
 _JOIN_SLACK_MS: Final = 5_000
 _JOIN_ATTEMPTS_MAX: Final = 100
-
-
-class MemberSettings(NamedTuple):
-    """How a member behaves; the names and defaults are those of Kafka's consumer."""
-
-    group_id: str
-    group_instance_id: str | None = None
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 3_000
-    max_poll_interval_ms: int = 300_000
-    metadata_max_age_ms: int = 300_000
-    assignors: tuple[str, ...] = ("range", "roundrobin")
-    client_rack: str | None = None
-
-
-class NotAMember(EngineError):
-    """Offsets were not committed: the member is not in the group any more, or not yet again."""
-
-    hint = "records that were not committed are read again by whoever has the partition now"
-
-    def __init__(self, group_id: str) -> None:
-        super().__init__(f"group {group_id} has another generation now: nothing was committed")
-        self.group_id = group_id
 
 
 class GroupSession:
@@ -139,8 +117,12 @@ class GroupSession:
         """Return whether the member has its partitions."""
         return self._is_joined
 
-    def subscribe(self, topics: Sequence[str]) -> None:
-        """Take other topics: the member joins again with them."""
+    def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
+        """Take other topics: the member joins again with them. Errors: NoConsumerProtocol."""
+        if isinstance(topics, SubscriptionPattern):  # as engine.client.group_consumers refuses it
+            raise NoConsumerProtocol(
+                "patterns that brokers match in a group of group.protocol=classic"
+            )
         self._subscription = self._subscription._replace(topics=tuple(topics))
         self._is_joined = False
 
@@ -328,38 +310,26 @@ class GroupSession:
         """
         if not offsets:
             return
-        of = messages.OffsetCommitRequest
-        topics = [
-            of.OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    of.OffsetCommitRequestPartition(
-                        partition_index=key.partition,
-                        committed_offset=offsets[key],
-                        committed_leader_epoch=(leader_epochs or {}).get(key, NO_EPOCH),
-                        committed_metadata="",
-                    )
-                    for key in partitions
-                ],
-            )
-            for topic, partitions in by_topic(offsets).items()
-        ]
-        request = of(
+        membership = messages.OffsetCommitRequest(
             group_id=self._settings.group_id,
             generation_id_or_member_epoch=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self._settings.group_instance_id,
-            topics=topics,
         )
+        request = commit_request(membership, offsets, leader_epochs)
         response = self._client.ask_coordinator(
-            self._settings.group_id, "OffsetCommit", request, retriable_code=_code_to_repeat
+            self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
-        code = _commit_code(response.message)
+        code = commit_code(response.message)
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._is_accepted(code)
             raise NotAMember(self._settings.group_id)
         if code != NONE:
             raise api_error(code)
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return what the group has committed; partitions without a commit are left out."""
+        return committed_offsets(self._client, self._settings.group_id, partitions)
 
     def heed_refusal(self, code: int) -> None:
         """Join again at the next `poll` if this refusal of offsets in a transaction is for that."""
@@ -371,12 +341,13 @@ class GroupSession:
     def leave(self) -> None:
         """Leave the group (5); a static member only stops. Errors: those of the request.
 
-        It is in the group, too, when it has heard that it is to join again. Behind a join without a
-        response nothing is sent: the coordinator would take it up after the join.
+        It is in the group, too, when it has heard that it is to join again, and while it joins: the
+        connection of a join that is not waited for is closed, so this is not behind it.
         """
         member_id = self.member_id
         self._give_up()
-        if not member_id or self.is_joining or self._settings.group_instance_id is not None:
+        self.is_joining = False
+        if not member_id or self._settings.group_instance_id is not None:
             return
         identity = messages.LeaveGroupRequest.MemberIdentity
 
@@ -391,6 +362,10 @@ class GroupSession:
             self._settings.group_id, "LeaveGroup", request, retriable_code=_code_of
         )
         self.member_id = ""
+
+    def leave_until_polled(self) -> None:
+        """Leave the group as nothing is polled: a `poll` is of a member that joins again."""
+        self.leave()
 
     # Responses
 
@@ -414,20 +389,3 @@ class GroupSession:
 
 def _code_of(message: Message) -> int:
     return int(message.error_code)
-
-
-def _code_to_repeat(message: Message) -> int:
-    """Return the error of a commit that may pass: of a topic that is deleted there is none.
-
-    Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
-    """
-    code = _commit_code(message)
-    return NONE if code == UNKNOWN_TOPIC_OR_PARTITION else code
-
-
-def _commit_code(message: Message) -> int:
-    """Return the first error of a commit, that of a deleted topic last; NONE if there is none."""
-    codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
-    errors = [code for code in codes if code != NONE]
-    of_commit = [code for code in errors if code != UNKNOWN_TOPIC_OR_PARTITION]
-    return next(iter(of_commit or errors), NONE)

@@ -208,25 +208,34 @@ def _partitions_of(
 
 
 def committed_offsets(
-    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    client: KafkaClient,
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, int]:
     """Return the offsets that a group has committed, as `commits`; raises ApiError."""
-    found = commits(client, group_id, partitions)
+    found = commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}
 
 
 def commits(
-    client: KafkaClient, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    client: KafkaClient,
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, CommitView]:
     """Return what a group has committed: of some partitions to begin there, or of all to show it.
 
     Of named partitions it waits for transactions that have offsets of them (KIP-447): what these
-    commit is not read again. Brokers before 2.5 do not know of that. Errors: ApiError.
+    commit is not read again. Brokers before 2.5 do not know of that. A `member` of the consumer
+    protocol, its id and epoch, is refused once its group has gone on without it. Errors: ApiError.
     """
     response: Response = client.ask_coordinator(
         group_id,
         "OffsetFetch",
-        commits_call(group_id, partitions).message,
+        commits_call(group_id, partitions, member=member).message,
         retriable_code=_fetched_code,
     )
     found = commits_of(response.message)
@@ -235,7 +244,12 @@ def commits(
     return found
 
 
-def commits_call(group_id: str, partitions: Iterable[TopicPartition] | None = None) -> Call:
+def commits_call(
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    member: tuple[str, int] | None = None,
+) -> Call:
     """Return the request of `commits` to the coordinator."""
     topics = None if partitions is None else by_topic(partitions)
 
@@ -247,7 +261,10 @@ def commits_call(group_id: str, partitions: Iterable[TopicPartition] | None = No
             return of(group_id=group_id, topics=rows, require_stable=is_stable)
         group = of.OffsetFetchRequestGroup
         rows = _rows(of.OffsetFetchRequestTopics, topics)
-        return of(groups=[group(group_id=group_id, topics=rows)], require_stable=is_stable)
+        row = group(group_id=group_id, topics=rows)
+        if member is not None:
+            row.member_id, row.member_epoch = member
+        return of(groups=[row], require_stable=is_stable)
 
     return Call("OffsetFetch", request)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.client.settings import Address
-from engine.kafka_errors import NONE
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import (
+    LEADER_NOT_AVAILABLE,
+    NONE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    kafka_error,
+)
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
@@ -144,3 +150,29 @@ def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
     if topics is not None:
         rows = [request.MetadataRequestTopic(name=name) for name in topics]
     return request(topics=rows, allow_auto_topic_creation=False)
+
+
+def topic_failure(view: ClusterView, name: str) -> ApiError | None:
+    """Return why a topic cannot be used, None if it can."""
+    topic = view.topics.get(name)
+    code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
+    if code == NONE:
+        return None
+    return api_error(code, f"{name}: {kafka_error(code).meaning}")
+
+
+def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
+    """Return the broker that leads a partition, or the error that says why there is none."""
+    failure = topic_failure(view, wanted.topic)
+    if failure is not None:
+        return failure
+    partition = view.partition(wanted)
+    if partition is None:
+        count = len(view.topics[wanted.topic].partitions)
+        return api_error(
+            UNKNOWN_TOPIC_OR_PARTITION,
+            f"no partition {wanted.partition}: {wanted.topic} has {count}, from 0 to {count - 1}",
+        )
+    if partition.leader == NO_BROKER or partition.leader not in view.brokers:
+        return api_error(LEADER_NOT_AVAILABLE, f"{wanted} has no leader now")
+    return partition.leader

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from engine.client.blocking import KafkaClient, leader_of
+from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
 from engine.client.groups import commits_call, commits_of, listings_of
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, leader_of
 from engine.client.offsets import LATEST, offsets_call, offsets_of
 from engine.client.reader_findings import ReaderFacts, ReaderThresholds, idle_transactions
 from engine.client.settings import Address

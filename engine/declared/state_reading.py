@@ -6,14 +6,14 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from engine.client.acl_admin import describe_acls
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigResourceType,
     ConfigSource,
     Resource,
     describe_configs,
 )
-from engine.client.metadata import TopicView
+from engine.client.metadata import TopicView, topic_failure
 from engine.client.quota_admin import QuotaEntityFilter, describe_quotas
 from engine.client.reassignments import OngoingReassignment, with_moves
 from engine.client.scram_admin import describe_credentials

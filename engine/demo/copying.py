@@ -26,7 +26,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetching import ConsumedRecords, FetchOptions
 from engine.client.group_consumer import GroupConsumer
-from engine.client.group_session import MemberSettings
+from engine.client.member_session import MemberSettings
 from engine.client.producing import OutgoingRecord
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import (

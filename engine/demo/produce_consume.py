@@ -21,7 +21,7 @@ from engine.client.batch_sender import BatchResult
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, FetchOptions
 from engine.client.group_consumer import GroupConsumer
-from engine.client.group_session import MemberSettings
+from engine.client.member_session import MemberSettings
 from engine.client.offsets import LATEST, list_offsets
 from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError

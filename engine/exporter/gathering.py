@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient, leader_of
+from engine.client.blocking import KafkaClient
 from engine.client.broker_connections import CallResult
 from engine.client.cluster_admin import LogDirView, log_dirs_call, log_dirs_of
 from engine.client.config_admin import ConfigResourceType, Resource, configs_call, configs_of
@@ -42,7 +42,7 @@ from engine.client.many_groups import (
     descriptions_call,
     descriptions_of,
 )
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, leader_of
 from engine.client.offsets import EARLIEST, LATEST, offsets_call, offsets_of
 from engine.client.reassignments import OngoingReassignment, listing_call, listing_of
 from engine.client.settings import Address

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from engine.host.process_guard import ProcessGuard
+
 T = TypeVar("T")
 
 
@@ -38,6 +40,7 @@ class OwnerThread:
         `idle` does what is due between works, and returns after how many ms it is to be called
         again: None is never.
         """
+        self._guard = ProcessGuard()
         self._interrupt = interrupt
         self._proceed = proceed
         self._idle = idle
@@ -51,7 +54,11 @@ class OwnerThread:
         self._thread.start()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have a work done behind those before it. Errors: RuntimeError after `close`."""
+        """Have a work done behind those before it.
+
+        Errors: RuntimeError after `close`, UsedAfterFork in a child, where the thread is not.
+        """
+        self._guard.check()
         future: Future[T] = Future()
         with self._condition:
             if self._is_closed:
@@ -61,7 +68,8 @@ class OwnerThread:
         return future
 
     def close(self) -> None:
-        """Let the works that wait be done, and end; waits for the thread."""
+        """Let the works that wait be done, and end; waits for the thread. Errors: UsedAfterFork."""
+        self._guard.check()
         with self._condition:
             self._is_closed = True
             self._hurry()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.host.name_lookup import numeric_address, reason_of
 from engine.host.ports import Buffer
+from engine.host.process_guard import ProcessGuard
 from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.host.tls import Failure, tls_context, tls_failure
 from engine.limits import RECEIVE_BYTES
@@ -62,6 +63,7 @@ class RealStream:
 
     def send(self, buffers: Sequence[Buffer]) -> None:
         """Queue bytes; the part that the socket accepts is sent at once."""
+        self._owner.check_process()
         self._unsent.extend(memoryview(part) for part in buffers)
         if self._phase == "open":
             self._owner.attempt(self, self._flush)
@@ -272,9 +274,10 @@ class _Waker:
 
 
 class RealStreams:
-    """All streams of one client, on one selector."""
+    """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
+        self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()
         self._events: list[StreamEvent] = []
         self._waker: _Waker | None = None
@@ -289,17 +292,20 @@ class RealStreams:
 
     def wake(self) -> None:
         """End the wait that goes on, or the next one; for any thread."""
+        self._guard.check()
         assert self._waker is not None, "made by wakeable()"
         self._waker.wake()
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
         """Start connecting; failures arrive as a `closed` event. Raises BadTlsFile."""
+        self._guard.check()
         stream = RealStream(self, host, port, tls)
         self.attempt(stream, stream.start)
         return stream
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
         """Return the events so far, after at most `timeout_ms`."""
+        self._guard.check()
         if not self._events:
             for key, ready in self._selector.select(max(timeout_ms, 0) / 1000):
                 self.attempt(key.data, lambda key=key, ready=ready: key.data.advance(ready))
@@ -321,6 +327,10 @@ class RealStreams:
         except OSError as error:
             stream.fail(error)
 
+    def check_process(self) -> None:
+        """Raise UsedAfterFork in a child of the process that made the streams."""
+        self._guard.check()
+
     def report(self, event: StreamEvent) -> None:
         """Queue an event for the next `wait`."""
         self._events.append(event)
@@ -338,6 +348,6 @@ class RealStreams:
             self._selector.modify(watched, wanted, stream)
 
     def forget(self, watched: socket.socket) -> None:
-        """Stop watching a socket."""
-        if watched in self._selector.get_map():
+        """Stop watching a socket; a forked child leaves it to the selector that both share."""
+        if self._guard.is_at_home and watched in self._selector.get_map():
             self._selector.unregister(watched)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.groups import (
     CONSUMER,
@@ -24,6 +24,7 @@ from engine.client.groups import (
     describe_group,
     list_groups,
 )
+from engine.client.metadata import topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION

@@ -8,7 +8,7 @@
 | `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as there |
 | `max.poll.interval.ms` | as there |
 | `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as there |
-| `group.protocol` | classic alone |
+| `group.protocol`, `group.remote.assignor` | as there |
 
 Every other changes nothing here. An offset that a partition does not have any more is reset as
 `auto.offset.reset` says; a partition that is not there is waited for.
@@ -24,8 +24,9 @@ from typing import Final, NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
-from engine.client.group_consumer import GroupConsumer
-from engine.client.group_session import MemberSettings
+from engine.client.group_consumers import group_consumer_of
+from engine.client.group_protocol import CLASSIC, SettingOfOtherProtocol
+from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
@@ -65,9 +66,9 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
         raise config_refused(
             level, "isolation.level", f"String must be one of: {', '.join(_LEVELS)}"
         )
-    if properties.get("group.protocol", "classic").lower() != "classic":
-        raise ToolFailure(CONFIG_EXCEPTION, "group.protocol: kctl's consumers are classic ones")
-    named = {"partition.assignment.strategy": "range", **properties}
+    named = dict(properties)
+    if properties.get("group.protocol", CLASSIC).lower() == CLASSIC:
+        named.setdefault("partition.assignment.strategy", "range")
     try:
         return ConsumerSettings(
             _RESETS[reset],
@@ -76,7 +77,7 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
             properties.get("enable.auto.commit", "true").lower() == "true",
             commit_interval_ms(named),
         )
-    except UnreadableArgument as error:
+    except (UnreadableArgument, SettingOfOtherProtocol) as error:
         raise ToolFailure(CONFIG_EXCEPTION, str(error)) from error
 
 
@@ -169,7 +170,7 @@ class GroupSource:
         self._pattern = pattern
         self._topics = [topic] if topic is not None else self._matching()
         self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
-        self.consumer = GroupConsumer(
+        self.consumer = group_consumer_of(
             client,
             settings.member,
             self._topics,

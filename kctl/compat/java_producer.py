@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
+from engine.client.metadata import topic_failure
 from engine.client.produce_calls import ACKS_ALL, ACKS_LEADER, ACKS_NONE
 from engine.client.producing import OpenTransaction, OutgoingRecord, Producer, ProducerOptions
 from engine.errors import ApiError, EngineError

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import describe_log_dirs
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, topic_failure
 from engine.client.reassignments import (
     OngoingReassignment,
     alter_log_dirs,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
+from engine.client.metadata import topic_failure
 from engine.client.topic_admin import delete_records
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Files

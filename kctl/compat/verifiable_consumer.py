@@ -11,6 +11,7 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetching import ConsumedRecords
+from engine.client.group_protocol import CLASSIC
 from engine.errors import EngineError
 from engine.java_text import java_utf8
 from engine.model import TopicPartition
@@ -28,16 +29,21 @@ from kctl.exits import Terminated
 SUMMARY = "Consumes in a group, and tells of each event in JSON."
 _OPTIONS: Final = (
     CommandOption("topic", "", "What to consume.", is_required=True),
-    CommandOption("group-protocol", "", "classic alone."),
-    CommandOption("group-remote-assignor", "", "Of the protocol `consumer`; changes nothing."),
+    CommandOption("group-protocol", "", "classic or consumer; classic."),
+    CommandOption("group-remote-assignor", "", "The broker's assignor; of consumer."),
     CommandOption("group-id", "", "The group.", is_required=True),
     CommandOption("group-instance-id", "", "The id of a static member."),
     CommandOption("max-messages", "", "How many; -1 for no end.", is_number=True),
-    CommandOption("session-timeout", "", "session.timeout.ms; 30000.", is_number=True),
+    CommandOption(
+        "session-timeout",
+        "",
+        "Of classic; 30000.",
+        is_number=True,
+    ),
     CommandOption("verbose", "", "Tell of each record.", takes=Takes.NOTHING),
     CommandOption("enable-autocommit", "", "Commit from time to time.", takes=Takes.NOTHING),
     CommandOption("reset-policy", "", "earliest, latest or none; earliest."),
-    CommandOption("assignment-strategy", "", "The class of an assignor; range."),
+    CommandOption("assignment-strategy", "", "Of classic, a class; range."),
     CommandOption("consumer.config", "", "A file of properties of the consumer."),
     CommandOption("bootstrap-server", "", "Brokers to ask first."),
 )
@@ -76,10 +82,16 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
+    protocol = given.text("group-protocol") or CLASSIC
+    if protocol.lower() == CLASSIC:
+        found |= {
+            "session.timeout.ms": str(given.number("session-timeout", 30_000)),
+            "partition.assignment.strategy": given.text("assignment-strategy") or _RANGE,
+        }
+    elif given.has("group-remote-assignor"):
+        found["group.remote.assignor"] = given.needed("group-remote-assignor")
     found |= {
-        "group.protocol": given.text("group-protocol") or "classic",
-        "session.timeout.ms": str(given.number("session-timeout", 30_000)),
-        "partition.assignment.strategy": given.text("assignment-strategy") or _RANGE,
+        "group.protocol": protocol,
         "auto.offset.reset": given.text("reset-policy") or "earliest",
         "enable.auto.commit": "true" if given.has("enable-autocommit") else "false",
     }

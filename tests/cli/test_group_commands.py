@@ -243,12 +243,28 @@ def test_a_group_that_begins_at_the_end_reads_nothing_of_before(shell: Shell) ->
     assert "" == shell.ok("consume", "t", "-g", "late", "--from", "end", "-e")
 
 
+def test_a_broker_without_the_consumer_protocol_is_named_and_what_to_set(shell: Shell) -> None:
+    done = shell.run("consume", "t", "-g", "new", "-X", "group.protocol=consumer", "-e")
+    assert 1 == done.returncode
+    assert "the cluster does not support the consumer protocol of groups" in done.stderr
+    assert "set group.protocol to classic" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("t:0", "-g", "g"), "not a topic for --group: 't:0'"),
         (("t", "-g", "g", "--until", "5"), "not an end for --group: '5'"),
         (("t", "-g", "g", "-X", "partition.assignment.strategy=best"), "not an assignor: 'best'"),
+        (("t", "-g", "g", "-X", "group.protocol=new"), "not a value of group.protocol: 'new'"),
+        (
+            ("t", "-g", "g", "-X", "group.protocol=consumer", "-X", "session.timeout.ms=9000"),
+            "session.timeout.ms cannot be set when group.protocol=CONSUMER",
+        ),
+        (
+            ("t", "-g", "g", "-X", "group.remote.assignor=range"),
+            "group.remote.assignor cannot be set when group.protocol=CLASSIC",
+        ),
         (("t", "-X", "session.timeout.ms=10000"), "no client setting of this command"),
     ],
 )

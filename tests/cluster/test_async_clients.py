@@ -13,8 +13,8 @@ from engine.client.async_producer import AsyncProducer, NoTransactions, RecordAb
 from engine.client.blocking import KafkaClient
 from engine.client.consumer import ConsumerSettings
 from engine.client.fetching import FetchOptions
-from engine.client.group_session import MemberSettings
 from engine.client.groups import committed_offsets
+from engine.client.member_session import MemberSettings
 from engine.client.settings import parse_addresses
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.client.transaction_calls import GroupMembership

@@ -12,7 +12,8 @@ import tempfile
 import time
 
 from engine.client.blocking import KafkaClient
-from engine.client.group_session import GroupSession, MemberSettings
+from engine.client.group_session import GroupSession
+from engine.client.member_session import MemberSettings
 from engine.client.settings import parse_addresses
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.embedded import EmbeddedCluster

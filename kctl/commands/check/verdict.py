@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.fact_gathering import gather_facts
 from engine.client.findings import (
     CRITICAL,
@@ -17,6 +17,7 @@ from engine.client.findings import (
     HealthFinding,
     findings_of,
 )
+from engine.client.metadata import topic_failure
 from engine.client.reader_findings import ReaderThresholds, reader_findings
 from engine.client.reader_gathering import gather_reader_facts
 from engine.errors import EngineError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigEntry,
     ConfigResourceType,
@@ -13,6 +13,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
+from engine.client.metadata import topic_failure
 from engine.errors import EngineError
 from engine.forecast.topic_settings import log_config
 from engine.log.log_config import LogConfig

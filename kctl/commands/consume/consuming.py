@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
-from engine.client.group_session import MemberSettings
+from engine.client.group_consumers import group_consumer_of
+from engine.client.member_session import MemberSettings
 from engine.dump.filters import Filters
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
@@ -203,7 +204,7 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
         lookup = OffsetLookup(client, partitions, read_committed=read_committed)
         run.ends = run.without_errors(lookup.resolve(parse_point("end", 0)))
 
-    consumer = GroupConsumer(
+    consumer = group_consumer_of(
         client,
         request.group,
         request.words,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from engine.assignors.registry import ASSIGNORS
 from engine.client.fetching import FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS
-from engine.client.group_session import MemberSettings
+from engine.client.group_protocol import GROUP_PROTOCOLS, refuse_others
+from engine.client.member_session import MemberSettings
 from kctl.arguments import UnreadableArgument
 from kctl.numbers import INT32_MAX, whole_number
 
@@ -25,6 +26,8 @@ GROUP_KEYS = (
     "auto.commit.interval.ms",
     "client.rack",
     "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
     "heartbeat.interval.ms",
     "max.poll.interval.ms",
     "partition.assignment.strategy",
@@ -56,8 +59,16 @@ def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -
 
 
 def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings:
-    """Return how a member of a group behaves. Errors: UnreadableArgument."""
+    """Return how a member of a group behaves.
+
+    Errors: UnreadableArgument, SettingOfOtherProtocol.
+    """
     defaults = MemberSettings(group_id)
+    protocol = settings.get("group.protocol", defaults.group_protocol)
+    if protocol.lower() not in GROUP_PROTOCOLS:
+        expected = ", ".join(GROUP_PROTOCOLS)
+        raise UnreadableArgument("a value of group.protocol", protocol, expected)
+    refuse_others(settings, protocol.lower())
     text = settings.get("partition.assignment.strategy", ",".join(defaults.assignors))
     names = [_ASSIGNOR_CLASSES.get(word.strip(), word.strip()) for word in text.split(",")]
     for name in names:
@@ -75,6 +86,8 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
         ),
         assignors=tuple(names),
         client_rack=settings.get("client.rack"),
+        group_protocol=protocol.lower(),
+        remote_assignor=settings.get("group.remote.assignor"),
     )
 
 

@@ -6,11 +6,11 @@ import sys
 from string import digits
 from typing import Final
 
-from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.blocking import KafkaClient
 from engine.client.broker_failure import Situation, if_died
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 from engine.client.errors import NoCommonVersion
-from engine.client.metadata import ClusterView, PartitionView
+from engine.client.metadata import ClusterView, PartitionView, topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.client.reader_findings import IDLE_TRANSACTION_MS
 from engine.client.replica_ends import replica_offsets

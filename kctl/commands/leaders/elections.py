@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from engine.client.blocking import KafkaClient, leader_of
+from engine.client.blocking import KafkaClient
 from engine.client.leader_admin import Election
 from engine.client.leader_admin import elect_leaders as ask_to_elect
-from engine.client.metadata import ClusterView, PartitionView
+from engine.client.metadata import ClusterView, PartitionView, leader_of
 from engine.errors import EngineError
 from engine.kafka_errors import ELECTION_NOT_NEEDED
 from engine.model import TopicPartition

@@ -11,10 +11,13 @@ import pytest
 
 from engine.client.async_consumer import AsyncConsumer, ConsumerClosed
 from engine.client.consumer import ConsumerSettings
+from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.waiting_records import ConsumerRecord
+from engine.errors import EngineError
+from engine.host.streams import StreamEvent
 from engine.model import TopicPartition
-from tests.unit.client.test_consumer import POLL_MS, SETTINGS, Rebalances, offsets
+from tests.unit.client.test_consumer import MEMBER, POLL_MS, SETTINGS, Rebalances, offsets
 from tests.unit.client.test_group_consumer import T0, Stage
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
 
@@ -23,6 +26,15 @@ class WakeableMemoryStreams(MemoryStreams):
     """Streams whose waiting is no more than time in memory."""
 
     closed_count = 0
+    is_silent = False
+
+    def wait(self, timeout_ms: int) -> list[StreamEvent]:
+        """Wait in short pieces; what arrives is lost while no broker is to answer."""
+        if not self.is_silent:
+            return super().wait(min(timeout_ms, 100))
+        self._cluster.pass_time(min(max(timeout_ms, 1), 100))
+        self.events.clear()
+        return []
 
     def wake(self) -> None:
         """Do nothing: no wait lasts."""
@@ -197,5 +209,49 @@ def test_an_error_between_polls_is_raised_by_the_next(
             with pytest.raises(ValueError, match="broken"):
                 await consumer.poll(0)
             await consumer.poll(0)
+
+    run(work())
+
+
+def test_a_close_ends_a_join_that_waits_for_other_members(stage: AsyncStage) -> None:
+    other = GroupSession(stage.new_client(), MEMBER._replace(session_timeout_ms=1_000_000), ["t"])
+    other.join()
+
+    async def work() -> None:
+        consumer = stage.async_consumer()
+        loop, closing = asyncio.get_running_loop(), []
+        began_ms = stage.cluster.clock.monotonic_ms()
+
+        def close_once() -> None:
+            if not closing:
+                closing.append(asyncio.run_coroutine_threadsafe(consumer.close(5_000), loop))
+                while consumer._client.links.close_deadline_ms is None:
+                    pass
+
+        await consumer.subscribe(["t"])
+        stage.streams.on_wait = close_once
+        with pytest.raises(ConsumerClosed):
+            await consumer.poll(POLL_MS)
+        await asyncio.wrap_future(closing[0])
+        assert stage.cluster.clock.monotonic_ms() - began_ms < 5_000
+        assert 1 == stage.streams.closed_count
+
+    run(work())
+    (member,) = describe_group(stage.client, "g").members
+    assert other.member_id == member.member_id
+
+
+def test_a_close_gives_up_a_coordinator_that_is_silent(stage: AsyncStage) -> None:
+    async def work() -> None:
+        consumer = stage.async_consumer()
+        await consumer.subscribe(["t"])
+        await first_records(consumer)
+        await consumer.assignment()
+        stage.streams.is_silent = True
+        began_ms = stage.cluster.clock.monotonic_ms()
+        with pytest.raises(EngineError):
+            await consumer.close(2_000)
+        assert stage.cluster.clock.monotonic_ms() - began_ms < 3_000
+        assert 1 == stage.streams.closed_count
 
     run(work())

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from engine.client.blocking import CONTROLLER, leader_of
+from engine.client.blocking import CONTROLLER
 from engine.client.errors import ConnectionLost, NotKafka, TimedOut, Unreachable
+from engine.client.metadata import leader_of
 from engine.client.offsets import FoundOffset, list_offsets
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.errors import ApiError

@@ -17,8 +17,8 @@ from engine.client.consumer import (
 )
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
-from engine.client.group_session import MemberSettings
 from engine.client.groups import committed_offsets, describe_group
+from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.client.waiting_records import ConsumerRecord

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from engine.client import group_consumer
+from engine.client import group_session
 from engine.client.consumer import Consumer, NoOffset, NotAssigned
 from engine.client.errors import Unreachable
 from engine.client.fetching import INT64_MAX, ConsumedRecords
@@ -17,6 +17,7 @@ from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import (
+    FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
@@ -105,6 +106,58 @@ def test_a_commit_that_is_refused_does_not_keep_the_member_in_the_group(
 
 def refused(*_: object) -> None:
     raise api_error(GROUP_AUTHORIZATION_FAILED)
+
+
+def test_an_automatic_commit_that_is_refused_is_logged_and_reading_goes_on(
+    stage: Stage,
+    reader: Consumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+    monkeypatch.setattr(reader._group.session, "commit", refused)
+    stage.cluster.produce(1, 1, key=T0)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    assert [5] == read(reader)
+    assert "group g: automatic commit of t-0: 5" in caplog.text
+    assert "GROUP_AUTHORIZATION_FAILED" in caplog.text
+
+
+def test_an_automatic_commit_of_a_fenced_member_is_the_error_of_the_poll(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+
+    def fenced(*_: object) -> None:
+        raise api_error(FENCED_INSTANCE_ID)
+
+    monkeypatch.setattr(reader._group.session, "commit", fenced)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    with pytest.raises(ApiError, match="FENCED_INSTANCE_ID"):
+        reader.poll(POLL_MS)
+
+
+def test_an_automatic_commit_of_a_deleted_topic_assigned_by_hand_ends_no_poll(
+    stage: Stage, reader: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topics(stage.client, [NewTopic("upper", 1, 1)])
+    stage.cluster.pass_time(1_000)
+    upper = TopicPartition("upper", 0)
+    reader.assign([T0, upper])
+    reader.seek(upper, 0)
+    reader.poll(POLL_MS)
+    reader.pause([upper])
+    delete_topics(stage.client, ["upper"])
+    stage.cluster.produce(1, 1, key=T0)
+    stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
+    with caplog.at_level("DEBUG"):
+        assert [5] == read(reader)
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_a_consumer_of_nothing_commits_nothing(reader: Consumer) -> None:
@@ -257,7 +310,7 @@ def test_committed_offsets_that_could_not_be_had_are_requested_again(
     set_offsets(stage.client, "g", {T0: 3})
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(2):
             with pytest.raises(Unreachable):
                 reader.poll(POLL_MS)
@@ -272,7 +325,7 @@ def test_nothing_of_the_assignment_before_is_read_while_the_next_has_no_offsets(
     rebalance(reader)
     stage.cluster.produce(1, 1, key=T0)
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(3):
             with pytest.raises(Unreachable):
                 reader.poll(POLL_MS)
@@ -437,7 +490,7 @@ def test_partitions_that_were_never_begun_are_given_up_too(
     create_topics(stage.client, [NewTopic("v", 1, 1)])
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
-        patch.setattr(group_consumer, "committed_offsets", unreachable)
+        patch.setattr(group_session, "committed_offsets", unreachable)
         with pytest.raises(Unreachable):
             reader.poll(POLL_MS)
     reader.subscribe(["v"])

@@ -17,8 +17,9 @@ from engine.client.consumer_protocol import decode_subscription
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
 from engine.client.group_consumer import GroupConsumer
-from engine.client.group_session import GroupSession, MemberSettings, NotAMember
+from engine.client.group_session import GroupSession
 from engine.client.groups import commits, committed_offsets, describe_group
+from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.client.transaction_calls import GroupMembership
@@ -192,21 +193,24 @@ def test_closing_during_a_rebalance_commits_and_leaves_too(stage: Stage) -> None
     assert 5 == stage.committed()[T0]
 
 
-def test_closing_while_a_join_is_not_answered_asks_nothing(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    consumer = stage.consumer()
-    offsets_of(consumer)
-    consumer.session.heed_refusal(REBALANCE_IN_PROGRESS)
-    monkeypatch.setattr(consumer.session, "_join_group", _interrupted)
+def test_a_member_whose_join_was_interrupted_leaves_on_another_connection(stage: Stage) -> None:
+    other = GroupSession(stage.new_client(), SETTINGS, ["t"])
+    other.join()
+    streams = MemoryStreams(stage.cluster)
+    consumer = stage.consumer(client=client_of(stage.cluster, streams))
+    streams.on_wait = _interrupt
     with pytest.raises(KeyboardInterrupt):
         consumer.poll(200)
-    # A request behind the join would wait for its response, which may take minutes.
-    monkeypatch.setattr(consumer.session, "_client", None)
+    streams.on_wait = lambda: None
+    assert 2 == len(describe_group(stage.client, "g").members)
+    began_ms = stage.cluster.clock.monotonic_ms()
     consumer.close()
+    assert stage.cluster.clock.monotonic_ms() - began_ms < 1_000
+    (member,) = describe_group(stage.client, "g").members
+    assert other.member_id == member.member_id
 
 
-def _interrupted() -> None:
+def _interrupt() -> None:
     raise KeyboardInterrupt
 
 

@@ -193,7 +193,8 @@ def test_a_producer_of_wrong_properties_is_refused(
     [
         ("auto.offset.reset", "middle"),
         ("isolation.level", "dirty"),
-        ("group.protocol", "consumer"),
+        ("group.protocol", "new"),
+        ("group.remote.assignor", "range"),
         ("session.timeout.ms", "long"),
     ],
 )

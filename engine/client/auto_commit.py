@@ -1,0 +1,45 @@
+"""Commits that nobody asked for by name: an error of one is logged, and the next is on its time.
+
+| error | then |
+|---|---|
+| FENCED_INSTANCE_ID | it is raised: another process has taken over the static member |
+| retriable, as UNKNOWN_TOPIC_OR_PARTITION of a topic that was deleted | logged as debug |
+| any other | logged as a warning |
+
+Source: ConsumerCoordinator.autoCommitOffsetsAsync, invokeCompletedOffsetCommitCallbacks of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.client.errors import TimedOut, Unreachable
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import FENCED_INSTANCE_ID, kafka_error
+from engine.model import TopicPartition
+
+_log: Final = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
+
+
+def commit_automatically(
+    commit: Callable[[], None], group_id: str, offsets: Mapping[TopicPartition, int]
+) -> bool:
+    """Commit offsets and return whether they are committed. Errors: ApiError of a fenced member."""
+    try:
+        commit()
+    except EngineError as error:
+        if isinstance(error, ApiError) and error.code == FENCED_INSTANCE_ID:
+            raise
+        level = logging.DEBUG if _may_pass(error) else logging.WARNING
+        named = ", ".join(f"{key}: {offset}" for key, offset in offsets.items())
+        _log.log(level, "group %s: automatic commit of %s failed: %s", group_id, named, error)
+        return False
+    return True
+
+
+def _may_pass(error: EngineError) -> bool:
+    if isinstance(error, ApiError):
+        return kafka_error(error.code).is_retriable
+    return isinstance(error, TimedOut | Unreachable)

@@ -1,0 +1,370 @@
+"""A member of a group of the consumer protocol: its broker assigns, and heartbeats say what.
+
+```
+UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐ a new target
+                   ^            ^                                  │
+          fenced ──┘            └──────────────────────────────────┘
+```
+
+1. A heartbeat with epoch 0 joins. The response has the member's epoch, the interval of heartbeats,
+   and the target: what the member is to own.
+2. A target that differs from what it owns is reconciled by the caller of `poll`: commit, give up,
+   `take_target`, begin with what was added. Topics come by id; those whose names nobody knows yet
+   are left for later.
+3. The next heartbeat has what it owns: the coordinator gives what was given up to others, and the
+   member the epoch of its target.
+4. A heartbeat with epoch −1 leaves; a static member's −2 keeps its partitions for its return.
+
+| response | what the member does |
+|---|---|
+| FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID | has lost its partitions; joins again with epoch 0 |
+| STALE_MEMBER_EPOCH of offsets | heartbeats for its epoch, and tries them once more |
+| TOPIC_AUTHORIZATION_FAILED, retriable errors that last | ends the poll; the next heartbeat says all again |
+| UNRELEASED_INSTANCE_ID, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION and all others | ends with the error, for good |
+
+Not for use by several threads.
+
+Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager of
+4.3.0; KIP-848, KIP-1082.
+Differs: the target is reconciled within a poll, by its thread; there is no other.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.consumer_heartbeat import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ByTopicId,
+    HeartbeatAnswer,
+    Heartbeats,
+    MemberClaims,
+    NoConsumerProtocol,
+    SubscriptionPattern,
+    new_member_id,
+)
+from engine.client.groups import committed_offsets
+from engine.client.member_session import MemberSettings, NotAMember
+from engine.client.member_states import MemberState, MemberStates
+from engine.client.offset_commit import code_to_repeat, commit_code, commit_request
+from engine.client.topic_names import topic_names
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import (
+    FENCED_MEMBER_EPOCH,
+    ILLEGAL_GENERATION,
+    NONE,
+    STALE_MEMBER_EPOCH,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_MEMBER_ID,
+    kafka_error,
+)
+from engine.model import TopicPartition
+from engine.wire import messages
+
+_ID_BYTES: Final = 16
+_NO_EPOCH: Final = -1
+#: How often names are asked for that the cluster did not know.
+_LOOKUP_MS: Final = 1_000
+_FENCING: Final = (FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID)
+#: Refusals of offsets after which the member learns from a heartbeat where it is.
+_NOT_ITS_EPOCH: Final = (*_FENCING, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION)
+
+
+class ConsumerGroupSession:
+    """One member of a group, with the partitions that it owns."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        settings: MemberSettings,
+        topics: Sequence[str] | SubscriptionPattern,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._topics = topics
+        self._heartbeats = Heartbeats(client, settings.group_id)
+        self.states = MemberStates()
+        self.member_id = new_member_id(client.entropy.random_bytes(_ID_BYTES))
+        self.member_epoch = JOIN_EPOCH
+        self.partitions: tuple[TopicPartition, ...] = ()
+        #: Of the partitions those that it had before its last target, too.
+        self.kept_partitions: frozenset[TopicPartition] = frozenset()
+        #: What it owns and what it is to own, by the ids of topics.
+        self._owned: ByTopicId = {}
+        self._target: ByTopicId = {}
+        self._names: dict[bytes, str] = {}
+        self._next_lookup_ms = 0
+        self._interval_ms = 0
+        self._next_heartbeat_ms = 0
+        self._fatal: ApiError | NoConsumerProtocol | None = None
+
+    @property
+    def generation_id(self) -> int:
+        """Return the member epoch, which takes the place of a generation; −1 without one."""
+        return self.member_epoch if self.is_joined else _NO_EPOCH
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether the member is in its group."""
+        return self.states.is_heartbeating and not self.is_joining
+
+    @property
+    def is_joining(self) -> bool:
+        """Return whether the coordinator has not answered the first heartbeat yet."""
+        return self.states.current is MemberState.JOINING
+
+    def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
+        """Take other topics: the coordinator hears of them by a heartbeat that is due now."""
+        self._topics = topics
+        self._next_heartbeat_ms = 0
+
+    # Staying
+
+    def poll(self) -> bool:
+        """Send a heartbeat if it is due (1, 3); returns whether there is nothing to reconcile (2).
+
+        If there is, and the member `has_lost_all`, the caller gives up its partitions and calls
+        `rejoin`. Errors: ApiError, NoConsumerProtocol.
+        """
+        if self._fatal is not None:
+            raise self._fatal
+        if self.states.current is MemberState.UNSUBSCRIBED:
+            self._begin()
+        if not self.has_lost_all and self.time_left_ms() == 0:
+            self._heartbeat()
+        if self.has_lost_all:
+            return False
+        self._compare()
+        return self.states.current is not MemberState.RECONCILING
+
+    def time_left_ms(self) -> int:
+        """Return how long `poll` has nothing to do."""
+        if self.states.current in (MemberState.JOINING, MemberState.ACKNOWLEDGING):
+            return 0
+        return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
+
+    @property
+    def has_lost_all(self) -> bool:
+        """Return whether the group has gone on without this member."""
+        return self.states.current in (MemberState.FENCED, MemberState.STALE)
+
+    def rejoin(self) -> None:
+        """Begin again after the partitions were given up."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.states.enter(MemberState.JOINING)
+        self._own_nothing()
+        self._heartbeats.forget()
+
+    def _own_nothing(self) -> None:
+        self.member_epoch = JOIN_EPOCH
+        self.partitions, self.kept_partitions = (), frozenset()
+        self._owned, self._target = {}, {}
+
+    def _heartbeat(self) -> None:
+        state = self.states.current
+        try:
+            answer = self._heartbeats.send(
+                self.member_id,
+                self.member_epoch,
+                self._claims(),
+                has_owned=state is MemberState.ACKNOWLEDGING,
+            )
+        except ApiError as error:
+            self._take_refusal(error)
+            return
+        except NoConsumerProtocol as error:
+            self._end_with(error)
+            raise
+        if state is MemberState.ACKNOWLEDGING:
+            self.states.enter(MemberState.STABLE)
+        self._take_answer(answer)
+
+    def _claims(self) -> MemberClaims:
+        settings, topics = self._settings, self._topics
+        is_pattern = isinstance(topics, SubscriptionPattern)
+        return MemberClaims(
+            topics=None if is_pattern else tuple(sorted(topics)),
+            pattern=topics.pattern if isinstance(topics, SubscriptionPattern) else None,
+            rebalance_timeout_ms=settings.max_poll_interval_ms,
+            server_assignor=settings.remote_assignor,
+            rack=settings.client_rack,
+            instance_id=settings.group_instance_id,
+            owned=tuple(sorted(self._owned.items())),
+        )
+
+    def _take_answer(self, answer: HeartbeatAnswer) -> None:
+        self.member_id, self.member_epoch = answer.member_id, answer.member_epoch
+        self._interval_ms = answer.interval_ms
+        self._next_heartbeat_ms = self._client.clock.monotonic_ms() + answer.interval_ms
+        if answer.target is not None:
+            self._next_lookup_ms = 0
+            self._target = {key: tuple(sorted(n)) for key, n in answer.target.items() if n}
+        if self._target != self._owned:
+            self.states.enter(MemberState.RECONCILING)
+        elif self.states.current in (MemberState.JOINING, MemberState.RECONCILING):
+            self.states.enter(MemberState.STABLE)
+
+    def _take_refusal(self, error: ApiError) -> None:
+        """Lose the partitions, or raise what joining again does not help."""
+        self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
+        if error.code in _FENCING:
+            self.states.enter(MemberState.FENCED)
+            self.member_epoch = JOIN_EPOCH
+            return
+        if error.code != TOPIC_AUTHORIZATION_FAILED and not kafka_error(error.code).is_retriable:
+            self._end_with(error)
+        raise error
+
+    def _end_with(self, error: ApiError | NoConsumerProtocol) -> None:
+        self._fatal = error
+        self.states.enter(MemberState.FATAL)
+
+    # Reconciling
+
+    def _compare(self) -> None:
+        """Have a target that is as good as owned acknowledged, or left while it has no names."""
+        if self.states.current is MemberState.RECONCILING and self._resolved() == self._owned:
+            # Nothing to do now: it heartbeats as usual, and the names are asked for again.
+            self.states.enter(MemberState.STABLE)
+        elif (
+            self.states.current is MemberState.STABLE
+            and self._target != self._owned
+            and self._resolved() != self._owned
+        ):
+            self.states.enter(MemberState.RECONCILING)
+
+    def _resolved(self) -> ByTopicId:
+        """Return the target as far as the names of its topics are known."""
+        missing = [topic_id for topic_id in self._target if topic_id not in self._names]
+        now_ms = self._client.clock.monotonic_ms()
+        if missing and now_ms >= self._next_lookup_ms:
+            self._next_lookup_ms = now_ms + _LOOKUP_MS
+            self._names |= topic_names(self._client, missing)
+        return {key: n for key, n in self._target.items() if key in self._names}
+
+    def take_target(self) -> tuple[TopicPartition, ...]:
+        """Own the target, to be acknowledged by the next heartbeat (3); returns its partitions.
+
+        The caller has committed before, and gives up what is not in `kept_partitions` then.
+        """
+        target = self._resolved()
+        kept = {
+            (key, number)
+            for key, numbers in self._owned.items()
+            for number in numbers
+            if number in target.get(key, ())
+        }
+        self._owned = target
+        self.kept_partitions = frozenset(TopicPartition(self._names[k], n) for k, n in kept)
+        self.partitions = tuple(
+            sorted(TopicPartition(self._names[k], n) for k, of in target.items() for n in of)
+        )
+        self.states.enter(MemberState.ACKNOWLEDGING)
+        return self.partitions
+
+    # Offsets
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """Commit offsets, each the next that is to be read; with the epochs of the last records.
+
+        Errors: NotAMember where the group has gone on without this member, ApiError.
+        """
+        if not offsets:
+            return
+        code = self._commit_once(offsets, leader_epochs)
+        if code == STALE_MEMBER_EPOCH and self._has_other_epoch():
+            code = self._commit_once(offsets, leader_epochs)
+        if code in _NOT_ITS_EPOCH:
+            self.heed_refusal(code)
+            raise NotAMember(self._settings.group_id)
+        if code != NONE:
+            raise api_error(code)
+
+    def _commit_once(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] | None,
+    ) -> int:
+        membership = messages.OffsetCommitRequest(
+            group_id=self._settings.group_id,
+            generation_id_or_member_epoch=self.member_epoch,
+            member_id=self.member_id,
+            group_instance_id=self._settings.group_instance_id,
+        )
+        request = commit_request(membership, offsets, leader_epochs)
+        response = self._client.ask_coordinator(
+            self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
+        )
+        return commit_code(response.message)
+
+    def _has_other_epoch(self) -> bool:
+        """Heartbeat; returns whether the member is in the group with another epoch."""
+        before = self.member_epoch
+        if not self.is_joined:
+            return False
+        self._heartbeat()
+        return self.is_joined and self.member_epoch != before
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return what the group has committed; partitions without a commit are left out.
+
+        Errors: NotAMember, ApiError.
+        """
+        try:
+            return self._committed_once(partitions)
+        except ApiError as error:
+            if error.code not in _NOT_ITS_EPOCH:
+                raise
+            if error.code == STALE_MEMBER_EPOCH and self._has_other_epoch():
+                return self._committed_once(partitions)
+            self.heed_refusal(error.code)
+            raise
+
+    def _committed_once(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        member = (self.member_id, self.member_epoch) if self.is_joined else None
+        return committed_offsets(self._client, self._settings.group_id, partitions, member=member)
+
+    def heed_refusal(self, code: int) -> None:
+        """Heartbeat at the next `poll`, which says whether the member has lost its partitions."""
+        if code in _NOT_ITS_EPOCH:
+            self._next_heartbeat_ms = 0
+
+    # Leaving
+
+    def leave(self) -> None:
+        """Leave the group (4): at once, while the coordinator has not answered a join as well.
+
+        Errors: those of the request; the member is out nevertheless.
+        """
+        self._leave(MemberState.UNSUBSCRIBED)
+
+    def leave_until_polled(self) -> None:
+        """Leave the group as nothing is polled: the next `poll` finds that all is lost."""
+        self._leave(MemberState.STALE)
+
+    def _leave(self, then: MemberState) -> None:
+        states, instance_id = self.states, self._settings.group_instance_id
+        if states.current is MemberState.FENCED and then is MemberState.UNSUBSCRIBED:
+            # The coordinator does not know it any more.
+            states.enter(then)
+            self._own_nothing()
+        if not states.is_heartbeating:
+            return
+        states.enter(MemberState.PREPARE_LEAVING)
+        states.enter(MemberState.LEAVING)
+        epoch = LEAVE_EPOCH if instance_id is None else LEAVE_STATIC_EPOCH
+        try:
+            self._heartbeats.leave(self.member_id, epoch, instance_id)
+        finally:
+            states.enter(then)
+            self._own_nothing()

@@ -1,0 +1,199 @@
+"""ConsumerGroupHeartbeat: what a member says about itself, and what it is told to own.
+
+A heartbeat has every field as the member joins, and after an error; otherwise those alone that have
+changed since the last one that was answered. Owned partitions go with a heartbeat that joins or
+acknowledges.
+
+| version | |
+|---|---|
+| 0 | names alone |
+| 1 | a pattern as well, in RE2 syntax, which the broker applies; from Kafka 4.0 on |
+
+The member makes its id up (KIP-1082); version 0 takes that, too.
+
+Source: ConsumerHeartbeatRequestManager.HeartbeatState of 3.9.1 and 4.3.0; KIP-848, KIP-1082.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE, UNSUPPORTED_VERSION
+from engine.model import TopicPartition
+from engine.wire.structs import Message, message_class
+
+JOIN_EPOCH: Final = 0
+LEAVE_EPOCH: Final = -1
+#: Of a static member: its partitions wait for it until its session times out.
+LEAVE_STATIC_EPOCH: Final = -2
+_API: Final = "ConsumerGroupHeartbeat"
+#: The version with patterns is of a later release than the engine serves.
+_RELEASE: Final = "4.3.0"
+_FIRST_VERSION_OF_PATTERNS: Final = 1
+_VERSION_MAX: Final = 1
+_UUID_BYTES: Final = 16
+
+#: Partitions by the ids of their topics.
+ByTopicId = dict[bytes, tuple[int, ...]]
+
+
+class SubscriptionPattern(NamedTuple):
+    """A regular expression in RE2 syntax that the broker matches whole names of topics with."""
+
+    pattern: str
+
+
+class NoConsumerProtocol(EngineError):
+    """The cluster does not have the consumer protocol, or not what is asked of it."""
+
+    hint = "set group.protocol to classic until the cluster is upgraded to Kafka 4"
+
+    def __init__(self, lacking: str = "the consumer protocol of groups") -> None:
+        super().__init__(f"the cluster does not support {lacking}")
+        self.lacking = lacking
+
+
+class MemberClaims(NamedTuple):
+    """What a member says about itself, besides its group, id and epoch."""
+
+    topics: tuple[str, ...] | None
+    pattern: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    rack: str | None
+    instance_id: str | None
+    owned: tuple[tuple[bytes, tuple[int, ...]], ...]
+
+
+class HeartbeatAnswer(NamedTuple):
+    """A response without an error; `target` is None where it has not changed."""
+
+    member_id: str
+    member_epoch: int
+    interval_ms: int
+    target: ByTopicId | None
+
+
+def new_member_id(random_bytes: bytes) -> str:
+    """Return 16 bytes as Kafka prints a UUID: base64 for addresses, without padding."""
+    return urlsafe_b64encode(random_bytes[:_UUID_BYTES]).decode().rstrip("=")
+
+
+class Heartbeats:
+    """Sends the heartbeats of one member, and remembers what the coordinator has heard."""
+
+    def __init__(self, client: KafkaClient, group_id: str) -> None:
+        self._client = client
+        self._group_id = group_id
+        #: What was sent last and answered; None if all is to be sent.
+        self._heard: MemberClaims | None = None
+
+    def send(
+        self, member_id: str, member_epoch: int, claims: MemberClaims, *, has_owned: bool
+    ) -> HeartbeatAnswer:
+        """Send a heartbeat of a member that joins or stays.
+
+        Errors: ApiError of the response, NoConsumerProtocol, those of the request.
+        """
+        heard = None if member_epoch == JOIN_EPOCH else self._heard
+        # Unless this one is answered without an error, the next has all fields.
+        self._heard = None
+        fields = _changed(heard, claims)
+        if has_owned or heard is None:
+            fields["topic_partitions"] = _rows(dict(claims.owned))
+        message = self._ask(member_id, member_epoch, fields)
+        if message.error_code != NONE:
+            raise _refusal(message)
+        self._heard = claims
+        return HeartbeatAnswer(
+            message.member_id or member_id,
+            message.member_epoch,
+            message.heartbeat_interval_ms,
+            None if message.assignment is None else _target(message.assignment),
+        )
+
+    def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
+        """Send the heartbeat that ends a membership. Errors: those of the request alone."""
+        self._heard = None
+        self._ask(member_id, member_epoch, {"instance_id": instance_id})
+
+    def forget(self) -> None:
+        """Have the next heartbeat say everything."""
+        self._heard = None
+
+    def _ask(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
+        needs_patterns = fields.get("subscribed_topic_regex") is not None
+        request = message_class(f"{_API}Request", _RELEASE)(
+            group_id=self._group_id, member_id=member_id, member_epoch=member_epoch, **fields
+        )
+        try:
+            response = self._client.ask_coordinator(
+                self._group_id,
+                _API,
+                request,
+                retriable_code=lambda message: int(message.error_code),
+                lowest=_FIRST_VERSION_OF_PATTERNS if needs_patterns else 0,
+                highest=_VERSION_MAX,
+                release=_RELEASE,
+            )
+        except NoCommonVersion as error:
+            if needs_patterns and error.theirs is not None:
+                lacking = "patterns that brokers match; compile one by re to match it here"
+                raise NoConsumerProtocol(lacking) from error
+            raise NoConsumerProtocol from error
+        message: Message = response.message
+        return message
+
+
+def _refusal(message: Message) -> EngineError:
+    if message.error_code == UNSUPPORTED_VERSION:
+        return NoConsumerProtocol()
+    return api_error(message.error_code, message.error_message)
+
+
+def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
+    """Return the fields to send: the instance id always, others if the coordinator lacks them."""
+    fields: dict[str, Any] = {"instance_id": claims.instance_id}
+    if heard is None:
+        fields["rack_id"] = claims.rack
+    if heard is None or heard.rebalance_timeout_ms != claims.rebalance_timeout_ms:
+        fields["rebalance_timeout_ms"] = claims.rebalance_timeout_ms
+    if heard is None or heard.server_assignor != claims.server_assignor:
+        fields["server_assignor"] = claims.server_assignor
+    if heard is None or (heard.topics, heard.pattern) != (claims.topics, claims.pattern):
+        # None leaves what the coordinator has: an empty one takes it back.
+        was_pattern = heard is not None and heard.pattern is not None
+        had_topics = heard is not None and bool(heard.topics)
+        fields["subscribed_topic_names"] = (
+            [] if claims.topics is None and (heard is None or had_topics) else claims.topics
+        )
+        if claims.pattern is not None or was_pattern:
+            fields["subscribed_topic_regex"] = claims.pattern or ""
+    if fields.get("subscribed_topic_names") is not None:
+        fields["subscribed_topic_names"] = list(fields["subscribed_topic_names"])
+    return fields
+
+
+def by_topic_id(
+    partitions: Iterable[TopicPartition], ids: Mapping[str, bytes]
+) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+    """Return partitions by the ids of their topics, in order; those without an id are left out."""
+    found: dict[bytes, list[int]] = {}
+    for key in sorted(partitions):
+        if key.topic in ids:
+            found.setdefault(ids[key.topic], []).append(key.partition)
+    return tuple((topic_id, tuple(numbers)) for topic_id, numbers in found.items())
+
+
+def _rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
+    row = message_class(f"{_API}Request", _RELEASE).TopicPartitions
+    return [row(topic_id=topic_id, partitions=list(n)) for topic_id, n in owned.items()]
+
+
+def _target(assignment: Any) -> ByTopicId:
+    return {row.topic_id: tuple(row.partitions) for row in assignment.topic_partitions}

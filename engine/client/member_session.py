@@ -1,0 +1,117 @@
+"""What a consumer needs of a membership, whichever protocol the group speaks; its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.group_protocol import CLASSIC, CONSUMER, refuse_others
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+
+class MemberSettings(NamedTuple):
+    """How a member behaves; the names and defaults are those of Kafka's consumer."""
+
+    group_id: str
+    group_instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    metadata_max_age_ms: int = 300_000
+    assignors: tuple[str, ...] = ("range", "roundrobin")
+    client_rack: str | None = None
+    group_protocol: str = CLASSIC
+    remote_assignor: str | None = None
+
+    def check(self) -> None:
+        """Refuse settings that are not the defaults, and of the other protocol alone.
+
+        Errors: SettingOfOtherProtocol.
+        """
+        defaults = MemberSettings(self.group_id)
+        keys = {
+            "partition.assignment.strategy": (self.assignors, defaults.assignors),
+            "heartbeat.interval.ms": (self.heartbeat_interval_ms, defaults.heartbeat_interval_ms),
+            "session.timeout.ms": (self.session_timeout_ms, defaults.session_timeout_ms),
+            "group.remote.assignor": (self.remote_assignor, None),
+        }
+        refuse_others(
+            {key: str(value) for key, (value, default) in keys.items() if value != default},
+            self.group_protocol,
+        )
+
+    @property
+    def is_of_consumer_protocol(self) -> bool:
+        """Return whether the broker assigns."""
+        return self.group_protocol == CONSUMER
+
+
+class NotAMember(EngineError):
+    """Offsets were not committed: the member is not in the group any more, or not yet again."""
+
+    hint = "records that were not committed are read again by whoever has the partition now"
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(f"group {group_id} has another generation now: nothing was committed")
+        self.group_id = group_id
+
+
+class MemberSession(Protocol):
+    """One member of a group, with the partitions that it has now."""
+
+    member_id: str
+    partitions: tuple[TopicPartition, ...]
+    kept_partitions: frozenset[TopicPartition]
+
+    @property
+    def generation_id(self) -> int:
+        """Return the generation, or the member epoch; below 0 before the first."""
+        ...
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether the member has its partitions."""
+        ...
+
+    @property
+    def is_joining(self) -> bool:
+        """Return whether a join was begun that has no result."""
+        ...
+
+    def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
+        """Take other topics."""
+        ...
+
+    def poll(self) -> bool:
+        """Send a heartbeat if it is due; returns whether the partitions stay as they are."""
+        ...
+
+    def time_left_ms(self) -> int:
+        """Return how long `poll` has nothing to do."""
+        ...
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """Commit offsets. Errors: NotAMember, ApiError."""
+        ...
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return what the group has committed of partitions."""
+        ...
+
+    def heed_refusal(self, code: int) -> None:
+        """Take note of a refusal of offsets in a transaction."""
+        ...
+
+    def leave(self) -> None:
+        """Leave the group."""
+        ...
+
+    def leave_until_polled(self) -> None:
+        """Leave the group as nothing is polled; the next `poll` is of a member that is out."""
+        ...

@@ -1,0 +1,89 @@
+"""The states of a member of a group of the consumer protocol, and from which each may be entered.
+
+| state | the member | from |
+|---|---|---|
+| UNSUBSCRIBED | is in no group | PREPARE_LEAVING, LEAVING, FENCED |
+| JOINING | heartbeats with epoch 0 until it is answered | FENCED, UNSUBSCRIBED, STALE |
+| RECONCILING | has a target that it does not own yet | STABLE, JOINING, ACKNOWLEDGING, RECONCILING |
+| ACKNOWLEDGING | owns its target; the coordinator does not know yet | RECONCILING |
+| STABLE | owns what the coordinator knows | JOINING, ACKNOWLEDGING, RECONCILING |
+| FENCED | was removed, and gives up all that it has | JOINING, STABLE, RECONCILING, ACKNOWLEDGING |
+| PREPARE_LEAVING | gives up all that it has | JOINING, STABLE, RECONCILING, ACKNOWLEDGING, UNSUBSCRIBED |
+| LEAVING | heartbeats with epoch −1, as a static member −2 | PREPARE_LEAVING |
+| STALE | left as it did not poll; the next poll joins | LEAVING |
+| FATAL | has an error that joining does not help | all but FENCED, STALE and itself |
+
+Source: MemberState of 3.9.1; KIP-848.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class MemberState(Enum):
+    """A state by the name that Kafka's client logs."""
+
+    UNSUBSCRIBED = "UNSUBSCRIBED"
+    JOINING = "JOINING"
+    RECONCILING = "RECONCILING"
+    ACKNOWLEDGING = "ACKNOWLEDGING"
+    STABLE = "STABLE"
+    FENCED = "FENCED"
+    PREPARE_LEAVING = "PREPARE_LEAVING"
+    LEAVING = "LEAVING"
+    STALE = "STALE"
+    FATAL = "FATAL"
+
+
+_IN_GROUP: Final = (
+    MemberState.JOINING,
+    MemberState.STABLE,
+    MemberState.RECONCILING,
+    MemberState.ACKNOWLEDGING,
+)
+VALID_PREVIOUS_STATES: Final[dict[MemberState, frozenset[MemberState]]] = {
+    MemberState.UNSUBSCRIBED: frozenset(
+        (MemberState.PREPARE_LEAVING, MemberState.LEAVING, MemberState.FENCED)
+    ),
+    MemberState.JOINING: frozenset(
+        (MemberState.FENCED, MemberState.UNSUBSCRIBED, MemberState.STALE)
+    ),
+    MemberState.RECONCILING: frozenset(_IN_GROUP),
+    MemberState.ACKNOWLEDGING: frozenset((MemberState.RECONCILING,)),
+    MemberState.STABLE: frozenset(
+        (MemberState.JOINING, MemberState.ACKNOWLEDGING, MemberState.RECONCILING)
+    ),
+    MemberState.FENCED: frozenset(_IN_GROUP),
+    MemberState.PREPARE_LEAVING: frozenset((*_IN_GROUP, MemberState.UNSUBSCRIBED)),
+    MemberState.LEAVING: frozenset((MemberState.PREPARE_LEAVING,)),
+    MemberState.STALE: frozenset((MemberState.LEAVING,)),
+    MemberState.FATAL: frozenset(
+        (
+            *_IN_GROUP,
+            MemberState.PREPARE_LEAVING,
+            MemberState.LEAVING,
+            MemberState.UNSUBSCRIBED,
+        )
+    ),
+}
+#: In these the coordinator is sent heartbeats.
+HEARTBEATING: Final = frozenset(_IN_GROUP)
+
+
+class MemberStates:
+    """The state of one member; only transitions of the table are made."""
+
+    def __init__(self) -> None:
+        self.current = MemberState.UNSUBSCRIBED
+
+    def enter(self, state: MemberState) -> None:
+        """Make a transition; one that is not in the table is an error of this program."""
+        assert self.current in VALID_PREVIOUS_STATES[state], f"{self.current} to {state}"
+        self.current = state
+
+    @property
+    def is_heartbeating(self) -> bool:
+        """Return whether the member is in its group, or joins."""
+        return self.current in HEARTBEATING

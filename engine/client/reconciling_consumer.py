@@ -1,0 +1,45 @@
+"""A consumer in a group whose broker assigns: it reconciles what it has with what it is to have.
+
+One `poll` of a member with a new target:
+
+1. What was processed is committed in the member's epoch.
+2. Partitions that are not in the target are given up: `on_revoked`.
+3. Those that were added begin at their committed offsets: `on_assigned`.
+4. The next heartbeat acknowledges, at once; others get what was given up.
+
+A member that the group has gone on without gives up everything, and joins again in the same poll.
+
+Source: AbstractMembershipManager.maybeReconcile, transitionToFenced of 4.3.0; KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.client.auto_commit import commit_automatically
+from engine.client.consumer_group_session import ConsumerGroupSession
+from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.group_consumer import GroupConsumer
+
+#: A target that changes with every heartbeat is followed so often within a poll.
+_TARGETS_MAX = 10
+
+
+class ReconcilingConsumer(GroupConsumer):
+    """A member of a group of the consumer protocol that fetches what it owns."""
+
+    session: ConsumerGroupSession
+
+    def _new_session(self, topics: Sequence[str] | SubscriptionPattern) -> ConsumerGroupSession:
+        return ConsumerGroupSession(self._client, self._settings, topics)
+
+    def _stay_in_group(self) -> None:
+        for _ in range(_TARGETS_MAX):
+            if self.session.poll():
+                return
+            if self.session.has_lost_all:
+                self._give_up_all()
+                self.session.rejoin()
+            else:
+                commit_automatically(self._commit_changed, self._group_id, self._processed)
+                self._take_over(self.session.take_target())
