@@ -11,7 +11,6 @@ Source: ConsumerCoordinator.autoCommitOffsetsAsync, invokeCompletedOffsetCommitC
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -20,7 +19,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import FENCED_INSTANCE_ID, kafka_error
 from engine.model import TopicPartition
 
-_log: Final = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
+_LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 
 
 def commit_automatically(
@@ -32,11 +31,19 @@ def commit_automatically(
     except EngineError as error:
         if isinstance(error, ApiError) and error.code == FENCED_INSTANCE_ID:
             raise
-        level = logging.DEBUG if _may_pass(error) else logging.WARNING
-        named = ", ".join(f"{key}: {offset}" for key, offset in offsets.items())
-        _log.log(level, "group %s: automatic commit of %s failed: %s", group_id, named, error)
+        _log_failure(group_id, offsets, error)
         return False
     return True
+
+
+def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: EngineError) -> None:
+    # Not needed otherwise by commands that consume, which are to start at once.
+    import logging
+
+    level = logging.DEBUG if _may_pass(error) else logging.WARNING
+    named = ", ".join(f"{key}: {offset}" for key, offset in offsets.items())
+    text = "group %s: automatic commit of %s failed: %s"
+    logging.getLogger(_LOGGER).log(level, text, group_id, named, error)
 
 
 def _may_pass(error: EngineError) -> bool:
