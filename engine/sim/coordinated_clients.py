@@ -22,7 +22,7 @@ from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Plan
 from engine.sim.quiescence import is_held
 from engine.sim.transaction_rules import TRANSACTION_TOPIC
-from engine.sim.transactors import Transactor
+from engine.sim.transactors import NextInstance, Transactor, ids_that_outlast_their_timeout
 
 #: The groups of the plan's members, and of its copiers.
 GROUP, COPIERS = "g", "copies"
@@ -63,6 +63,8 @@ class CoordinatedClients:
         self.coordinators = CoordinatorRules(invariants.broke, world.nodes)
         #: Who asks for what a group has, by group.
         self._group_readers: dict[str, GroupReader] = {}
+        #: Transactional ids that a next instance has taken over in the end.
+        self._taken_over: set[str] = set()
 
     def start(self) -> None:
         """Let all of them begin."""
@@ -188,6 +190,8 @@ class CoordinatedClients:
         if not (self.transactors or self.copiers) or self._has_lost_transactions():
             return []
         waiting = [f"{t.name} has not ended" for t in self.transactors if not t.is_done]
+        if not waiting:
+            self._end_transactions_of_other_times()
         for key in rows:
             leader = self._invariants.leading_partition(key)
             if leader is None or rules.is_excused(key):
@@ -196,6 +200,19 @@ class CoordinatedClients:
             if stable < watermark:
                 waiting.append(f"{key} is stable up to {stable}, committed up to {watermark}")
         return waiting
+
+    def _end_transactions_of_other_times(self) -> None:
+        """Let a next instance end each transaction whose time-out a clock set back puts off."""
+        for node in self._world.nodes.values():
+            if node.broker is None:
+                continue
+            transactions = node.broker.transactions.coordinator.registry.transactions()
+            ids = ids_that_outlast_their_timeout(transactions, node.machine.clock.wall_ms())
+            for transactional_id in sorted(ids - self._taken_over):
+                self._taken_over.add(transactional_id)
+                links = self._world.client(f"next {transactional_id}")
+                random = self._world.random(links.name)
+                _begin(links, NextInstance(links, transactional_id, random, self._ledger))
 
     def check_end(self) -> None:
         """Check what groups have once their members are gone."""
@@ -208,7 +225,7 @@ class CoordinatedClients:
 
 
 #: What a run begins.
-_Client: TypeAlias = Transactor | SimulatedMember | Copier | GroupReader
+_Client: TypeAlias = Transactor | NextInstance | SimulatedMember | Copier | GroupReader
 
 
 def _begin(links: ClusterLinks, client: _Client) -> None:

@@ -26,7 +26,7 @@ Source: TransactionManager of 3.9.1; `transaction_links.py` has the requests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from engine.model import TopicPartition
@@ -38,6 +38,8 @@ from engine.sim.sent_transactions import (
     TransactorEvents,
 )
 from engine.sim.transaction_links import TRANSACTION_TIMEOUT_MS, InstanceEnds, TransactionLinks
+from engine.transactions.states import TransactionState
+from engine.transactions.transaction import Transaction
 
 #: How often an instance crashes in a transaction, and how often it aborts one.
 _CRASH_SHARE, _ABORT_SHARE = 0.15, 0.25
@@ -149,3 +151,30 @@ class Transactor:
             return
         await self._links.end(ids, transaction, is_commit=False)
         raise InstanceEnds(why)
+
+
+class NextInstance:
+    """One more instance of a transactional id, which ends what those before have left open (5)."""
+
+    def __init__(
+        self, links: ClusterLinks, transactional_id: str, random: Random, events: TransactorEvents
+    ) -> None:
+        self._links = TransactionLinks(links, transactional_id, (), random, events)
+
+    async def run(self) -> None:
+        """Take over the id."""
+        await self._links.init_ids()
+
+
+def ids_that_outlast_their_timeout(
+    transactions: Iterable[Transaction], wall_ms: int
+) -> frozenset[str]:
+    """Return the ids whose open transaction began at a later time than a coordinator's clock has.
+
+    The clock was set back since: the time-out comes later by as much, in Kafka too.
+    """
+    return frozenset(
+        transaction.transactional_id
+        for transaction in transactions
+        if transaction.state is TransactionState.ONGOING and transaction.start_ms > wall_ms
+    )
