@@ -318,6 +318,12 @@ PRODUCE_REQUEST_BYTES = 1 << 20
 # on their way and the next ones; a quarter of what Java's takes (buffer.memory).
 PRODUCE_PENDING_BYTES_MAX = 8 << 20
 
+# What the producer for asyncio holds of records without a result; the default of Java's producer
+# (buffer.memory).
+SEND_BUFFER_BYTES = 32 << 20
+# How long a record waits for room; the default of Java's producer (max.block.ms).
+SEND_BLOCK_MS = 60_000
+
 # What one fetch may bring in all; the default of Kafka's consumer.
 FETCH_BYTES_MAX = 50 << 20
 # Of one partition: large enough to be quick, small enough that every partition gets its turn.

@@ -18,20 +18,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 from engine.client.batch_sender import BatchResult
 from engine.client.blocking import KafkaClient
 from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
+from engine.client.send_buffer import SendBuffer, size_of_record
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
+from engine.limits import SEND_BUFFER_BYTES
 from engine.model import TopicPartition
 
 T = TypeVar("T")
 _WAIT_MS = 1_000
+_LEAST_BYTES = 1
 
 
 class StoredRecord(NamedTuple):
@@ -77,6 +81,8 @@ class AsyncProducer:
         """The client is the producer's alone, on streams made by `RealStreams.wakeable`."""
         self._client = client
         options = (options or ProducerOptions())._replace(goes_on=True)
+        total_bytes = options.buffer_bytes or SEND_BUFFER_BYTES
+        self._buffer = SendBuffer(total_bytes, options.max_block_ms)
         self._transactions: TransactionalProducer | None = None
         if transactional_id is not None:
             self._transactions = TransactionalProducer(client, transactional_id, options)
@@ -88,6 +94,8 @@ class AsyncProducer:
         #: Why records may have been dropped.
         self._failure: EngineError | None = None
         self._is_closed = False
+        #: Records that wait for room.
+        self._later: set[asyncio.Task[StoredRecord]] = set()
         self._thread = OwnerThread(
             "kctl-producer",
             interrupt=client.links.interrupt,
@@ -126,20 +134,64 @@ class AsyncProducer:
     ) -> asyncio.Future[StoredRecord]:
         """Send a record; the result is its place once it is stored.
 
-        Errors: ProducerClosed; ApiError and others of the record, by the awaitable.
+        Where the records without a result fill `buffer_bytes`, it waits for room, in its order:
+        await the result, or `room` before the next record. Errors: ProducerClosed,
+        RecordAboveBuffer; by the awaitable BufferExhausted, ApiError and others of the record.
         """
+        if self._is_closed:
+            raise ProducerClosed
         record = OutgoingRecord(topic, key, value, tuple(headers), timestamp_ms, partition)
+        size_bytes = size_of_record(key, value, record.headers)
+        if self._buffer.try_hold(size_bytes):
+            return asyncio.wrap_future(self._send_held(record, size_bytes))
+        task = asyncio.ensure_future(self._send_later(record, size_bytes))
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+        return task
+
+    async def room(self) -> None:
+        """Wait until there is room and no record waits for it. Errors: BufferExhausted."""
+        if not self._buffer.try_hold(_LEAST_BYTES):
+            self._submit(self._producer.hasten)
+            await self._buffer.hold(_LEAST_BYTES)
+        self._buffer.release(_LEAST_BYTES)
+
+    async def _send_later(self, record: OutgoingRecord, size_bytes: int) -> StoredRecord:
+        self._submit(self._producer.hasten)
+        await self._buffer.hold(size_bytes)
+        return await asyncio.wrap_future(self._send_held(record, size_bytes))
+
+    def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
         result: Future[StoredRecord] = Future()
         # Results are the producer's to give: nobody cancels a record that is under way.
         result.set_running_or_notify_cancel()
-        self._submit(lambda: self._add(record, result))
-        return asyncio.wrap_future(result)
+        loop = asyncio.get_running_loop()
+
+        def release(_done: object) -> None:
+            # A loop that has ended has nobody who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._buffer.release, size_bytes)
+
+        result.add_done_callback(release)
+        try:
+            self._submit(lambda: self._add(record, result))
+        except ProducerClosed:
+            self._buffer.release(size_bytes)
+            raise
+        return result
 
     async def flush(self) -> None:
-        """Wait until every record that was sent has its result.
+        """Wait until every record that was sent has its result, also those that wait for room.
 
         Errors: those that keep all of them from being sent, which then fail with it.
         """
+        while self._later:
+            await self._call(self._flush)
+            # What has its result now makes room for the next of these.
+            if self._later:
+                await asyncio.wait(
+                    self._later, timeout=_WAIT_MS / 1000, return_when="FIRST_COMPLETED"
+                )
         await self._call(self._flush)
 
     async def begin(self) -> None:
@@ -178,6 +230,7 @@ class AsyncProducer:
             if self._transactions is None:
                 await self.flush()
         finally:
+            self._buffer.fail_waiting(ProducerClosed())
             # Also where the caller is cancelled: nothing else would end the thread.
             await asyncio.shield(asyncio.to_thread(self._end))
 
@@ -235,10 +288,13 @@ class AsyncProducer:
             self._fail_all(self._failure or RecordAborted())
             self._failure = None
             return None
-        due_ms = self._producer.due_in_ms()
+        due_ms = 0 if self._buffer.is_wanted else self._producer.due_in_ms()
         if due_ms and not self._producer.is_sending:
             return due_ms
         try:
+            if self._buffer.is_wanted:
+                self._producer.hasten()
+                due_ms = None
             self._settle(self._producer.poll(_WAIT_MS if due_ms is None else due_ms))
         except EngineError as error:
             self._failure = error

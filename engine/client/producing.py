@@ -22,9 +22,10 @@ from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
 from engine.client.produce_calls import ACKS_ALL, new_producer_id
+from engine.client.send_buffer import BufferExhausted
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
-from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX
+from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX, SEND_BLOCK_MS
 from engine.model import TopicPartition
 from engine.records.builder import BatchSettings, fast_run
 from engine.records.codec import Codec
@@ -62,6 +63,10 @@ class ProducerOptions(NamedTuple):
     `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
     give it; True fails there. With `goes_on` a partition that has failed takes records again;
     without, they fail as well, so that nothing is stored behind a gap.
+
+    `buffer_bytes` bounds what is held without a result (buffer.memory), by default
+    PRODUCE_PENDING_BYTES_MAX, in the producer for asyncio SEND_BUFFER_BYTES. A record waits for
+    room for `max_block_ms` (max.block.ms).
     """
 
     acks: int = ACKS_ALL
@@ -73,6 +78,8 @@ class ProducerOptions(NamedTuple):
     in_flight_max: int = IN_FLIGHT_MAX
     metadata_max_age_ms: int = 300_000
     goes_on: bool = False
+    buffer_bytes: int | None = None
+    max_block_ms: int = SEND_BLOCK_MS
 
 
 class ProducerNotes(NamedTuple):
@@ -132,7 +139,7 @@ class Producer:
     # -- taking records
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Take a record. Errors: ApiError if the topic is not there."""
+        """Take a record. Errors: ApiError if the topic is not there, BufferExhausted."""
         topic, timestamp_ms = record.topic, record.timestamp_ms
         if timestamp_ms is None:
             timestamp_ms = self._client.clock.wall_ms()
@@ -236,6 +243,11 @@ class Producer:
         """Drop the records that have not left; they get no result."""
         self._open.clear()
 
+    def hasten(self) -> None:
+        """Have all batches leave without lingering: others wait for their room."""
+        for partition in list(self._open):
+            self._close(partition)
+
     def due_in_ms(self) -> int | None:
         """Return when the first batch is to leave, None if there are no records to send."""
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
@@ -272,13 +284,24 @@ class Producer:
             self._current_sender().put(batch)
 
     def _send_full(self) -> None:
-        """Send batches that were handed over, and wait while too much is under way."""
+        """Send batches that were handed over, and wait while too much is under way.
+
+        Errors: BufferExhausted.
+        """
         sender = self._sender
         if sender is None:
             return
         self._results += sender.poll(0)
-        while sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
-            self._results += sender.poll(_WAIT_MS, may_be_interrupted=False)
+        total_bytes, clock = self._options.buffer_bytes, self._client.clock
+        if total_bytes is None:
+            total_bytes = PRODUCE_PENDING_BYTES_MAX
+        block_ms = self._options.max_block_ms
+        deadline_ms = clock.monotonic_ms() + block_ms
+        while sender.pending_bytes > total_bytes:
+            left_ms = deadline_ms - clock.monotonic_ms()
+            if left_ms <= 0:
+                raise BufferExhausted(self._options.batch_bytes, block_ms, total_bytes, 0)
+            self._results += sender.poll(min(_WAIT_MS, left_ms), may_be_interrupted=False)
 
     def _current_sender(self) -> ProduceSender:
         if self._sender is None:

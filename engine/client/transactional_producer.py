@@ -298,6 +298,11 @@ class TransactionalProducer:
         self._take(self._current().flush())
         return self._taken()
 
+    def hasten(self) -> None:
+        """Have all batches leave without lingering."""
+        if self._producer is not None:
+            self._producer.hasten()
+
     def due_in_ms(self) -> int | None:
         """Return when the first batch is to leave, None if there are no records to send."""
         return None if self._producer is None else self._producer.due_in_ms()

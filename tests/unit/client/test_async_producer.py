@@ -11,6 +11,7 @@ import pytest
 
 from engine.client.async_producer import AsyncProducer, ProducerClosed, RecordAborted, StoredRecord
 from engine.client.producing import ProducerOptions
+from engine.client.send_buffer import BufferExhausted, RecordAboveBuffer
 from engine.client.transactional_producer import ProducerFenced, TransactionFailed, WrongPhase
 from engine.errors import ApiError
 from engine.wire.structs import message_class
@@ -266,5 +267,54 @@ def test_results_that_an_abort_returns_are_those_of_their_records(
             monkeypatch.setattr(transactions, "abort", lambda: [*transactions.flush(), *abort()])
             await producer.abort()
             assert P0 == (await sent).partition
+
+    run(work())
+
+
+def test_records_above_the_buffer_wait_for_room_in_their_order(log: WakeableLog) -> None:
+    async def work() -> None:
+        options = ProducerOptions(linger_ms=10_000, buffer_bytes=1_000)
+        async with AsyncProducer(log.client(), options) as producer:
+            sent = [producer.send("t", b"%03d" % n, partition=0) for n in range(40)]
+            assert producer._buffer.held_bytes <= 1_000
+            await producer.room()
+            await producer.flush()
+            await asyncio.gather(*sent)
+            assert 0 == producer._buffer.held_bytes
+        assert [b"%03d" % n for n in range(40)] == log.values(P0)
+
+    run(work())
+
+
+def test_a_record_without_room_in_time_fails_with_javas_text(log: WakeableLog) -> None:
+    async def work() -> None:
+        release = threading.Event()
+        log.on_batch = lambda: assert_set(release)
+        options = ProducerOptions(buffer_bytes=101, max_block_ms=20)
+        async with AsyncProducer(log.client(), options) as producer:
+            first = producer.send("t", b"a", partition=0)
+            second = producer.send("t", b"b", partition=0)
+            text = r"Failed to allocate 101 bytes within the configured max blocking time 20 ms\."
+            with pytest.raises(BufferExhausted, match=text):
+                await second
+            with pytest.raises(BufferExhausted):
+                await producer.room()
+            release.set()
+            await first
+            await producer.send("t", b"c", partition=0)
+        assert [b"a", b"c"] == log.values(P0)
+
+    run(work())
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(30)
+
+
+def test_a_record_larger_than_the_buffer_is_refused_at_once(log: WakeableLog) -> None:
+    async def work() -> None:
+        async with AsyncProducer(log.client(), ProducerOptions(buffer_bytes=200)) as producer:
+            with pytest.raises(RecordAboveBuffer, match="301 bytes"):
+                producer.send("t", b"a" * 201, partition=0)
 
     run(work())
