@@ -43,6 +43,15 @@ class ProduceLog(FakeCluster):
         """Return the values that a partition holds."""
         return [r.value for p, batch in self.batches if p == partition for r in batch.records()]
 
+    def has_stored(self, body: Any) -> bool:
+        """Return whether a batch of a request is stored, of which the producer may not know."""
+        stored = {bytes(batch.raw) for _, batch in self.batches}
+        return any(
+            bytes(data.records) in stored
+            for topic in body.topic_data
+            for data in topic.partition_data
+        )
+
     def produce(self, body: Any, version: int, address: tuple[str, int]) -> Any:
         response = message_class("ProduceResponse")
         rows = []
