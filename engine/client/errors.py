@@ -5,6 +5,8 @@ EngineError
 ├─ Unreachable            nobody answers at an address
 ├─ ConnectionLost         a connection ended before the response came
 ├─ TimedOut               the response did not come in time
+│  └─ BufferExhausted     there was no room for a record in time
+├─ RecordAboveBuffer      a record is larger than all that a producer may hold
 ├─ ClientCloses           the client closes, and waits for no other member any more
 ├─ AuthenticationFailed   the broker does not accept who we say we are
 │  └─ SaslNotExpected     its listener asks nobody
@@ -63,6 +65,31 @@ class TimedOut(EngineError):
         super().__init__(f"{what}: no answer within {timeout_ms / 1000:g} s")
         self.what = what
         self.timeout_ms = timeout_ms
+
+
+class BufferExhausted(TimedOut):
+    """There was no room for a record in time: it is not sent."""
+
+    hint = "send less at once, or raise buffer.memory or max.block.ms"
+
+    def __init__(self, wanted_bytes: int, max_block_ms: int, total: int, available: int) -> None:
+        super().__init__("sending a record", max_block_ms)
+        self.args = (
+            f"Failed to allocate {wanted_bytes} bytes within the configured max blocking time "
+            f"{max_block_ms} ms. Total memory: {total} bytes. Available memory: {available} bytes.",
+        )
+        self.wanted_bytes = wanted_bytes
+
+
+class RecordAboveBuffer(EngineError):
+    """A record is larger than all that a producer may hold."""
+
+    def __init__(self, size_bytes: int, total: int) -> None:
+        super().__init__(
+            f"The message is {size_bytes} bytes when serialized which is larger than "
+            f"buffer.memory, {total} bytes"
+        )
+        self.size_bytes = size_bytes
 
 
 class ClientCloses(EngineError):

@@ -17,12 +17,11 @@ from typing import NamedTuple, Protocol
 
 from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
-from engine.client.errors import NoCommonVersion
+from engine.client.errors import BufferExhausted, NoCommonVersion
 from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
 from engine.client.produce_calls import ACKS_ALL, new_producer_id
-from engine.client.send_buffer import BufferExhausted
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX, SEND_BLOCK_MS

@@ -15,37 +15,12 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from engine.client.errors import TimedOut
+from engine.client.errors import BufferExhausted, RecordAboveBuffer
 from engine.errors import EngineError
 from engine.records.record import Header
 
 #: What a record costs besides its key, value and headers: lengths, timestamp, futures.
 _RECORD_OVERHEAD_BYTES: Final = 100
-
-
-class BufferExhausted(TimedOut):
-    """There was no room for a record in time: it is not sent."""
-
-    hint = "send less at once, or raise buffer.memory or max.block.ms"
-
-    def __init__(self, wanted_bytes: int, max_block_ms: int, total: int, available: int) -> None:
-        super().__init__("sending a record", max_block_ms)
-        self.args = (
-            f"Failed to allocate {wanted_bytes} bytes within the configured max blocking time "
-            f"{max_block_ms} ms. Total memory: {total} bytes. Available memory: {available} bytes.",
-        )
-        self.wanted_bytes = wanted_bytes
-
-
-class RecordAboveBuffer(EngineError):
-    """A record is larger than all that a producer may hold."""
-
-    def __init__(self, size_bytes: int, total: int) -> None:
-        super().__init__(
-            f"The message is {size_bytes} bytes when serialized which is larger than "
-            f"buffer.memory, {total} bytes"
-        )
-        self.size_bytes = size_bytes
 
 
 def size_of_record(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:

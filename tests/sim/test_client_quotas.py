@@ -107,7 +107,7 @@ def test_more_bytes_than_a_quota_allows_break_q2() -> None:
     for size_bytes, rules_broken in ((1_000, []), (1_900, ["Q2"])):
         broken = Broken()
         rules = QuotaRules(broken)
-        rules.add_patient("p0")
+        rules.check_quota_of("p0")
         _produce_for(rules, limits, 16, size_bytes)
         assert broken.rules[:1] == rules_broken
 
@@ -117,7 +117,7 @@ def test_what_was_taken_before_a_quota_was_removed_does_not_count_for_the_next_o
     limits.take(QuotaOwner(NONE, DEFAULT), {QuotaKind.PRODUCE.value: "1000"})
     broken = Broken()
     rules = QuotaRules(broken)
-    rules.add_patient("p0")
+    rules.check_quota_of("p0")
     _produce_for(rules, limits, 10, 1_900)
     _produce_for(rules, none, 10, 100_000, first_second=10)
     _produce_for(rules, limits, 10, 1_900, first_second=20)
@@ -127,7 +127,7 @@ def test_what_was_taken_before_a_quota_was_removed_does_not_count_for_the_next_o
 def test_a_broker_that_knows_no_quota_may_take_any_number_of_bytes() -> None:
     broken = Broken()
     rules = QuotaRules(broken)
-    rules.add_patient("p0")
+    rules.check_quota_of("p0")
     _produce_for(rules, QuotaLimits(), 20, 100_000)
     assert broken.rules == []
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.client.async_producer import AsyncProducer, ProducerClosed, RecordAborted, StoredRecord
+from engine.client.errors import BufferExhausted, RecordAboveBuffer
 from engine.client.producing import ProducerOptions
-from engine.client.send_buffer import BufferExhausted, RecordAboveBuffer
 from engine.client.transactional_producer import ProducerFenced, TransactionFailed, WrongPhase
 from engine.errors import ApiError
 from engine.wire.structs import message_class
