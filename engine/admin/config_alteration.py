@@ -111,6 +111,7 @@ class ConfigAlteration:
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
+            """Return the stored settings after the edit; raise if a rule or policy refuses it."""
             settings = self._settings()
             kept = usable_broker_overrides(
                 current, _pass_over, per_broker=per_broker, passwords=self._passwords

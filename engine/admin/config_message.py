@@ -46,6 +46,7 @@ def config_message(error: ConfigError) -> str:
 
 
 def _shown(key: ConfigKey, error: ConfigError) -> str:
+    """Return the refused value in the form in which Kafka's error message contains it."""
     text = str(error.value).strip()
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
@@ -61,6 +62,7 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _why(key: ConfigKey, error: ConfigError) -> str:
+    """Return Kafka's reason why the value is invalid for this key, or this parser's rule."""
     text = str(error.value).strip()
     if key.type is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):

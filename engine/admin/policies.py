@@ -146,6 +146,7 @@ def load_policies(
 
 
 def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+    """Create and configure the policy class that the setting names; None if it names none."""
     if text is None or not text.strip():
         return None
     made = plugin_class(key, text)

@@ -84,6 +84,7 @@ class TopicAdmin:
         return with_late(results, late)
 
     async def _delete(self, topics: Sequence[str], quota: MutationQuota) -> TopicResults:
+        """Write a deletion node for each topic within the quota; return one result per topic."""
         results: TopicResults = {}
         stored = []
         for topic in topics:

@@ -176,6 +176,7 @@ class TopicCreation:
         return last.described
 
     def _place(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
+        """Return the replicas of each partition: as requested, or assigned over all brokers."""
         if topic.assignments:
             return dict(topic.assignments)
         partition_count, replication_factor = topic.partition_count, topic.replication_factor
@@ -200,6 +201,7 @@ class TopicCreation:
     async def _write_new(
         self, planned: Mapping[str, _Planned], results: dict[str, TopicResult], share: Share
     ) -> None:
+        """Write the znodes of all planned topics; add the error of a failed one to `results`."""
         groups = []
         for name, plan in planned.items():
             if share.is_over():

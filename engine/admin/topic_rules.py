@@ -102,6 +102,7 @@ def is_name(topic: str) -> bool:
 
 
 def _name_problem(topic: str) -> str:
+    """Return Kafka's reason why a topic name is invalid; the caller knows that it is."""
     if not topic:
         return "the empty string is not allowed"
     if topic in (".", ".."):
@@ -226,6 +227,7 @@ def check_added_replicas(
 
 
 def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
+    """Raise TopicRefused if the replicas of a new partition are none or contain a duplicate."""
     if not replicas:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,

@@ -164,6 +164,7 @@ class CredentialAdmin:
         return [await self._describe_one(user, counts[user]) for user in counts]
 
     async def _describe_one(self, user: str, count: int) -> UserCredentials:
+        """Return the credentials of one user; `count` is how often the request names the user."""
         if not user:
             return _nothing(user, RESOURCE_NOT_FOUND, _NO_NAME)
         if count > 1:
@@ -183,6 +184,7 @@ class CredentialAdmin:
         )
 
     async def _read(self, user: str, node: str) -> UserCredentials:
+        """Return the iterations per mechanism that a user's znode has, or the read error."""
         try:
             config = await self._configs.read(f"{USER_CONFIGS}/{node}")
         except EngineError as error:
@@ -236,6 +238,7 @@ def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
 
 
 def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) -> dict[str, str]:
+    """Return a user's settings after all deletions, then all upserts, of SCRAM credentials."""
     config = dict(current)
     for change in changes:
         key = ScramMechanism(change.mechanism).key

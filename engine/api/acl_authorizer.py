@@ -89,6 +89,7 @@ class AclAuthorizer:
     def _log_reason(
         self, requester: Requester, operation: AclOperation, resource: AclPattern
     ) -> None:
+        """Write the reason of the decision to the debug log, if Kafka's authorizer logs it."""
         rules = [
             AclBinding(pattern, entry)
             for pattern in self._cache.patterns()

@@ -197,6 +197,7 @@ def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
 
 
 def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
+    """Return the response's row for a deleted binding, with the error if it was not deleted."""
     pattern, entry = deleted.binding
     code, message = (0, None) if deleted.error is None else _code_and_message(deleted.error)
     return messages.DeleteAclsResponse.DeleteAclsMatchingAcl(
@@ -213,6 +214,7 @@ def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatc
 
 
 def _binding_of(creation: _Creation) -> AclBinding:
+    """Return the access rule that one creation of the request describes."""
     return AclBinding(
         AclPattern(
             from_number(AclResource, creation.resource_type),
@@ -229,6 +231,7 @@ def _binding_of(creation: _Creation) -> AclBinding:
 
 
 def _filter_of(acl_filter: _Filter) -> AclFilter:
+    """Return the filter of access rules that one row of the request describes."""
     return AclFilter(
         PatternFilter(
             from_number(AclResource, acl_filter.resource_type_filter),

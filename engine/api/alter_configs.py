@@ -34,6 +34,7 @@ class AlterConfigs:
         """Promise the result of each resource."""
 
         async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:
+            """Replace the settings of one resource; a null value leaves its key at the default."""
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 raise InvalidRequest(f"Unknown resource type {resource.resource_type}")

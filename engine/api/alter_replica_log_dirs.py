@@ -42,6 +42,7 @@ class AlterReplicaLogDirs:
     async def _begun(
         self, request: messages.AlterReplicaLogDirsRequest
     ) -> messages.AlterReplicaLogDirsResponse:
+        """Begin each requested move; return one error code per partition, in turns of the loop."""
         share = self._turns.begin()
         wanted = {
             TopicPartition(topic.name, index): directory.path

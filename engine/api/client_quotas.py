@@ -70,6 +70,7 @@ class ClientQuotas:
         """Promise the result for each entity."""
 
         async def work() -> messages.AlterClientQuotasResponse:
+            """Alter the quotas of each entry in order; an error fails its entry alone."""
             results = {}
             for entry in request.entries:
                 entity = {part.entity_type: part.entity_name for part in entry.entity}

@@ -59,6 +59,7 @@ def alter_loggers(
 def _check(
     change: messages.IncrementalAlterConfigsRequest.AlterableConfig, levels: Mapping[str, str]
 ) -> None:
+    """Raise if the change of a logger has an unknown operation, logger or level."""
     name, operation = change.name, change.config_operation
     if operation not in tuple(Operation):
         raise UnexpectedChange(f"an operation {operation}")

@@ -190,6 +190,7 @@ def _code_of(error: EngineError) -> int:
 def _not_created(
     owner: str, requester: str, code: int, version: int
 ) -> messages.CreateDelegationTokenResponse:
+    """Return a CreateDelegationToken response with an error code and no token."""
     kind, name = principal_parts(owner)
     response = messages.CreateDelegationTokenResponse(
         error_code=code,
@@ -221,6 +222,7 @@ def _created(
 def _described(
     token: DelegationToken, hmac: bytes, version: int
 ) -> messages.DescribeDelegationTokenResponse.DescribedDelegationToken:
+    """Return the response's row of one token; versions since 3 also name the requester."""
     response = messages.DescribeDelegationTokenResponse
     kind, name = principal_parts(token.owner)
     row = response.DescribedDelegationToken(

@@ -56,6 +56,7 @@ class DeleteRecords:
     def _response(
         self, results: dict[TopicPartition, DeleteRecordsResult]
     ) -> messages.DeleteRecordsResponse:
+        """Return the response: the low watermark or error code of each partition, by topic."""
         topics: dict[str, list[messages.DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
         for topic_partition, result in results.items():
             partition = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult(

@@ -102,6 +102,7 @@ class DeleteTopics:
     def _find(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
+        """Return the row of one topic, by name or id: an error code, or NONE to delete it."""
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:

@@ -68,6 +68,7 @@ class DescribeCluster:
     def _brokers(
         self, listener: str
     ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
+        """Return the live brokers that have an endpoint of the listener."""
         node = messages.DescribeClusterResponse.DescribeClusterBroker
         nodes = []
         for broker in self._metadata_cache.brokers_to_notify():

@@ -88,6 +88,7 @@ class DescribeConfigs:
     async def _work(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
+        """Return the settings of each resource; resources refused by authorization come last."""
         results, denied = [], []
         for resource in request.resources:
             try:
@@ -140,6 +141,7 @@ class DescribeConfigs:
         request: messages.DescribeConfigsRequest,
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
     ) -> list[messages.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+        """Return one row per setting of a resource; raise EngineError if it is refused."""
         kind, name = resource.resource_type, resource.resource_name
         if kind == ResourceType.BROKER_LOGGER:
             return self._logger_rows(name)
@@ -185,6 +187,7 @@ class DescribeConfigs:
     def _row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
+        """Return the response's row of one setting."""
         synonym = messages.DescribeConfigsResponse.DescribeConfigsSynonym
         row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult(
             name=config.name,

@@ -57,6 +57,7 @@ class DescribeLogDirs:
     async def _described(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
+        """Return each log directory with the requested partitions in it; all if none are named."""
         share = self._turns.begin()
         requested = None
         if request.topics is not None:
@@ -95,6 +96,7 @@ class DescribeLogDirs:
     def _directory(
         self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
+        """Return one directory with partitions and space; KAFKA_STORAGE_ERROR if it is offline."""
         result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
             if directory.offline is not None:

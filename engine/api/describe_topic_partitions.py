@@ -86,6 +86,7 @@ class DescribeTopicPartitions:
         left: int,
         session: Session,
     ) -> messages.DescribeTopicPartitionsResponse:
+        """Return up to `left` partitions from the cursor on, and the next cursor if more remain."""
         response = messages.DescribeTopicPartitionsResponse()
         for name in names:
             if not left:
@@ -113,6 +114,7 @@ class DescribeTopicPartitions:
     def _topic(
         self, name: str, session: Session
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
+        """Return the row of one topic, without partitions; an unknown name has an error code."""
         code = 0
         if name not in self._metadata_cache.topics:
             try:
@@ -133,6 +135,7 @@ class DescribeTopicPartitions:
     def _partition(
         self, index: int, metadata: PartitionMetadata, listener: str
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
+        """Return the row of one partition; leader -1 if the listener does not reach the leader."""
         leader = self._metadata_cache.brokers.get(metadata.leader_id)
         is_reached = leader is not None and leader.endpoint(listener) is not None
         return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(

@@ -72,6 +72,7 @@ class ElectLeaders:
         return promised(work())
 
     def _partitions(self, request: messages.ElectLeadersRequest) -> Iterable[TopicPartition]:
+        """Return the requested partitions, or all partitions of the cluster if the list is null."""
         if request.topic_partitions is None:
             return [
                 TopicPartition(topic, index)
@@ -100,6 +101,7 @@ class ElectLeaders:
     def _response(
         self, results: dict[TopicPartition, PartitionElection], is_all: bool
     ) -> messages.ElectLeadersResponse:
+        """Return the response by topic; `is_all` leaves out partitions that need no election."""
         by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]] = {}
         for partition, result in results.items():
             if is_all and result.code == ELECTION_NOT_NEEDED:
@@ -115,6 +117,7 @@ class ElectLeaders:
         )
 
     def _unknown_kind(self, request: messages.ElectLeadersRequest) -> messages.ElectLeadersResponse:
+        """Return UNKNOWN_SERVER_ERROR for a request with an unknown election type."""
         row = messages.ElectLeadersResponse.PartitionResult
         requested = [
             (

@@ -168,6 +168,7 @@ class FastFetch:
     def _read(
         self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
     ) -> FastRead | None:
+        """Read one partition; None if `Fetch.answer` must serve it (unknown, refused, an error)."""
         topic_partition = partition.topic_partition
         if topic_partition is None:
             return None

@@ -218,6 +218,7 @@ class Fetch:
         context: FetchContext | None,
         over: Promise[None],
     ) -> EncodedResponse | None:
+        """Serve a Fetch of many partitions, a few rows per turn; `over` ends its wait early."""
         share = self._turns.begin()
         if context is None:
             named: dict[SessionKey, SessionPartition] = {}
@@ -331,6 +332,7 @@ class Fetch:
         *,
         is_follower: bool = False,
     ) -> EncodedResponse:
+        """Return the encoded response; file regions are released after the send or on an error."""
         records = FetchedRecords(exchange.api_version)
         try:
             fetched = [
@@ -381,6 +383,7 @@ class Fetch:
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
+        """Return the parameters of the read: isolation, byte limits, and the client's rack."""
         # Source: FET-4.
         version = exchange.api_version
         is_follower = request.replica_id >= 0

@@ -86,6 +86,7 @@ class FetchedRecords:
 
 
 def _converted(records: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
+    """Return an error code and the records converted to an older magic, as bytes."""
     if log is None:
         return 0, b""
     if not log.config.is_down_conversion_enabled:

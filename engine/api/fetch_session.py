@@ -266,6 +266,7 @@ class _IncrementalContext(FetchContext):
         self._epoch = epoch
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Return only the partitions that have changed since the session's last response."""
         session = self.session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
@@ -357,6 +358,7 @@ class FetchSessionCache:
                 partition.ask_for(requested)
 
     def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
+        """Update the session by the request and return its context; an empty session is closed."""
         partitions = session.partitions
         for topic, requested_partitions in request.topics:
             for requested in requested_partitions:

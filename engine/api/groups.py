@@ -112,6 +112,7 @@ def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.Listed
 def _described(
     group_id: str, group: DescribedGroup
 ) -> messages.DescribeGroupsResponse.DescribedGroup:
+    """Return DescribeGroups' row of one group."""
     response = messages.DescribeGroupsResponse
     return response.DescribedGroup(
         error_code=group.error_code,

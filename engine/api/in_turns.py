@@ -91,6 +91,7 @@ class InTurns:
     async def _served(
         self, request: Message, rows: Sequence[Message], exchange: Exchange
     ) -> EncodedRows:
+        """Serve the rows in portions, each in a turn of the loop; return all encoded rows."""
         share = self._turns.begin()
         begun: list[EncodedRows | Promise[Message]] = []
         at_once = self._rows.at_once
@@ -106,6 +107,7 @@ class InTurns:
     async def _together(
         self, begun: Sequence[EncodedRows | Promise[Message]], exchange: Exchange
     ) -> EncodedRows:
+        """Wait for the responses of all portions and join their encoded rows in request order."""
         await _all_there([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
         message: Message = None

@@ -45,6 +45,7 @@ class IncrementalAlterConfigs:
         async def alter(
             resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
         ) -> None:
+            """Apply the operations on one resource; raise EngineError if it is refused."""
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER:
                 self._check_broker(resource)

@@ -50,6 +50,7 @@ class JoinGroup:
 
 
 def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
+    """Return the coordinator's JoinRequest; older versions lack some fields, which get defaults."""
     version, session_ms = exchange.api_version, request.session_timeout_ms
     has_rebalance_timeout = version >= _WITH_REBALANCE_TIMEOUT
     return JoinRequest(
@@ -66,6 +67,7 @@ def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinReque
 
 
 def _response(result: JoinResult, version: int) -> messages.JoinGroupResponse:
+    """Return the response of a version to a join; null names are empty text in older versions."""
     name = result.protocol_name
     row = messages.JoinGroupResponse.JoinGroupResponseMember
     response = messages.JoinGroupResponse(

@@ -82,6 +82,11 @@ class LeaderAndIsr:
     async def _applied_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
+        """Apply the leader and ISR states one by one in turns of the loop.
+
+        A request with a stale controller or broker epoch is refused, also when the epoch changes
+        between two turns.
+        """
         code = self._refusal(request)
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
@@ -153,6 +158,7 @@ async def _response(
     version: int,
     share: Share,
 ) -> messages.LeaderAndIsrResponse:
+    """Return the response with the code of each partition, by topic id since version 5."""
     response = messages.LeaderAndIsrResponse()
     row = response.LeaderAndIsrPartitionError
     if version < _BY_TOPIC_ID:

@@ -118,6 +118,7 @@ class ListOffsets:
         request: messages.ListOffsetsRequest,
         version: int,
     ) -> _Row:
+        """Return the row of one partition: the offset of the requested time, or an error code."""
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):

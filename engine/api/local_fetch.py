@@ -89,6 +89,7 @@ def _answered(
 
 
 def _answer_of(result: FetchResult) -> LeaderAnswer:
+    """Return the result of one partition as values; read the records and release their files."""
     error, records, watermark, _, log_start_offset, diverging, _ = result
     if error is not None:
         return LeaderAnswer(error.code)

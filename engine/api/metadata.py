@@ -167,6 +167,7 @@ class Metadata:
     def _large(
         self, question: _Question
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
+        """Serve a request for many topics in turns; equal concurrent requests share the work."""
         if question.ids or self._lacks_a_name(question):
             return self._answer(question)
         work = self._in_work.get(question)
@@ -248,6 +249,7 @@ class Metadata:
         )
 
     def _keep_bytes(self, question: _Question, body: bytes) -> EncodedResponse:
+        """Cache an encoded response without a session within the limits, and return it."""
         if question.session is not None:
             return EncodedResponse([body])
         if (
@@ -264,6 +266,7 @@ class Metadata:
     # Answers that are made
 
     def _answer(self, question: _Question) -> _Response | Promise[messages.MetadataResponse]:
+        """Return the response from the cache, or a promise of it if topics must be created."""
         known_topics = self._metadata_cache.topics
         rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
         names, hidden = self._visible(question)
@@ -284,6 +287,7 @@ class Metadata:
     def _create(
         self, question: _Question, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
+        """Create the missing topics, then return the response with their rows and `hidden` last."""
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
         auto_create = self._auto_create
@@ -373,6 +377,7 @@ class Metadata:
     def _partition(
         self, index: int, metadata: PartitionMetadata, question: _Question
     ) -> messages.MetadataResponse.MetadataResponsePartition:
+        """Return the row of one partition; without a reachable leader it has an error code."""
         replicas, isr = list(metadata.replicas), list(metadata.isr)
         if question.version == 0:
             replicas = [r for r in replicas if self._is_reached(r, question.listener)]
@@ -399,6 +404,7 @@ class Metadata:
         return broker is not None and broker.endpoint(listener) is not None
 
     def _response(self, question: _Question, topics: list[_Topic]) -> messages.MetadataResponse:
+        """Return the response: brokers with the client's listener, the controller, the topics."""
         cache = self._metadata_cache
         brokers = []
         for broker in cache.brokers_to_notify():

@@ -96,6 +96,7 @@ def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.Offse
 def _response(
     request: messages.OffsetCommitRequest, admitted: AdmittedOffsets, written: Codes
 ) -> messages.OffsetCommitResponse:
+    """Return the response: the code of each partition, refused or written."""
     response = messages.OffsetCommitResponse
     return response(
         topics=[

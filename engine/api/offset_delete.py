@@ -60,6 +60,7 @@ def _response(
     deleted: tuple[int, Codes],
     refused_topics: Collection[str],
 ) -> messages.OffsetDeleteResponse:
+    """Return the response: an error of the whole group, or the code of each partition."""
     response = messages.OffsetDeleteResponse
     code, codes = deleted
     if code:

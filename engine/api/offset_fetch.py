@@ -135,6 +135,7 @@ def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
 
 
 def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
+    """Return the rows by topic for versions below 8, which name one group per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}
     for key, (code, committed) in fetched.partitions.items():
@@ -155,6 +156,7 @@ def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchR
 def _topics_of_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopics]:
+    """Return the rows by topic for versions since 8, which name several groups per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartitions]] = {}
     for key, (code, committed) in fetched.partitions.items():

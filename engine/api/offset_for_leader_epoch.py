@@ -51,6 +51,7 @@ class OffsetForLeaderEpoch:
     def _find(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+        """Return the end offset (exclusive) of an epoch in one partition, or its error code."""
         topic_partition = TopicPartition(topic, requested.partition)
         row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)
         current = requested.current_leader_epoch

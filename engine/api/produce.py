@@ -242,6 +242,7 @@ class Produce:
     def _append(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> bytes | Promise[bytes | None] | None:
+        """Append the accepted batches; return the response, or a promise while acks wait."""
         batches, refused, _ = found
         version, acks = exchange.api_version, request.acks
         appended: Results | Promise[Results] = {}
@@ -430,6 +431,7 @@ class Produce:
     def _add_rows(
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
     ) -> None:
+        """Add one row per partition; versions that can also name the new leader."""
         exchange, topics = answered.exchange, answered.topics
         version = exchange.api_version
         for topic_partition, result in results:
@@ -456,6 +458,7 @@ class Produce:
     def _failed(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
+        """Return the row of a refused partition, with error message and record errors if any."""
         made = ProducedPartition(
             topic_partition.partition,
             error.code,

@@ -195,6 +195,7 @@ class SaslAuthenticator:
     # Before the tokens
 
     def _request(self, frame: memoryview) -> bytes:
+        """Serve ApiVersions or SaslHandshake; raise _Refused for any other request."""
         is_first = self._state is _State.FIRST
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -213,6 +214,7 @@ class SaslAuthenticator:
         return self._handshake(exchange, frame[position:])
 
     def _versions(self, exchange: Exchange, body: memoryview) -> bytes:
+        """Serve ApiVersions once before the handshake; an unsupported version gets version 0."""
         if self._state is not _State.VERSIONS_OR_HANDSHAKE:
             raise _Refused("ApiVersions a second time", is_delayed=False)
         if not api(API_VERSIONS_KEY).stable.has(exchange.api_version):
@@ -226,6 +228,7 @@ class SaslAuthenticator:
         return _encoded("ApiVersions", exchange, response)
 
     def _handshake(self, exchange: Exchange, body: memoryview) -> bytes:
+        """Choose the mechanism of SaslHandshake; re-authentication must use the first one again."""
         request = _decoded("SaslHandshake", exchange, body)
         assert isinstance(request, messages.SaslHandshakeRequest)
         mechanism, offered = request.mechanism, list(self._listener.mechanisms)
@@ -258,6 +261,7 @@ class SaslAuthenticator:
             raise _Refused(str(failure), is_delayed=False) from failure
 
     def _token(self, frame: memoryview) -> bytes:
+        """Serve one SaslAuthenticate request; the last response has the session lifetime."""
         key, version, correlation_id, client_id, position = read_request_header(frame)
         exchange = self._exchange(key, version, correlation_id, client_id)
         if key != _AUTHENTICATE_KEY:
@@ -307,6 +311,7 @@ class SaslAuthenticator:
         return response
 
     def _believe(self, principal: str, server: SaslServer) -> None:
+        """Complete the authentication; raise SaslFailed if the principal differs from before."""
         if self._known is not None and self._known[0] != principal:
             before, now = (text.replace(":", ".", 1) for text in (self._known[0], principal))
             raise SaslFailed(

@@ -82,6 +82,7 @@ class StopReplica:
     async def _carried_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
+        """Stop the replicas in turns of the loop; note deletions even if a later step fails."""
         share = self._turns.begin()
         stopped = _Stopped({}, {})
         code, fault = 0, None
@@ -126,6 +127,7 @@ class StopReplica:
 async def _response(
     results: dict[TopicPartition, ApiError | None], share: Share
 ) -> messages.StopReplicaResponse:
+    """Return the response with the code of each partition, built in turns of the loop."""
     response = messages.StopReplicaResponse()
     for key, error in results.items():
         if share.is_over():
@@ -140,6 +142,7 @@ async def _response(
 
 
 def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:
+    """Return the leader epoch and delete flag of each partition, from any version's layout."""
     if version >= _BY_PARTITION:
         return {
             TopicPartition(topic.topic_name, state.partition_index): StopOrder(

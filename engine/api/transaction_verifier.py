@@ -171,6 +171,7 @@ def _check(partition: Partition, asked: LeaderVerification, batch: Transactional
 
 
 def _error(code: int, *, knows_abortable: bool) -> ApiError:
+    """Return the error that Kafka's Produce response has for a verification's error code."""
     if code == PRODUCER_FENCED:
         code = INVALID_PRODUCER_EPOCH
     elif code == TRANSACTION_ABORTABLE and not knows_abortable:
