@@ -316,6 +316,7 @@ class ClientConnection:
     def _serve(
         self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_take_fast_path: bool
     ) -> None:
+        """Decode a request, call its handler and send the response, or fill its slot."""
         version, decode = exchange.api_version, row.decode
         request: object
         if decode is not None:
@@ -403,6 +404,7 @@ class ClientConnection:
         exchange: Exchange,
         promise: Promise[Response | CloseConnection],
     ) -> None:
+        """Fill the slot with the result of a promise; close the connection if it says so."""
         if promise.error is not None:
             # What a handler expects it answers itself.
             self._fault(row, promise.error)
@@ -425,6 +427,7 @@ class ClientConnection:
     def _leave(
         self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
     ) -> None:
+        """Fill a slot, then send all filled slots from the oldest open request on."""
         if self._is_closed:
             if on_sent is not None:
                 on_sent()
@@ -461,6 +464,7 @@ class ClientConnection:
         self._connection.close(reason)
 
     def _closed(self, _reason: str) -> None:
+        """Release the open requests of a closed connection and end its session."""
         self._is_closed = True
         if self._gate is not None:
             self._gate.close()

@@ -112,7 +112,7 @@ class ConfigAdmin:
         return True
 
     async def _controller_version(self) -> int:
-        """Return the version of `/controller`; raise NoController if there is none or KRaft leads."""
+        """Return the version of `/controller`; raise NoController without one in ZooKeeper."""
         try:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:

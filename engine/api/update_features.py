@@ -65,6 +65,7 @@ class UpdateFeatures:
 
 
 def _refusal(update: messages.UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
+    """Return Kafka's reason for refusing an update, as a cluster without features has it."""
     upgrade_type = update.upgrade_type
     if version < _FIRST_VERSION_OF_TYPES:
         upgrade_type = _DOWNGRADES[0] if update.allow_downgrade else _UPGRADE

@@ -91,6 +91,10 @@ class UpdateMetadata:
     async def _carried_out_in_line(
         self, request: messages.UpdateMetadataRequest, version: int
     ) -> int:
+        """Apply the update to the metadata cache as a whole; return its error code.
+
+        The update is staged in turns of the loop: a new controller during that time refuses it.
+        """
         share, code = self._turns.begin(), self._refusal(request)
         if code:
             return code
@@ -169,6 +173,7 @@ def _named_states(
 def _partition(
     state: messages.UpdateMetadataRequest.UpdateMetadataPartitionState,
 ) -> PartitionMetadata | None:
+    """Return a partition's metadata, or None if its topic is being deleted."""
     if state.leader == _LEADER_DURING_DELETE:
         return None
     return PartitionMetadata(

@@ -92,6 +92,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
 def _described(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
+    """Return the response's row of one user: mechanisms and iterations, or the error."""
     response = messages.DescribeUserScramCredentialsResponse
     no_error: tuple[int, str | None] = (0, "")
     code, message = no_error if found.error is None else _code_and_message(found.error)
@@ -109,6 +110,7 @@ def _described(
 def _altered(
     results: dict[str, EngineError | None] | dict[str, ApiError],
 ) -> messages.AlterUserScramCredentialsResponse:
+    """Return the response: the code and message of each user, empty for a success."""
     response = messages.AlterUserScramCredentialsResponse
     rows = []
     no_error: tuple[int, str | None] = (0, "")

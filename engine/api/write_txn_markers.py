@@ -63,6 +63,7 @@ class WriteTxnMarkers:
         return when_all(written, partial(_response, request))
 
     def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
+        """Append one marker to its partitions; return a promise of each partition's error code."""
         # 1
         partitions = _partitions(marker)
         known = [key for key in partitions if key in self._replica_manager.partitions]

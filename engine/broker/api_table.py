@@ -196,6 +196,7 @@ def _in_turns(row: Row, turns: LoopTurns) -> Row:
 
 
 def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
+    """Register the handler of one API, and the one for local callers if it has any."""
     table.serve(
         row.name,
         row.handler,

@@ -177,6 +177,7 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
+        """Load the settings, quotas, access rules and tokens, and watch them for changes."""
         settings = await self._with_id(self._settings)
         self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
@@ -218,6 +219,7 @@ class Broker:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
     def _delegation_tokens(self) -> BrokerTokens | None:
+        """Return the store of delegation tokens, or None if no secret key is set."""
         secret = secret_key(self.live.config)
         if secret is None:
             return None
@@ -325,6 +327,7 @@ class Broker:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
+        """Stop groups, transactions, the cleaner and tasks, then the logs that they work on."""
         self.groups.stop()
         self.transactions.stop()
         self.storage.cleaner.stop()
@@ -348,6 +351,7 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
+        """Create the controller and the session's keeper; the controller resigns on close."""
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -421,6 +425,7 @@ class Broker:
             self.tokens.remove_expired_on(self.tasks, lambda: self.controller.is_active)
 
     def _api_deps(self) -> ApiDeps:
+        """Return the parts of this broker that the API handlers need."""
         return ApiDeps(
             self.broker_id,
             self.live.config,

@@ -161,6 +161,7 @@ class ChangeWatch:
                 self._again_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
+        """Apply the changes since the last reading; load everything if one was removed unread."""
         self._is_reading = True
         try:
             changes = await self._watched_changes()

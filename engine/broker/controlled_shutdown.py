@@ -161,6 +161,7 @@ class ShutdownRequests:
         return None
 
     def _link_to_controller(self) -> BrokerLink | None:
+        """Return a link to the current controller; the previous link if it is not known."""
         controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
             _log.info("No controller present in the metadata cache")

@@ -105,6 +105,7 @@ class _Queue:
         response.watch(lambda: self._answered(response))
 
     def _answered(self, response: Promise[Struct]) -> None:
+        """Complete the first request by its response; resend it after a connection error."""
         if self._is_closed:
             return
         error = response.error

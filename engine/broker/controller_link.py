@@ -124,6 +124,7 @@ class ControllerLink:
             link.close()
 
     def _answered(self, response: Promise[ControllerResponse]) -> None:
+        """Complete the first request by its response; retry it if the controller has moved."""
         if self._is_stopped:
             return
         error = response.error

@@ -98,6 +98,7 @@ class CoordinatorLinks:
         do_each(tuple(self._links.items()), lambda item: self._forget(*item))
 
     def _linked(self, broker_id: int) -> _Linked | None:
+        """Return the link to a broker, a new one if its address changed; None if unreachable."""
         node = self._metadata_cache.brokers.get(broker_id)
         if node is None or self._is_closed:
             return None
@@ -124,6 +125,7 @@ class CoordinatorLinks:
 
 
 def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
+    """Return the request's row of one marker."""
     request = messages.WriteTxnMarkersRequest
     return request.WritableTxnMarker(
         producer_id=marker.producer_id,

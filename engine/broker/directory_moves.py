@@ -132,6 +132,7 @@ class DirectoryMoves:
             self._timers.call_soon(self._turn)
 
     def _turn(self) -> None:
+        """Copy one chunk of the next move; wait for the back-off if the throttle is exceeded."""
         self._is_busy = False
         self._cancel = None
         if not self._moving:

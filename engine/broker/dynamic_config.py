@@ -135,6 +135,7 @@ class LiveConfig:
 
 
 def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the overrides of a topic that are valid; log and leave out the others."""
     usable = {}
     for name, text in overrides.items():
         key = topic_keys().get(name)

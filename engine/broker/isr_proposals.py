@@ -106,6 +106,7 @@ class IsrProposals:
             self._timers.call_soon(self._send)
 
     def _send(self) -> None:
+        """Send all waiting proposals in one AlterPartition request, by name if an id is missing."""
         self._cancel = None
         proposals = tuple(self._waiting.values())
         if self._is_stopped or not proposals:
@@ -124,6 +125,7 @@ class IsrProposals:
     def _request(
         self, proposals: Iterable[ProposeIsr], epoch: int, version: int
     ) -> messages.AlterPartitionRequest:
+        """Return the AlterPartition request of the proposals, in the layout of a version."""
         request = messages.AlterPartitionRequest
         topics: dict[str | bytes, messages.AlterPartitionRequest.TopicData] = {}
         for proposal in proposals:
@@ -153,6 +155,7 @@ class IsrProposals:
         proposals: tuple[ProposeIsr, ...],
         promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
+        """Pass the controller's decisions to the partitions; send failed requests again later."""
         if self._is_stopped:
             return
         if promise.error is not None:

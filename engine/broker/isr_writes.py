@@ -110,6 +110,10 @@ class IsrWrites:
         writing.watch(partial(self._is_written, proposal, writing))
 
     async def _written(self, proposal: ProposeIsr) -> IsrDecision:
+        """Write a proposed ISR to the partition's znode; return the version or the refusal.
+
+        A znode that already has the proposed state counts as written: the first response was lost.
+        """
         key = proposal.topic_partition
         path = partition_state_path(key)
         state = PartitionStateNode(
@@ -131,6 +135,7 @@ class IsrWrites:
         return IsrDecision(NONE, proposal.isr, proposal.leader_epoch, version)
 
     def _is_written(self, proposal: ProposeIsr, writing: Promise[IsrDecision]) -> None:
+        """Pass the result of a write to the partition; retry after an error of the store."""
         if self._is_stopped:
             return
         if writing.error is not None:

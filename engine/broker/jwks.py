@@ -110,6 +110,7 @@ class JwksCache:
         return keys
 
     def _read(self, url: str) -> list[JsonKey]:
+        """Return the keys from a file or web address; raise KeysUnreadable if it has none."""
         parts = urlsplit(url)
         if parts.scheme == "file":
             document = self._files.read_bytes(unquote(parts.path))

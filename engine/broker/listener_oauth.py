@@ -69,6 +69,7 @@ def token_reader(
 
 
 def _is_signed(of_listener: ListenerSettings) -> bool:
+    """Return True if the listener verifies signatures; raise ConfigError for wrong settings."""
     text = of_listener.own_text(HANDLER, OAUTHBEARER) or of_listener.text(HANDLER)
     url = of_listener.text(_URL)
     if text in _SIGNED_HANDLERS:
@@ -88,6 +89,7 @@ def _is_signed(of_listener: ListenerSettings) -> bool:
 
 
 def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
+    """Return the rules for signed tokens that the listener's settings contain."""
     prefix = "sasl.oauthbearer"
     audiences = of_listener.value(f"{prefix}.expected.audience") or ()
     skew_s = of_listener.value(f"{prefix}.clock.skew.seconds")
@@ -102,6 +104,7 @@ def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
 
 
 def _unsecured_rules(entry: JaasEntry) -> UnsecuredRules:
+    """Return the rules for unsecured tokens that the login's JAAS options contain."""
     options, prefix = entry.options, "unsecuredValidator"
     defaults = UnsecuredRules()
     skew = options.get(f"{prefix}AllowableClockSkewMs", "0").strip()

@@ -105,6 +105,7 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
 
 
 def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
+    """Return the TLS settings of a listener; raise ConfigError for unsupported ones."""
     for key, rule in _UNSERVED:
         text = of_listener.text(key)
         if text:
@@ -175,6 +176,7 @@ def _check_key_store(of_listener: ListenerSettings) -> None:
 
 
 def _check_trust_store(of_listener: ListenerSettings) -> None:
+    """Raise ConfigError for trust store settings that contradict each other."""
     is_pem = _kind(of_listener, "ssl.truststore.type") == "PEM"
     location = of_listener.text("ssl.truststore.location")
     if of_listener.text("ssl.truststore.certificates") is not None:

@@ -232,6 +232,7 @@ class Peers:
     def _link(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> BrokerLink | None:
+        """Return a link to a broker, local if it is in this process; None without an endpoint."""
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):

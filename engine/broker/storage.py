@@ -359,6 +359,7 @@ def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
 def _log_manager_config(
     config: BrokerConfig, metadata_cache: MetadataCache, files: Files
 ) -> LogManagerConfig:
+    """Return the settings of the log manager, from those of the broker."""
     return LogManagerConfig(
         log_dirs=[files.absolute_path(path) for path in config.data_dirs],
         broker_id=config.broker_id,

@@ -90,6 +90,7 @@ class LoopTasks:
         drive(self._taken(name, steps, done))
 
     async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Run the steps of one task in turns of the loop; report an error, then call `done`."""
         share = self._turns.begin()
         try:
             for _ in steps:

@@ -88,6 +88,7 @@ class TransactionQuestions:
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:
+        """Send the queued questions to a coordinator, one per transactional id in a request."""
         if broker_id in self._busy:
             return
         # An id has one row in a request.
@@ -120,6 +121,7 @@ class TransactionQuestions:
 
 
 def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnRequest:
+    """Return a verify-only AddPartitionsToTxn request of the questions."""
     request = messages.AddPartitionsToTxnRequest
     return request(
         transactions=[
@@ -139,6 +141,7 @@ def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnReq
 
 
 def _answers(asked: dict[str, _Question], response: Promise[Message]) -> dict[str, _Codes]:
+    """Return the code of each partition by transactional id, also if the request failed."""
     error = response.error
     if isinstance(error, NoCommonVersion):
         return _all(asked, 0)

@@ -96,6 +96,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
+    """Load a transaction partition when this broker leads it; unload it when it resigns."""
     registry = coordinator.registry
 
     def took_role(partition: Partition) -> None:

@@ -120,6 +120,7 @@ def passed_over(settings: BrokerSettings) -> list[str]:
 
 
 def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
+    """Raise ConfigError if the authorizer is not Kafka's AclAuthorizer or wrongly set."""
     name = config.authorizer_class_name
     if not name:
         return

@@ -90,6 +90,7 @@ def describe_topic(
 
 
 def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
+    """Return one setting of a broker, or of the cluster-wide default, with its synonyms."""
     key = known_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:

@@ -84,6 +84,7 @@ def _key_end(line: str) -> int:
 
 
 def _unescaped(text: str, path: str) -> str:
+    """Return the text with backslash escapes replaced; raise CorruptFile at an incomplete one."""
     parts = []
     index = 0
     while index < len(text):
@@ -106,6 +107,7 @@ def _unescaped(text: str, path: str) -> str:
 
 
 def _escaped(text: str, *, in_key: bool) -> str:
+    """Return the text with escapes; keys escape every space, values only a leading one."""
     parts = []
     for index, character in enumerate(text):
         if character == " ":

@@ -135,6 +135,7 @@ def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings
 
 
 def _value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
+    """Return a topic's value of a key: its override, the broker's value or the default."""
     if override is not None:
         return parse_value(key, override)
     for name in key.broker_synonyms:

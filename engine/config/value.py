@@ -123,6 +123,7 @@ def java_double_text(value: float) -> str:
 
 
 def _parse(key: ConfigKey, text: str) -> ConfigValue:
+    """Return the value of a text; raise ConfigError if it is not of the key's type."""
     trimmed = text.strip()
     if key.type is ConfigType.BOOLEAN:
         if trimmed.lower() not in ("true", "false"):

@@ -169,6 +169,7 @@ class AlterPartition:
     def _proposals(
         self, request: messages.AlterPartitionRequest, version: int, unknown: list[_RequestedTopic]
     ) -> dict[TopicPartition, Proposal]:
+        """Return the proposals by partition; add topics with unknown ids to `unknown`."""
         proposals = {}
         for topic in request.topics:
             name: str | None = topic.topic_name
@@ -197,6 +198,7 @@ class AlterPartition:
         unknown: list[_RequestedTopic],
         version: int,
     ) -> messages.AlterPartitionResponse:
+        """Return the response: state or error code per partition, unknown topics first."""
         response = messages.AlterPartitionResponse
         topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 

@@ -40,6 +40,7 @@ class ArmedWatches:
         self._armed.clear()
 
     async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:
+        """Set a watch unless one is set; it is removed when it fires or cannot be set."""
         key = (path, kind)
         if key in self._armed:
             return

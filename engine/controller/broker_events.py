@@ -193,6 +193,7 @@ class BrokerEvents:
     # -- brokers up and down -------------------------------------------------------------------
 
     async def _start(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
+        """Bring new brokers into the cluster: metadata, replicas, elections, reassignments."""
         context, machines = self._context, self._machines
         others = [other for other in context.live_ids() if other not in broker_ids]
         for broker_id in broker_ids:

@@ -139,6 +139,7 @@ class AllocateProducerIds:
         )
 
     async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
+        """Reserve the next 1000 producer ids; retry if another broker reserved them first."""
         # Brokers before 3.0 write the node themselves: the first writer has the block.
         while True:
             data, stat = await self._client.get(PRODUCER_ID_BLOCK)

@@ -118,6 +118,7 @@ class Controller:
     def _put_together(
         self, config: BrokerConfig, settings: Callable[[], BrokerSettings]
     ) -> Machines:
+        """Create the state machines and the sender of requests of this controller."""
         sender = BatchSender(
             self.broker_id,
             config.between_brokers.name,
@@ -251,9 +252,11 @@ class Controller:
         handler: _RequestHandler[R],
         handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
+        """Queue a request as an event; the promise is always kept, also when the event fails."""
         promise: Promise[R] = Promise()
 
         async def work() -> None:
+            """Handle the request if this broker is still the controller, and keep its promise."""
             if not self.is_active:
                 promise.keep(handler.refusal())
                 return
@@ -377,6 +380,7 @@ class Controller:
             return None
 
     async def _elect(self) -> None:
+        """Register as the controller unless there is one; resign if the failover fails."""
         controller_id = await self._read_controller_id()
         if controller_id is not None:
             self._controller_id = controller_id

@@ -36,6 +36,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
+    """Write several groups in one transaction; if it fails, write each group alone."""
     try:
         flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:

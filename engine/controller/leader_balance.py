@@ -115,6 +115,7 @@ class LeaderBalance:
 
 
 def _leaderships(context: ControllerContext) -> dict[TopicPartition, PreferredLeadership]:
+    """Return preferred leader, leader and ISR of each partition that is not being deleted."""
     leaderships = {}
     for partition in context.partitions():
         replicas = context.assignment(partition).replicas

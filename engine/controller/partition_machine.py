@@ -112,6 +112,7 @@ class PartitionMachine:
     # -- new partitions ------------------------------------------------------------------------
 
     async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
+        """Write the first state of new partitions: the first live replica leads."""
         context = self._context
         states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
@@ -177,6 +178,7 @@ class PartitionMachine:
         *,
         allow_unclean: bool,
     ) -> StateResults:
+        """Elect a leader for each partition and write its state; return state or refusal."""
         if not partitions:
             return {}
         context = self._context
@@ -233,6 +235,7 @@ class PartitionMachine:
     def _candidates(
         self, partition: TopicPartition, reason: ElectionReason, is_unclean_allowed: bool
     ) -> Candidates:
+        """Return the replicas that an election may choose from, and which of them are online."""
         context = self._context
         assignment = context.assignment(partition)
         replicas = assignment.replicas

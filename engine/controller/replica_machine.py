@@ -143,6 +143,7 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
+        """Stop a broker's replicas, remove them from ISRs, and notify the other replicas."""
         context = self._context
         share = self._parts.znodes.turns.begin()
         for partition in partitions:

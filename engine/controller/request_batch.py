@@ -126,6 +126,7 @@ class RequestBatch:
         self._send_stop_replica()
 
     def _send_leader_and_isr(self) -> None:
+        """Send each broker a LeaderAndIsr request with its partitions of this batch."""
         request = messages.LeaderAndIsrRequest
         for broker_id, states in self._leader_and_isr.items():
             epoch = self._epoch_of(broker_id)
@@ -149,6 +150,7 @@ class RequestBatch:
             sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 
     def _send_update_metadata(self) -> None:
+        """Send the live brokers of this batch one UpdateMetadata request with all partitions."""
         brokers = [id_ for id_ in self._context.live_ids() if id_ in self._metadata_brokers]
         if not brokers:
             return
@@ -175,6 +177,7 @@ class RequestBatch:
             self._sender.channel.send(broker_id, "UpdateMetadataRequest", update)
 
     def _send_stop_replica(self) -> None:
+        """Send each broker a StopReplica request with its partitions of this batch."""
         request = messages.StopReplicaRequest
         for broker_id, states in self._stop_replica.items():
             epoch = self._epoch_of(broker_id)
@@ -230,6 +233,7 @@ class RequestBatch:
         return rows
 
     def _live_brokers(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
+        """Return the live brokers with their endpoints and racks, as UpdateMetadata has them."""
         request = messages.UpdateMetadataRequest
         return [
             request.UpdateMetadataBroker(
@@ -251,6 +255,7 @@ class RequestBatch:
     def _metadata_state(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> _MetadataState:
+        """Return UpdateMetadata's row of a partition; leader -2 if its topic is deleted."""
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
@@ -283,6 +288,7 @@ def _leader_and_isr_state(
     *,
     is_new: bool,
 ) -> _LeaderAndIsrState:
+    """Return LeaderAndIsr's row of a partition."""
     state, partition_epoch = leadership
     return messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState(
         partition_index=partition.partition,

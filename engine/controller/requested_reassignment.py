@@ -101,6 +101,7 @@ def _targets(
 async def _response(
     results: dict[TopicPartition, ReassignmentResult], share: Share
 ) -> messages.AlterPartitionReassignmentsResponse:
+    """Return the response with the code and message of each partition, in Kafka's order."""
     response = messages.AlterPartitionReassignmentsResponse
     by_topic: dict[str, list[_Row]] = {topic: [] for topic, _ in results}
     # Rows of a topic are in the order of Kafka's hash map.

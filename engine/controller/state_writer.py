@@ -77,6 +77,7 @@ class StateWriter:
     async def _decide(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
+        """Read the partitions' states and return those to write; add the others to `results`."""
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
         share = self._znodes.turns.begin()

@@ -142,6 +142,7 @@ class TopicDeletion:
         ]
 
     async def _start(self, topics: list[str]) -> None:
+        """Start deletions: no leader any more, and live replicas are ordered to delete."""
         context = self._context
         # 1
         unseen = [topic for topic in topics if topic not in context.deletion_started]
@@ -179,6 +180,7 @@ class TopicDeletion:
         return paths + [path for path in others if stats[path] is not None]
 
     async def _complete(self, topics: list[str]) -> None:
+        """Complete deletions whose replicas are gone: remove the znodes and forget the topics."""
         context = self._context
         znodes = self._parts.znodes
         share = znodes.turns.begin()

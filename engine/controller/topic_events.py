@@ -156,6 +156,7 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
+        """Add topics to the context; give an id to one without, and find its reassignments."""
         share = self._turns.begin()
         for topic, stored in read.items():
             if share.is_over():

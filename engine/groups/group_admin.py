@@ -144,6 +144,8 @@ class GroupAdmin:
             self._commits.remove(group, [p for p in group.offsets.all() if p.topic in deleted])
 
     def _expired(self, group: Group) -> list[TopicPartition]:
+        """Return the expired offsets; the group's state determines when each one expires."""
+
         def since_commit(committed: CommittedOffset) -> int:
             return committed.commit_ms
 

@@ -117,6 +117,7 @@ class Memberships:
         return member is not None or len(group.members) < self._settings.max_size
 
     def _join_new(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        """Serve a join without a member id: add or replace a member, or assign it an id."""
         if group.is_in(GroupState.DEAD):
             return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
         if not group.supports(request.protocol_type, request.protocols):
@@ -139,6 +140,7 @@ class Memberships:
         return f"{request.client.client_id if name is None else name}-{number}"
 
     def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
+        """Add a member to the group; return the promise of its join."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,
@@ -152,6 +154,7 @@ class Memberships:
         return join
 
     def _join_known(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        """Serve a join with a member id: add a pending member, or update a known one."""
         member_id = request.member_id
         if group.is_in(GroupState.DEAD):
             return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
@@ -214,6 +217,7 @@ class Memberships:
         return sync
 
     def _store_assignments(self, group: Group, assignments: dict[str, bytes]) -> None:
+        """Store the assignments, then answer the waiting syncs; start a rebalance if it fails."""
         generation_id = group.generation_id
         stored = self._store.store_group(group, assignments)
 
@@ -265,6 +269,7 @@ class Memberships:
         return 0, [self._leave_one(group, member) for member in members]
 
     def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+        """Remove a member, pending, static or known; return an error code, 0 if removed."""
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
             # An administrator removes a static member, whose id nobody needs to know.
@@ -300,6 +305,7 @@ def _refusal_of_member(group: Group, request: MemberRequest) -> int:
 
 
 def _refusal_of_sync(group: Group, request: SyncRequest) -> int:
+    """Return the error code of a sync that the group's state or protocol refuses, or 0."""
     member = MemberRequest(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -96,6 +96,7 @@ class OffsetCommits:
         return self._store(group, offsets)
 
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
+        """Return the error code of a commit that the group's state refuses, or 0."""
         if group.is_in(GroupState.DEAD):
             return COORDINATOR_NOT_AVAILABLE
         if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
@@ -119,6 +120,7 @@ class OffsetCommits:
     def _store(
         self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
+        """Append the offsets to the group's partition; too long metadata is refused alone."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             partition: committed
@@ -167,6 +169,7 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
+        """Append the offsets as part of a transaction; they are pending until it ends."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {key: row for key, row in offsets.items() if len(row.metadata) <= max_length}
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}

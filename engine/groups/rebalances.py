@@ -113,6 +113,7 @@ class Rebalances:
             self._prepare(group, reason)
 
     def _prepare(self, group: Group, reason: str) -> None:
+        """Start a rebalance: fail waiting syncs, and wait for all members to join."""
         # 1
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self.fail_syncs(group, REBALANCE_IN_PROGRESS)
@@ -130,6 +131,8 @@ class Rebalances:
             self._wait_for_all(group)
 
     def _wait_initially(self, group: Group, delay_ms: int, left_ms: int) -> None:
+        """Wait for more members of a new group; each new one extends it by up to `left_ms`."""
+
         def is_over() -> bool:
             return not group.is_in(GroupState.PREPARING_REBALANCE)
 
@@ -160,6 +163,7 @@ class Rebalances:
         self._delays.check(_join_key(group))
 
     def _complete_join(self, group: Group) -> None:
+        """Complete the join phase: remove absent members, begin a generation, answer joins."""
         # 3
         for member in [m for m in group.members.values() if m.join is None and not m.is_static]:
             group.remove(member.member_id)
@@ -184,6 +188,7 @@ class Rebalances:
     # Syncs
 
     def _wait_for_syncs(self, group: Group) -> None:
+        """Wait for the sync of each member; remove those that exceed the rebalance timeout."""
         generation_id = group.generation_id
 
         def is_over() -> bool:
@@ -239,6 +244,7 @@ class Rebalances:
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
+        """Restart a member's session; remove it if `timeout_ms` pass without a heartbeat."""
         key = _member_key(group, member.member_id)
         member.is_heartbeat_satisfied = True
         self._delays.check(key)

@@ -217,6 +217,7 @@ class GroupRegistry:
         return None
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
+        """Load the groups of a partition, unless this broker resigns while it reads."""
         # 1
         loaded = await self._read(partition, leader_epoch)
         # 3
@@ -253,6 +254,7 @@ def _take(loaded: _Loaded, entry: LoadedRecord) -> None:
 
 
 def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
+    """Apply one record of the log to the groups and offsets read so far."""
     decoded, log_offset = decode_group_record(entry.record), entry.log_offset
     key = decoded.key
     if is_offset(decoded):

@@ -77,6 +77,7 @@ class StaticMembers:
 def _answer(
     group: Group, member: GroupMember, request: JoinRequest, leader_before: str | None, code: int
 ) -> JoinResult:
+    """Return the response to a static member that rejoined without a rebalance."""
     if code:
         return JoinResult(
             UNKNOWN_MEMBER,

@@ -150,6 +150,7 @@ def down_converted(
 
 
 def _down(batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int) -> bytearray:
+    """Return a batch of magic 2 as messages of magic 0 or 1, without headers."""
     codec = batch.codec
     if codec is Codec.ZSTD:
         raise UnsupportedCompressionType(codec, magic)

@@ -351,6 +351,7 @@ class LocalLog:
         return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
+        """Append a chunk of fetched batches; epochs come first, producer states last."""
         epochs, end_offset = self.epochs, self.log_end_offset
         for batch in chunk.batches:
             if batch.magic < MAGIC:

@@ -79,6 +79,7 @@ class LogDeletion:
         return count
 
     def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
+        """Delete the oldest `count` segments; the log start offset rises to the next one."""
         log = self._log
         if count == len(log.segments):
             # A log always has a segment to append to.

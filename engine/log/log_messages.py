@@ -94,6 +94,7 @@ class LogMessages:
     def _deleting_one(
         self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
     ) -> None:
+        """Log the deletion of one segment with Kafka's text of the reason."""
         if reason is RetentionReason.TIME:
             why = (
                 f"log retention time {config.retention_ms}ms breach based on the largest record"

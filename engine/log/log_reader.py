@@ -100,6 +100,7 @@ def _slice_from(
     bounds: ReadBounds,
     at_least_one_batch: bool,
 ) -> FetchSlice:
+    """Return the records from an offset on, from the first segment that has any."""
     if max_bytes < 0:
         raise NegativeReadSize(max_bytes)
     following: Segment | None = segment
@@ -224,6 +225,7 @@ def offset_for_timestamp(
 
 
 def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
+    """Return the first record with the largest timestamp; None if none has a timestamp."""
     segment = max(segments, key=lambda candidate: candidate.largest.timestamp)
     largest = segment.largest
     start = segment.index.lookup(largest.offset).position

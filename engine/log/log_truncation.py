@@ -112,6 +112,7 @@ class LogTruncation:
         )
 
     def _owe(self, steps: Sequence[Callable[[], None]]) -> None:
+        """Run the durable steps of a truncation on a worker thread; a failure is reported."""
         owed = self._owed = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:

@@ -111,6 +111,7 @@ def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
 
 
 def _by_size(log: LogFacts, config: LogConfig) -> int:
+    """Return how many of the oldest segments exceed `retention.bytes`."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
         return 0

@@ -133,6 +133,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
 
 
 def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
+    """Return names and sizes (bytes) of the files; add directories to `unknown`."""
     names_and_sizes = []
     for name in files.list_dir(path):
         whole = f"{path}/{name}"

@@ -287,6 +287,7 @@ class LeaderRules:
         leader_epoch: int,
         now_ms: int,
     ) -> LeaderBatch:
+        """Return the batch to append: patched in place, or rebuilt if codec or format differ."""
         config, first = self._config, batches[0]
         source = first.codec
         target = source if self._codec is None else self._codec
@@ -410,6 +411,7 @@ def _as_record(message: LegacyMessage) -> Record:
 
 
 def _check_header(batch: BatchView, origin: AppendOrigin) -> None:
+    """Raise if the header's size, count, offsets, control flag or sequence is invalid."""
     if batch.size_bytes < HEADER_BYTES:
         raise CorruptMessage(f"a batch of {batch.size_bytes} bytes")
     if origin is not AppendOrigin.CLIENT:

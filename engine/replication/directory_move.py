@@ -108,6 +108,7 @@ class DirectoryMove:
         return move_step(log, future, parted)
 
     def _copy(self, offset: int, max_bytes: int, now_ms: int) -> int:
+        """Copy records from an offset on to the future log; return the copied bytes."""
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
         try:

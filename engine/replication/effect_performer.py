@@ -62,6 +62,7 @@ class EffectPerformer:
             self._is_performing = False
 
     def _perform_one(self, effect: Effect) -> None:
+        """Perform one effect: complete delayed operations, or pass it to the port that does it."""
         delayed, ports = self._delayed, self._ports
         match effect:
             case LogEndMoved():

@@ -30,6 +30,7 @@ def append_fetched(
 
 
 def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) -> AppendInfo:
+    """Append batches; an empty log may restart inside the first batch, at its base offset."""
     try:
         return log.append_as_follower(batches, now_ms, leader_epoch)
     except UnexpectedAppendOffset as error:

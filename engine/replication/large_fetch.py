@@ -196,6 +196,7 @@ class LargeFetches:
         *,
         is_noting: bool,
     ) -> None:
+        """Read the partitions a few per turn; perform the effects if `is_noting`."""
         left = WhatIsLeft(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
@@ -221,6 +222,7 @@ class LargeFetches:
         share: Share,
         on_read: Callable[[], None],
     ) -> None:
+        """Wait until a partition can complete the fetch, or until the deadline."""
         operation = LargeDelayedFetch(
             deadline_ms, params, waiting, self._find, self._reader.is_throttled
         )

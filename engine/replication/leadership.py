@@ -200,6 +200,7 @@ class Leadership:
         self._logs.get_or_create(topic_partition, is_new=True, directory=directory)
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
+        """Make the replica leader or follower, perform the effects, and notify listeners."""
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self.broker_id:
             change = partition.become_leader(state)

@@ -150,6 +150,7 @@ class ParkedFetch(DelayedOperation):
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:
+        """Return True if a partition has records, a divergence or an error to respond with."""
         partition, spec = self._here[key], self.positions[key].spec
         if self._is_changed(key, partition, spec):
             return True

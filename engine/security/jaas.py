@@ -63,6 +63,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
+    """Yield the tokens of a JAAS text, up to its end or the first invalid character."""
     position = 0
     while match := _TOKEN.match(text, position):
         position = match.end()

@@ -169,6 +169,7 @@ class ScramServer:
         return self._verify(text, self._credential)
 
     def _begin(self, text: str) -> bytes:
+        """Return the challenge to the client's first message; raise if the user is refused."""
         match = _CLIENT_FIRST.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client first message format")
@@ -200,6 +201,7 @@ class ScramServer:
         return challenge.encode()
 
     def _verify(self, text: str, credential: ScramCredential) -> bytes:
+        """Verify the client's proof and return the server's signature."""
         match = _CLIENT_FINAL.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client final message format")

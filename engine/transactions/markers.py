@@ -164,6 +164,7 @@ class TransactionMarkers:
 
     # 1
     def _enqueue(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        """Queue a marker for the leader of each partition; deleted partitions need none."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             leader_id = self._reachable_leader_of(partition)
@@ -209,6 +210,7 @@ class TransactionMarkers:
     def _answered(
         self, broker_id: int, entries: list[_Entry], answered: Promise[list[MarkerCodes]]
     ) -> None:
+        """Apply the responses of a broker; its markers wait for a retry after an error."""
         self._busy.discard(broker_id)
         if self._is_stopped:
             return
@@ -227,6 +229,7 @@ class TransactionMarkers:
 
     # 3
     def _take(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
+        """Remove the partitions that have the marker; retry failed ones; complete the ending."""
         if not self._is_current(ending):
             return
         failed = []
@@ -274,6 +277,7 @@ class TransactionMarkers:
             self._later(self._retry, MARKER_RETRY_MS)
 
     def _retry(self) -> None:
+        """Queue the waiting markers again, of partitions that have a reachable leader now."""
         self._is_retry_due = False
         waiting, self._waiting = self._waiting, {}
         ready: dict[str, tuple[_Ending, list[TopicPartition]]] = {}
@@ -308,6 +312,7 @@ class TransactionMarkers:
             drive(self._complete(ending))
 
     async def _complete(self, ending: _Ending) -> None:
+        """Write the completed state; retry with a growing pause while replicas are missing."""
         transactional_id, pause_ms = ending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(

@@ -97,6 +97,7 @@ class Producers:
     async def _init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> InitResult:
+        """Initialize a producer: abort its open transaction, or write the new epoch."""
         code, coordinator_epoch, transaction = self._registry.find(transactional_id)
         if code:
             return InitResult(code)

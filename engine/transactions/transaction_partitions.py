@@ -78,6 +78,7 @@ class TransactionPartitions:
         }
 
     def _found(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
+        """Return the transaction, or Kafka's error if the producer's id or epoch differs."""
         if not transactional_id:
             return Found(INVALID_REQUEST)
         found = self._registry.find(transactional_id)

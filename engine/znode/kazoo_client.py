@@ -199,6 +199,7 @@ class KazooZnodeClient:
             connecting.fail(ZnodeConnectionLost(waited))
 
     def _state_changed(self, kazoo: KazooClient, state: str) -> None:
+        """Pass a change of kazoo's connection state to the watches and the session listener."""
         if kazoo is not self._kazoo:
             return
         if state == KazooState.CONNECTED:
@@ -321,6 +322,7 @@ class KazooZnodeClient:
     async def _ask(
         self, send: Callable[[KazooClient], IAsyncResult], path: str, version: int = ANY_VERSION
     ) -> Any:
+        """Send a request by kazoo and wait for it on the loop; raise the engine's error."""
         kazoo = self._kazoo
         if kazoo is None:
             raise SessionExpired(self._session_id)

@@ -36,6 +36,7 @@ class ZnodeEditor(ZnodeReader):
         return str(self._wait(request, path))
 
     def _make_parents(self, path: str) -> None:
+        """Create the missing parents of a path, the highest first."""
         missing = []
         parent = parent_of(path)
         while parent != ROOT and self._wait(self._kazoo.exists_async(parent), parent) is None:

@@ -142,6 +142,7 @@ class RetryingZnodeClient:
         operations: Sequence[Operation],
         write: Callable[[], Awaitable[list[OperationResult]]],
     ) -> list[OperationResult]:
+        """Repeat a write after a lost connection; if it was done the first time, it succeeds."""
         was_lost, tries = False, 0
         while True:
             try:

@@ -130,6 +130,7 @@ class SqliteJournal:
         self._database.close()
 
     def _prepare(self) -> None:
+        """Lock the file and create its tables, or raise if it has another schema version."""
         execute = self._database.execute
         # No other process may open the file, and no shared memory is needed for the WAL.
         execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -174,6 +174,7 @@ class ZnodeTree:
         return None
 
     def _create(self, operation: Create, session_id: int) -> str:
+        """Create a node, with a sequence number if requested, and note its watch events."""
         path = operation.path
         # A sequential node may have nothing but its digits for a name.
         check_path(path + "0" if operation.sequential else path)
@@ -202,6 +203,7 @@ class ZnodeTree:
         return path
 
     def _set_data(self, operation: SetData) -> Stat:
+        """Set a node's data at the expected version, and note its watch event."""
         path = operation.path
         _check_data(path, operation.data)
         node = self._node_of_version(path, operation.version)
@@ -218,6 +220,7 @@ class ZnodeTree:
         return self.stat(path)
 
     def _delete(self, operation: Delete) -> None:
+        """Delete a node without children at the expected version, and note its watch events."""
         path = operation.path
         if path == ROOT:
             raise InvalidZnodePath(path, "the root cannot be removed")

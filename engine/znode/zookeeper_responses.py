@@ -167,6 +167,7 @@ class ZookeeperResponses:
         return packed_texts(path for path in paths if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
+        """Run the operations as one transaction; return all results, or the error of each."""
         if not body.operations:
             self._store.heartbeat(self._session_id)
             return multi_response([])
@@ -189,6 +190,7 @@ class ZookeeperResponses:
         return multi_response(packed)
 
     def _multi_read(self, body: MultiReadRequest) -> bytes:
+        """Read each path; a failed read has its code in the response."""
         results: list[tuple[OpCode, bytes] | int] = []
         size_bytes = 0
         for type_, path in body.reads:
@@ -210,6 +212,7 @@ class ZookeeperResponses:
         self._store.watch(self._session_id, path, kind, self._watcher)
 
     def _set_watches(self, body: SetWatchesRequest) -> bytes:
+        """Restore the watches of a reconnected client; changes since `seen_zxid` fire at once."""
         if body.persistent:
             raise RequestRefused(-6, "watches that stay are not served")
         for path in body.data:

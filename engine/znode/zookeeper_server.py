@@ -170,6 +170,7 @@ class _Peer:
         self._connection.close(reason)
 
     def _take(self, frame: memoryview) -> None:
+        """Serve one frame: a connect request first, then requests; close on invalid bytes."""
         if self._is_ending:
             return
         try:
@@ -190,6 +191,7 @@ class _Peer:
     # Beginning
 
     def _begin(self, request: ConnectRequest) -> None:
+        """Begin or resume a session; refuse a client that has seen later transactions."""
         if request.last_zxid > self._store.zxid:
             # It was a client of another store at this address, and would see time go back.
             self.close(f"it has seen transaction {request.last_zxid}, ahead of this store")
@@ -210,6 +212,7 @@ class _Peer:
     # Serving
 
     def _serve(self, responses: ZookeeperResponses, request: Request) -> None:
+        """Respond to one request; close the connection at the end of its session."""
         code, body, is_last = 0, b"", request.type == OpCode.CLOSE_SESSION
         try:
             body = responses.respond(request)

@@ -219,6 +219,7 @@ class BatchFilter:
         return batch.last_offset == end.last_offset
 
     def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
+        """Return the latest record of each key without old tombstones, and those after the map."""
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
         latest, offset_of = self._offsets.latest_offset, self._offsets.get
         return [
@@ -233,6 +234,7 @@ class BatchFilter:
         ]
 
     def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
+        """Return a batch of magic 0 or 1 with the kept records; None if none are kept."""
         limit_bytes = opened_bytes_max(batch.size_bytes, self._config)
         messages = list(batch.messages(limit_bytes=limit_bytes))
         self.records_read += len(messages)
@@ -314,6 +316,7 @@ def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
 def _copied(
     batch: BatchView, data: bytes, kept: Sequence[RecordSpan], horizon_ms: int | None
 ) -> KeptBatch:
+    """Return a batch of magic 2 rebuilt from its kept records, with the delete horizon."""
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])

@@ -109,6 +109,7 @@ class ProcessWork:
         return self._steps(group)
 
     def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
+        """Have the process do one part of the work; yield the bytes done of each step."""
         answer = self._ask(request)
         while isinstance(answer, Progress):
             try:

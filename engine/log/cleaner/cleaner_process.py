@@ -40,6 +40,7 @@ class CleanerService:
         return pickle.dumps(self._answer_to(request))
 
     def _answer_to(self, request: Request) -> Answer:
+        """Begin or continue the requested work and return its answer, a failure included."""
         if request is Word.STOP:
             return self._stopped()
         if isinstance(request, CleaningFacts):

@@ -78,6 +78,7 @@ class CleaningRun:
         self._group: SegmentGroup | None = None
 
     def _facts(self, settings: CleaningSettings) -> CleaningFacts:
+        """Return the facts for the worker: the dirty segments, horizons, aborted transactions."""
         log, cleanable = self.log, self.cleanable
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         ends = [*(segment.base_offset for segment in self._at_hand[1:]), end]

@@ -41,6 +41,7 @@ def compaction_states(
 
 
 def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int) -> LogCompaction:
+    """Return the compaction state of one log; an unreadable file is reported as its fault."""
     key = log.topic_partition
     fault = cleaner.uncleanable.get(key)
     under_way = cleaner.cleanings_now().get(key)
@@ -104,6 +105,7 @@ def _progress(cleaning: CleaningNow) -> CleaningProgress:
 
 
 def _result(last: LastCleaning | None) -> CleaningResult | None:
+    """Return offsets, sizes and times of the last cleaning, or None if there was none."""
     if last is None:
         return None
     counts = last.counts

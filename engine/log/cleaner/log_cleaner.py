@@ -339,6 +339,7 @@ class LogCleaner:
         return self._logs.logs.get(log.topic_partition) is log
 
     def _checked_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
+        """Return the cleanable range of a log; an invalid checkpoint is corrected first."""
         facts = cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
@@ -388,6 +389,7 @@ class LogCleaner:
     # One cleaning
 
     def _begin(self, cleanable: CleanableRange) -> None:
+        """Begin the cleaning of one log: create its run and build the map of keys."""
         log = self._logs.logs[cleanable.topic_partition]
         log_messages.began(cleanable)
         try:
@@ -415,6 +417,7 @@ class LogCleaner:
         assert steps is not None
 
         def done(_failure: StorageError | None) -> None:
+            """Continue the cleaning after a part: pause, the next step, or its end by an error."""
             try:
                 if part.error is not None:
                     raise part.error
@@ -456,6 +459,7 @@ class LogCleaner:
         self._next_group(cleaning)
 
     def _next_group(self, cleaning: _Cleaning) -> None:
+        """Clean the next group of segments; after the last one, write the checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
@@ -472,6 +476,7 @@ class LogCleaner:
         self._drive(cleaning, replace)
 
     def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
+        """End a cleaning: free its slot, discard its files after an error, and log the result."""
         run, key = cleaning.run, cleaning.log.topic_partition
         if self._under_way.get(key) is not cleaning:
             return

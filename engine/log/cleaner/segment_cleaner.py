@@ -192,6 +192,7 @@ class SegmentCleaner:
         cleaned.close_file()
 
     def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
+        """Write the kept records of a group to the cleaned segment; yield bytes per chunk."""
         transactions = self._transactions
         transactions.on_kept = cleaned.add_aborted
         moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)

@@ -69,6 +69,7 @@ class CleanedTransactions:
         return True
 
     def _sees_marker(self, batch: RecordBatch) -> bool:
+        """Return True if a marker may be removed: no batch of its transaction remains."""
         self._reach(batch.last_offset)
         record = next(iter(batch.records()), None)
         if record is None:

@@ -96,6 +96,7 @@ class LogManager:
         return loaded
 
     def _start(self, loaded: dict[str, LoadedDirectory]) -> None:
+        """Open the directories and their loaded logs, and schedule the periodic tasks."""
         now_ms = self._around.clock.wall_ms()
         for directory in self.directories:
             with self._guarded(directory):
@@ -172,6 +173,7 @@ class LogManager:
             self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
 
     def _schedule(self) -> None:
+        """Schedule the periodic tasks; a period of Long.MAX_VALUE turns a task off."""
         config, tasks = self._config, self._around.tasks
         first = config.initial_task_delay_ms
         for name, period, steps in (
@@ -557,6 +559,7 @@ class LogManager:
                 self._fail(directory, error)
 
     def _fail(self, directory: LogDirectory, error: StorageError) -> None:
+        """Take a directory offline: close its logs and report the lost partitions."""
         directory.offline = error
         lost = []
         for log in self._logs_in(directory):

@@ -157,6 +157,7 @@ class _Loader:
             segment.close_file()
 
     def load(self) -> LoadedLog:
+        """Load the log: complete renames, recover after a crash, restore epochs and producers."""
         request = self._request
         partition = self._finish_changes()
         self._snapshots = ProducerSnapshots(self._files, request.directory, partition.snapshots)
@@ -189,6 +190,7 @@ class _Loader:
     # 1 leftovers
 
     def _finish_changes(self) -> PartitionFiles:
+        """Complete or undo swaps of segments that a crash interrupted; return the files."""
         directory = self._request.directory
         partition = list_partition_files(self._files, directory)
         plan = plan_swaps(
@@ -470,6 +472,7 @@ class _Loader:
     # 4 epochs
 
     def _read_epochs(self, partition: PartitionFiles) -> EpochStore:
+        """Return the leader epochs of the checkpoint; missing ones are read from the batches."""
         entries: list[EpochStart] | None = None
         name = leader_epoch_checkpoint.FILE_NAME
         path = partition.file_path(name)
@@ -499,6 +502,7 @@ class _Loader:
         return entries[0].start_offset > start
 
     def _epochs_of_batches(self, end_offset: int) -> list[EpochStart]:
+        """Return the epochs of the batches below an offset, as far as they are readable."""
         entries: list[EpochStart] = []
         for segment in self._segments:
             if segment.base_offset >= end_offset:
@@ -516,6 +520,7 @@ class _Loader:
     # 5 producers
 
     def _settle_producers(self, start: int, end: int) -> None:
+        """Rebuild the producer state, and write a snapshot at the log end offset."""
         self._snapshots.remove_strays(self._segments.bases)
         # What was replayed for a recovery may begin before the log's start.
         rebuild_producers(

@@ -111,6 +111,7 @@ class SegmentReplay:
             self.disorder = Disorder(self.good_bytes, str(error))
 
     def _scan(self) -> None:
+        """Read the segment up to the first invalid batch; note its good bytes and damage."""
         scan = scan_batches(self._segment.file)
         epoch = self._epochs.latest_epoch
         try:
@@ -159,6 +160,7 @@ class SegmentReplay:
         return True
 
     def _see(self, position: int, batch: RecordBatch) -> None:
+        """Add one batch to the indexes, epochs and producers; its offset must fit the segment."""
         last_offset = batch.last_offset
         base = self._segment.base_offset
         if not 0 <= last_offset - base <= _INT_MAX:

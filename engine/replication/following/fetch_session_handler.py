@@ -126,6 +126,7 @@ class FetchSessionHandler:
         moved: Set[TopicPartition],
         topic_ids: Mapping[TopicPartition, bytes] | None,
     ) -> messages.FetchRequest:
+        """Return the next Fetch of the session: changed partitions, and those to forget."""
         uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
@@ -152,6 +153,7 @@ class FetchSessionHandler:
         return request
 
     def _request(self, version: int) -> messages.FetchRequest:
+        """Return a Fetch request with the limits and replica id, without partitions."""
         config = self._config
         request = messages.FetchRequest(
             max_wait_ms=config.max_wait_ms,
@@ -264,6 +266,7 @@ def _topics(
     topic_ids: Mapping[TopicPartition, bytes | None],
     version: int,
 ) -> list[messages.FetchRequest.FetchTopic]:
+    """Return the partitions to fetch by topic, by id in versions that have ids."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.FetchTopic] = {}
     for key, spec in specs.items():
         (name, index), topic_id = key, topic_ids[key]
@@ -290,6 +293,7 @@ def _topics(
 def _forgotten(
     forgotten: Mapping[TopicPartition, bytes | None], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
+    """Return the partitions to forget by topic, by id in versions that have ids."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
     for (name, index), topic_id in forgotten.items():
         topic = topics.get((name, topic_id))

@@ -365,6 +365,7 @@ class FollowedPartitions:
     def _take(
         self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
     ) -> None:
+        """Perform one step of a partition: truncation, back-off, removal, or a log change."""
         state = self._states[topic_partition]
         self.is_as_requested = False
         match step:

@@ -120,6 +120,7 @@ class FollowerLogs:
 
     @staticmethod
     def _truncate(partition: Partition, offset: int) -> None:
+        """Truncate a follower's log to an offset (exclusive end), with Kafka's log line."""
         end, watermark = partition.log.log_end_offset, partition.high_watermark
         if offset < watermark:
             _log.warning(

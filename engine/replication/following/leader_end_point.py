@@ -157,6 +157,7 @@ class LeaderEndPoint:
 
 
 def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
+    """Return a ListOffsets request for one timestamp of all partitions."""
     request = messages.ListOffsetsRequest
     topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
     for (name, index), leader_epoch in requested.items():
@@ -178,6 +179,7 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
 
 
 def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
+    """Return an OffsetForLeaderEpoch request for the epoch before each gap."""
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
     for (name, index), (leader_epoch, gap) in requested.items():

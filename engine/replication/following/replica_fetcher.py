@@ -96,6 +96,7 @@ class ReplicaFetcher:
             cancel()
 
     def _next(self) -> None:
+        """Send the next request: log ends first, then epoch ends, then a fetch."""
         if self._is_closed:
             return
         followed, leader = self.followed, self._leader
@@ -141,6 +142,8 @@ class ReplicaFetcher:
         spec: FetchSpec,
         answer: LeaderAnswer,
     ) -> None:
+        """Apply a response that a local leader passes during a parked fetch, in its own turn."""
+
         def on_its_turn() -> None:
             # A replaced fetcher is not notified: its fetch went with it.
             if self._is_closed or not self._leader.is_same:
@@ -158,6 +161,7 @@ class ReplicaFetcher:
         promise: Promise[messages.FetchResponse | LocalFetched | None],
         specs: Mapping[TopicPartition, FetchSpec],
     ) -> None:
+        """Apply the response of a fetch and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(specs, promise.error)
             return
@@ -206,6 +210,7 @@ class ReplicaFetcher:
         requested: Mapping[TopicPartition, int],
         ends: dict[TopicPartition, LeaderEnds],
     ) -> None:
+        """Add the leader's log start offsets to its log ends, and apply both."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
