@@ -1,7 +1,7 @@
-"""AlterConfigs: all settings of a resource replaced by those given.
+"""AlterConfigs: replace all settings of a resource.
 
-What is not named is unset. Clients since 2.3 send IncrementalAlterConfigs instead; loggers cannot
-be changed this way.
+Settings that the request does not name are unset. Clients since 2.3 send
+IncrementalAlterConfigs instead; loggers cannot be changed this way.
 
 Source: KafkaApis.handleAlterConfigsRequest of 3.9.1.
 """

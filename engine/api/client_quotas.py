@@ -7,7 +7,7 @@
 | 2 | all that have the part, the default too |
 
 Another match type, or no name with 0, is UNKNOWN_SERVER_ERROR. Alterations are done one by one;
-of several of one entity the last one's result is told.
+for several of one entity the response has the last one's result.
 
 | versions | difference |
 |---|---|

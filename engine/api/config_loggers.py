@@ -27,7 +27,7 @@ class LoggerLevels(Protocol):
         ...
 
     def set_level(self, name: str, level: str) -> None:
-        """Give a logger a level of its own."""
+        """Set a logger's level, which then does not follow its parent's."""
         ...
 
     def unset_level(self, name: str) -> None:

@@ -107,7 +107,7 @@ class CreateTopics:
         results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return the response; of hidden topics it says nothing about their settings."""
+        """Return the response, without the settings of hidden topics."""
         return messages.CreateTopicsResponse(
             topics=[
                 self._hidden(name, results[name])

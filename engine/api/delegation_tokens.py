@@ -41,7 +41,7 @@ from engine.wire import messages
 R = TypeVar("R", messages.RenewDelegationTokenResponse, messages.ExpireDelegationTokenResponse)
 
 _NEVER_MS: Final = -1
-#: From this version on a response names who asked for a token.
+#: From this version on a response has the principal that requested the token.
 _FIRST_WITH_REQUESTER: Final = 3
 
 
@@ -176,7 +176,7 @@ class DelegationTokens:
         return NONE
 
     def _may_ask(self, session: Session) -> bool:
-        """Return whether a client is known by what it keeps to itself, and by no token."""
+        """Return whether the client is authenticated, and not by a delegation token."""
         protocol = self._security_protocol_of(session.listener)
         is_anonymous = session.principal == ANONYMOUS
         is_unknown = protocol == "PLAINTEXT" or (protocol == "SSL" and is_anonymous)

@@ -108,9 +108,9 @@ class DeleteTopics:
             if name is None:
                 return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
         if name is None:
-            # Kafka finds nobody allowed to delete what has no name.
+            # Kafka allows no client to delete a topic without a name.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
-        # Asked also of what is named, where nothing depends on it: it is logged.
+        # Checked for a named topic too, where nothing depends on it: the check is logged.
         may_describe = session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
         if topic_id != NO_UUID and not may_describe:
             # The id is no secret, the name is.

@@ -3,7 +3,7 @@
 | API | response |
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
-| CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each thing that was asked for |
+| CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each requested change |
 | DescribeUserScramCredentials | the error, and once more for each user that was named, without the name |
 | ListPartitionReassignments | the error, and the partitions that were named, without replicas |
 | WriteTxnMarkers | the error for each partition of each marker |
@@ -12,8 +12,8 @@
 
 Source: getErrorResponse of the requests; KafkaApis.handleElectLeaders,
 handleDescribeLogDirsRequest.
-Differs: the message names the API, where Kafka prints the whole request; who may not describe all
-credentials gets a response, where Kafka fails and sends none.
+Differs: the message names the API, where Kafka prints the whole request; a client that may not
+describe all credentials gets a response, where Kafka fails and sends none.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FIRST_LEADER_AND_ISR_BY_ID = 5
 _FIRST_GROUPED_STOP_REPLICA = 1
 _FIRST_STOP_REPLICA_BY_PARTITION = 3
 _FIRST_ELECT_LEADERS_WITH_ERROR = 1
-#: Responses that say in words what is wrong, too.
+#: Responses that also have an error message.
 _WITH_MESSAGE = frozenset(("DescribeAcls",))
-#: How Kafka's exception for the cluster says it.
+#: The message of Kafka's exception for the cluster.
 _CLUSTER_DENIED = "Cluster authorization failed."
 
 

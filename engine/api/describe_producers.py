@@ -1,4 +1,4 @@
-"""DescribeProducers (61): who wrote to a partition and may go on, as its log knows.
+"""DescribeProducers (61): the producers that a partition's log has as active.
 
 Every replica answers, not the leader alone.
 Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.

@@ -1,16 +1,16 @@
 """DescribeTopicPartitions: topics by name, page by page.
 
 ```
-asked: topics (none: all) · cursor (topic, partition) · limit
+request: topics (none: all) · cursor (topic, partition) · limit
  └─ topics sorted, those before the cursor's left out
      └─ partitions from the cursor's on, until the limit ── more? ──> next cursor
 ```
 
-A page ends inside a topic or before one; the next cursor says where the next one begins. Topics
-that are not there count nothing.
+A page ends inside a topic or before one; the next cursor is the start of the next page. Topics
+that do not exist count as no partition.
 
 Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of 3.9.1 (KIP-966).
-Differs: Kafka serves it only without ZooKeeper. Eligible leaders beside the in-sync set are kept
+Differs: Kafka serves it only without ZooKeeper. Eligible leaders outside the in-sync set exist
 only there too: both lists of them are empty here, where tools print N/A for a cluster that does
 not serve this.
 """

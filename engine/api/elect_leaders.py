@@ -1,4 +1,4 @@
-"""ElectLeaders (43): preferred leaders lead again, or those left where nobody leads.
+"""ElectLeaders (43): preferred elections, and unclean ones for partitions without a leader.
 
 | versions | difference |
 |---|---|
@@ -6,8 +6,8 @@
 | 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole response |
 | 2 | flexible |
 
-The response waits until this broker's metadata shows the new leaders. Where all partitions were
-asked for, those that need no election are left out.
+The response waits until this broker's metadata shows the new leaders. If all partitions were
+requested, those that need no election are left out.
 
 Source: KIP-183, KIP-460; KafkaApis.handleElectLeaders, ReplicaManager.electLeaders,
 DelayedElectLeader.
@@ -35,7 +35,7 @@ _TIMED_OUT = PartitionElection(REQUEST_TIMED_OUT)
 
 
 class ElectLeaders:
-    """Asks the controller of this broker, and waits for what it elected."""
+    """Requests elections from the controller of this broker, and waits for their results."""
 
     def __init__(
         self,

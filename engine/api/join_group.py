@@ -4,9 +4,9 @@
 |---|---|
 | 0 | no rebalance timeout: it is the session timeout |
 | 1 … 3 | |
-| 4 | a new dynamic member is given an id first: MEMBER_ID_REQUIRED |
+| 4 | a new dynamic member gets an id first: MEMBER_ID_REQUIRED |
 | 5 | static members |
-| 7 | the response has the protocol type, and null for what there is not |
+| 7 | the response has the protocol type, and null for an absent name |
 | 9 | a static leader that returns may leave the assignment as it is |
 
 The response comes once the generation begins; the connection's next request waits for it.

@@ -63,7 +63,7 @@ class LeaderAndIsr:
     def handle(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
-        """Promise what becomes of each partition."""
+        """Promise the error code of each partition."""
         return promised(self._applied(request, exchange))
 
     async def _applied(
@@ -99,7 +99,7 @@ class LeaderAndIsr:
                     await share.next()
                 await self._load_topics(unknown[start : start + ROWS_PER_SHARE])
         except EngineError:
-            # The store does not answer: with its return everything is read and told again.
+            # The store does not answer: when it is back the controller sends everything again.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
         ids = {topic.topic_name: topic.topic_id for topic in request.topic_states}
         results: dict[TopicPartition, ApiError | None] = {}

@@ -1,6 +1,6 @@
-"""ListOffsets (2): where a log starts, ends, and what it has at a time.
+"""ListOffsets (2): the start and end of a log, and its offset at a time.
 
-| time asked for | from version | response |
+| requested time | from version | response |
 |---|---|---|
 | ≥ 0 | 0 | the first visible record with this time or a later one |
 | −1 latest | 0 | the end that the reader sees |
@@ -14,7 +14,7 @@
 | 0 | a list of offsets where segments begin, newest first, by the times of their files |
 | 1 | one offset and its time |
 | 2 | isolation level |
-| 4 | leader epochs, asked and answered |
+| 4 | leader epochs in requests and responses |
 | 5 | OFFSET_NOT_AVAILABLE, before it LEADER_NOT_AVAILABLE |
 
 Replica −1 is a consumer, −2 a debugger that reads any replica; all but consumers see the log's end.

@@ -2,8 +2,8 @@
 
 | versions | difference |
 |---|---|
-| 0 | not served: Kafka keeps these in znodes, where no client of today looks |
-| 1 | each partition has a time of its own |
+| 0 | not served: Kafka keeps these in znodes, where no current client reads |
+| 1 | each partition has a commit time |
 | 2 … 4 | a retention, in place of the broker's |
 | 6 | leader epochs |
 | 7 | static members |

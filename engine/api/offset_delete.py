@@ -1,4 +1,4 @@
-"""OffsetDelete (47): what a group has committed for topics that it does not consume any more.
+"""OffsetDelete (47): delete a group's offsets for topics that it does not consume any more.
 
 Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 """

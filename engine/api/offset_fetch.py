@@ -1,4 +1,4 @@
-"""OffsetFetch (9): what a group has committed.
+"""OffsetFetch (9): return a group's committed offsets.
 
 | versions | request | an error of the group is |
 |---|---|---|
@@ -40,7 +40,7 @@ class RequestedTopic(Protocol):
 
 
 class _Fetched(NamedTuple):
-    """What is answered for one group: an error code, and each partition with its own."""
+    """The response for one group: an error code, and the partitions with their codes."""
 
     error_code: int
     partitions: dict[TopicPartition, tuple[int, CommittedOffset]]
@@ -92,7 +92,7 @@ class OffsetFetch:
         *,
         is_stable: bool,
     ) -> _Fetched:
-        """Return what is committed; with `is_stable` an error where a commit is undecided."""
+        """Return the committed offsets; with `is_stable` an error where a commit is undecided."""
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
         requested = None if topics is None else list(_partitions(topics))

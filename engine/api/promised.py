@@ -1,4 +1,4 @@
-"""Responses of handlers that take several turns: a fault in one of them keeps nobody waiting."""
+"""Responses of handlers that take several turns: a fault in one of them fails their promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authentication of one connection by SASL: what its frames bring until its client is known.
+"""Authentication of one connection by SASL: its frames until the client is known.
 
 ```
 FIRST ─ ApiVersions ─> VERSIONS_KNOWN ─ SaslHandshake ─> TOKENS ─ the last token ─> COMPLETE
@@ -6,19 +6,19 @@ FIRST ─ ApiVersions ─> VERSIONS_KNOWN ─ SaslHandshake ─> TOKENS ─ the 
 COMPLETE ─ SaslHandshake, where sessions end ─> TOKENS (KIP-368)
 ```
 
-SaslHandshake 0: tokens are frames of their own. 1: they come in SaslAuthenticate.
+SaslHandshake 0: tokens are raw frames. 1: they come in SaslAuthenticate.
 
 | frame | response | the connection ends |
 |---|---|---|
 | another API than those two, before the handshake | none | after the delay |
 | no request at all: as the first frame | none | after the delay |
-| the same behind it; a version that is not served; wrong bytes | none | at once |
+| the same after it; a version that is not served; wrong bytes | none | at once |
 | ApiVersions a second time | none | at once |
 | a mechanism that is not enabled | UNSUPPORTED_SASL_MECHANISM with all, after the delay | then |
 | ApiVersions or SaslHandshake in place of a token | ILLEGAL_SASL_STATE, after the delay | then |
 | a token that fails | SASL_AUTHENTICATION_FAILED, after the delay; none to a raw one | then |
 | a raw token of SCRAM that fails | none | at once |
-| again: another mechanism | as ever; none to the token behind it | after the delay, behind that |
+| again: another mechanism | as ever; none to the token after it | after the delay, after that |
 | again: any failure in the first frame | none | at once |
 
 The delay is `connection.failed.authentication.delay.ms`.
@@ -64,9 +64,9 @@ _REAUTHENTICATION_INTERVAL_MS: Final = 1000
 
 
 class AuthenticationStep(NamedTuple):
-    """What follows a frame: a response without its length, or the end of the connection.
+    """The result of a frame: a response without its length, or the end of the connection.
 
-    An end that is delayed has its response behind the delay.
+    A delayed end sends its response after the delay.
     """
 
     response: bytes | None = None
@@ -75,7 +75,7 @@ class AuthenticationStep(NamedTuple):
 
 
 class SaslListener(Protocol):
-    """What a listener goes by."""
+    """The authentication settings of a listener."""
 
     @property
     def mechanisms(self) -> Sequence[str]:
@@ -128,9 +128,9 @@ class SaslAuthenticator:
         self._has_raw_tokens = True
         self._mechanism = ""
         self._server: SaslServer | None = None
-        # Of the session, as its client is told; 0 is for ever.
+        # The session lifetime that the client is sent; 0 is for ever.
         self._lifetime_ms = 0
-        #: When what is known is not believed any more, None for never.
+        #: When the authentication expires, None for never.
         self.expires_ms: int | None = None
         # Of the authentication before this one; None in the first.
         self._known: tuple[str, str] | None = None
@@ -302,7 +302,7 @@ class SaslAuthenticator:
         return _Refused(reason, _encoded(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
-        """Return what the mechanism says to a token; the client may be known then."""
+        """Return the mechanism's response to a token; the client may be authenticated then."""
         server = self._server
         assert server is not None
         response = server.response_to(token)

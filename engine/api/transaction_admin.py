@@ -1,4 +1,4 @@
-"""DescribeTransactions (65), ListTransactions (66): transactions for those who look after them.
+"""DescribeTransactions (65), ListTransactions (66): the administration of transactions.
 
 Ids that a client may not describe are not listed, and topics that it may not are left out.
 

@@ -6,7 +6,7 @@
 | 3 | member, generation and instance (KIP-447) |
 | 4 | TRANSACTION_ABORTABLE |
 
-The coordinator of the transaction is asked whether the group's partition is in it, as for records.
+The coordinator of the transaction verifies that the group's partition is in it, as for records.
 
 Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommitOffsets of 3.9.1.
 """

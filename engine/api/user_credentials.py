@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
 
-Listeners with SCRAM go by them (`ScramCredentials`). Alterations are the controller's; another
-broker says NOT_CONTROLLER for each user, before it asks who may alter the cluster.
+Listeners with SCRAM use them (`ScramCredentials`). Only the controller alters them; another
+broker has NOT_CONTROLLER for each user, before it checks access to the cluster.
 
 Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
 KIP-554.
@@ -81,7 +81,7 @@ class UserScramCredentials:
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return what a response has of an error."""
+    """Return the code and message of an error in a response."""
     if isinstance(error, AllRefused):
         return error.code, None
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
