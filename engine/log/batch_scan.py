@@ -1,4 +1,4 @@
-"""Front to back through the batches of a log file, in memory that does not grow with the file.
+"""Read the batches of a log file in order, in memory that does not grow with the file.
 
 ```
 position  0        8          12            16       17
@@ -9,12 +9,12 @@ The same four rules decide for every format where the batches end (`end` is the 
 
 ```
 position >= end − 17          stop: no header left
-length < 14                   CorruptRecord: nothing can be told about what follows
-position > end − 12 − length  stop: the batch is cut off
+length < 14       CorruptRecord: the next batch cannot be located
+position > end − 12 − length  stop: the batch is incomplete
 otherwise                     a batch, of any bytes; its CRC is the reader's to check
 ```
 
-Source: Kafka's FileLogInputStream.nextBatch. What is left after a stop is `trailing_bytes`.
+Source: Kafka's FileLogInputStream.nextBatch. The bytes left after a stop are `trailing_bytes`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BatchScan:
         self.file = file
         #: Where the next batch starts; after the last one, where the batches end.
         self.position = start
-        #: What lies between the last batch and the end of the file, known after the last one.
+        #: The bytes between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
         self._end = file.size_bytes() if end is None else min(end, file.size_bytes())
         self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
@@ -56,7 +56,7 @@ class BatchScan:
             yield position, self.batch(position, view)
 
     def batch(self, position: int, view: memoryview) -> RecordBatch:
-        """Return the batch behind one of the frames; CorruptRecord, and the scan's end, if none."""
+        """Return the batch of a frame; raise CorruptRecord, and end the scan, if it is none."""
         try:
             return batch_at(view, 0)
         except CorruptRecord as error:
@@ -64,7 +64,7 @@ class BatchScan:
             raise error.at(self.file.path, position) from error
 
     def frames(self) -> Iterator[tuple[int, memoryview]]:
-        """Yield (position, the batch's bytes) without looking into them."""
+        """Yield (position, the batch's bytes) without parsing them."""
         position, end = self.position, self._end
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
         base = position
@@ -116,7 +116,7 @@ def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYT
     """
     size = file.size_bytes()
     position = start
-    # Mostly the first bytes tell.
+    # Mostly the first bytes decide.
     length = PROLOGUE_BYTES
     while position < size:
         chunk = file.read_at(position, min(length, chunk_bytes, size - position))

@@ -29,7 +29,7 @@ from engine.naming import FileState
 
 
 class DeletableLog(Protocol):
-    """What deletion needs of the log that it belongs to."""
+    """The parts of a log that its deletion needs."""
 
     config: LogConfig
     segments: SegmentList
@@ -94,13 +94,13 @@ class LogDeletion:
         self.discard(doomed)
 
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
-        """Put a segment of `.cleaned` files in the place of others; `loader.py` picks up.
+        """Replace segments by one of `.cleaned` files; `loader.py` recovers after a crash.
 
         All its names are durable before. A prefix of these changes of names reads as the old
-        segments, or as the new one, with those behind it that were not renamed yet:
+        segments, or as the new one, with those after it that were not renamed yet:
 
         1 `.cleaned` to `.swap`, the .log first     2 old ones to `.deleted`, lowest first
-        3 `.swap` to live names, the .log first     4 snapshots of bases that are no more
+        3 `.swap` to live names, the .log first  4 snapshots of removed bases
 
         Source: L8; Kafka's LocalLog.replaceSegments.
         """

@@ -63,7 +63,7 @@ class ChunkReader:
                 "whole batches to the end", f"{left} bytes", path=self._file.path, position=position
             )
         if size >= self._batch_bytes_max:
-            # Larger than what is allowed by now, and written when it was.
+            # Larger than the limit of now, and written under an earlier one.
             header = memoryview(self._memory)[8:12]
             self._batch_bytes_max = int.from_bytes(header, "big") + 12
             if self._batch_bytes_max > left:

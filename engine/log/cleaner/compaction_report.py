@@ -1,4 +1,4 @@
-"""How far a broker's cleaner is with its logs, taken from the cleaner and the logs themselves."""
+"""The progress of a broker's cleaner in its logs, from the cleaner and the logs themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class CleanerLogs(NamedTuple):
-    """What is asked of a broker besides its cleaner."""
+    """The parts of a broker that the report needs in addition to its cleaner."""
 
     logs: Mapping[TopicPartition, LocalLog]
     first_dirty_offset: Callable[[LocalLog], int | None]
@@ -98,7 +98,7 @@ def _offsets(
 
 def _progress(cleaning: CleaningNow) -> CleaningProgress:
     cleanable, counts = cleaning.cleanable, cleaning.counts
-    # The dirty part is read for its keys first, then all of it for what stays.
+    # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes
     done = counts.map_bytes + counts.read_bytes
     return CleaningProgress(cleaning.elapsed_ms, min(done, total), total)

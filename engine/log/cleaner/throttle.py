@@ -1,4 +1,4 @@
-"""Keeps what cleaners read and write below log.cleaner.io.max.bytes.per.second.
+"""Limits the cleaners' reads and writes to log.cleaner.io.max.bytes.per.second.
 
 Source: Kafka's Throttler.
 """

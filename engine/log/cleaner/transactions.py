@@ -36,7 +36,7 @@ class CleanedTransactions:
     """The transactions up to one point of a walk, over as many segments as it takes."""
 
     def __init__(self, on_kept: Callable[[AbortedTransaction], None] | None = None) -> None:
-        """`on_kept` is told the aborted transactions whose records are still in the log."""
+        """Begin; `on_kept` gets the aborted transactions whose records are still in the log."""
         self.on_kept = on_kept
         self._coming: list[tuple[int, int, AbortedTransaction]] = []
         self._number = 0
@@ -44,7 +44,7 @@ class CleanedTransactions:
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Learn of the aborted transactions of what is walked over next."""
+        """Add the aborted transactions of the segments that are read next."""
         for transaction in transactions:
             self._number += 1
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
@@ -73,7 +73,7 @@ class CleanedTransactions:
         self._reach(batch.last_offset)
         record = next(iter(batch.records()), None)
         if record is None:
-            # It was cleaned before, and only says what its producer's epoch is.
+            # It was cleaned before, and only has its producer's epoch.
             return True
         kind = control_type(record)
         if kind is ControlType.ABORT:

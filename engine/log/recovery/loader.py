@@ -261,7 +261,7 @@ class _Loader:
         return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
-        """Return whether .index and .timeindex fit the segment; logs what does not."""
+        """Return whether .index and .timeindex fit the segment; log the fault otherwise."""
         base = segment.base_offset
         index_path, times_path = segment.path(FileKind.INDEX), segment.path(FileKind.TIMEINDEX)
         try:
@@ -276,7 +276,7 @@ class _Loader:
             self._messages.index_corrupt(segment.path(FileKind.LOG), str(error))
             return False
         problem = index.problem or times.problem
-        # An index without entries beside batches was lost, or never written.
+        # An index without entries in a segment with batches was lost, or never written.
         is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
         if problem is None and not (is_short or index.has_entries or times.has_entries):
             problem = "no entry at all"
@@ -359,7 +359,7 @@ class _Loader:
         """Truncate a segment to its base by the indexes built so far.
 
         Batches stay only before one that ends at the base offset and has an index entry.
-        Source: the truncateTo behind Kafka's InvalidOffsetException in LogLoader.recoverLog.
+        Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
         self._drop_before_truncation(segment, later)
         segment.use_aborted([])
@@ -437,8 +437,8 @@ class _Loader:
         if len(self._segments):
             active = self._segments.active
             end, good_bytes = find_end(active.file, active.index)
-            # The next append has to come right after a batch, no matter what the checkpoints have.
-            # Differs: Kafka believes the clean shutdown marker.
+            # The next append has to come right after a batch, whatever the checkpoints have.
+            # Differs: Kafka trusts the clean shutdown marker.
             if good_bytes < active.size_bytes:
                 self._recover(active, _Pass.BAD_INDEX)
                 end, _ = find_end(active.file, active.index)
@@ -446,7 +446,7 @@ class _Loader:
                 return end
             self._messages.ended_below_start(end, request.log_start_offset)
             self._drop(reversed(list(self._segments)), "the whole log")
-        # Before the new segment exists: epochs and snapshots of the old log would pass for its own.
+        # Before the new segment exists: epochs and snapshots of the old log would pass for its.
         self._epochs.clear()
         self._snapshots.remove_all()
         self._segments.add(
@@ -522,7 +522,7 @@ class _Loader:
     def _settle_producers(self, start: int, end: int) -> None:
         """Rebuild the producer state, and write a snapshot at the log end offset."""
         self._snapshots.remove_strays(self._segments.bases)
-        # What was replayed for a recovery may begin before the log's start.
+        # The records replayed for a recovery may begin before the log's start.
         rebuild_producers(
             self._producers,
             self._snapshots,
