@@ -1,30 +1,30 @@
-"""Requests of clients: frames in, answers out in the order of the requests.
+"""Serve requests of clients: frames in, responses out in the order of the requests.
 
 For each frame:
 
 1. The header is read; an unknown key or wrong bytes end the connection.
-2. A version that is not served ends it too, but for ApiVersions, which answers in version 0.
+2. A version that is not served ends it too, but for ApiVersions, whose response has version 0.
 3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
    the frame lies in a buffer that all connections share.
 4. Admission lets it pass, or answers itself: `dispatch.serve`.
-5. The handler gives the response, or promises it; the request's slot keeps its place meanwhile.
-6. Slots leave from the front as they fill: answers keep the order of their requests.
+5. The handler returns the response, or promises it; the request's slot keeps its place meanwhile.
+6. Slots leave from the front as they fill: responses keep the order of their requests.
 
 Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
-Behind a listener with SASL or TLS a connection takes these steps once its client is known; before
+On a listener with SASL or TLS a connection takes these steps once its client is known; before
 that its frames go to `authentication_gate.py`.
 
 A client that connects before `begin` waits, if the server is held until then: a broker that has no
-epoch yet could not tell what is meant for its former life.
+epoch yet could not detect orders for its former life.
 
 A connection with too many open slots is paused until some leave, and one with a request that is
 served in several turns of the loop until that has had them: the next must not overtake it.
 
-A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An
+A fault of a handler itself ends the connection and is passed to `on_fault`: the broker lives. An
 assertion that fails is reported to `on_broken` and raised to the driver of the loop, which ends the
-process: what the broker believes is not so, and each further step may do harm.
+process: the broker's state is not as it assumes, and each further step may do harm.
 
 Source: NET-2.
 """
@@ -79,7 +79,7 @@ class ServerEvents(NamedTuple):
 
     on_bad_request: Callable[[str, str], None]
     on_fault: Callable[[ApiRow, Exception], None]
-    #: A handler broke a rule of the broker: told before the error goes on to the loop.
+    #: A handler broke an invariant of the broker: called before the loop gets the error.
     on_broken: Callable[[ApiRow, AssertionError], None]
 
 
@@ -103,7 +103,7 @@ class RequestServer:
         self._is_held = True
 
     def begin(self) -> None:
-        """Serve those that wait, and all who come from now on."""
+        """Serve the waiting connections, and all later ones."""
         self._is_held = False
         for client in list(self._clients):
             client.begin()
@@ -176,7 +176,7 @@ class ClientConnection:
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_rest = self._rest
-        # Requests without a response, and those behind them.
+        # Requests without a response, and those after them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         # How many rests that quotas ordered are not over.
@@ -289,7 +289,7 @@ class ClientConnection:
         self._fault(row, error)
 
     def respond(self, content: bytes) -> None:
-        """Send a response behind those that are still owed."""
+        """Send a response after those that are still owed."""
         if not self._slots:
             self._connection.send((content,), None)
             return
@@ -298,12 +298,12 @@ class ClientConnection:
         self._leave(slot, (content,), None)
 
     def end_unauthenticated(self, reason: str) -> None:
-        """End the connection of a client that is not known, behind the responses that are owed."""
+        """End the connection of an unknown client, after the responses that are owed."""
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._close_in_turn(reason)
 
     def _close_in_turn(self, reason: str) -> None:
-        """Close behind the responses that are still owed; nothing more is read."""
+        """Close after the responses that are still owed; nothing more is read."""
         if not self._slots:
             self._connection.close(reason)
             return
@@ -322,7 +322,7 @@ class ClientConnection:
         if decode is not None:
             request = decode(body, version)
         else:
-            # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
+            # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
         try:
             if may_take_fast_path:
@@ -373,7 +373,7 @@ class ClientConnection:
         self._session.admission.quotas.call_later(rest_ms, over)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
-        """End the connection whose request failed; raise what must not be survived."""
+        """End the connection whose request failed; raise an error that must end the process."""
         if isinstance(error, AssertionError):
             self._server.events.on_broken(row, error)
             raise error
@@ -404,9 +404,9 @@ class ClientConnection:
         exchange: Exchange,
         promise: Promise[Response | CloseConnection],
     ) -> None:
-        """Fill the slot with the result of a promise; close the connection if it says so."""
+        """Fill the slot with the result of a promise; a CloseConnection closes the connection."""
         if promise.error is not None:
-            # What a handler expects it answers itself.
+            # A handler answers the errors that it expects.
             self._fault(row, promise.error)
             return
         response = promise.result()
@@ -418,7 +418,7 @@ class ClientConnection:
         self._fill(slot, row, exchange, response)
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
-        """Give a slot its response and let go of what is ready (step 6)."""
+        """Set the response of a slot and send the slots that are ready (step 6)."""
         if response is None:
             self._leave(slot, None, None)
         else:
@@ -451,7 +451,7 @@ class ClientConnection:
             self._connection.pause(PauseReason.SLOTS)
 
     def begin(self) -> None:
-        """Take what has come while the server was held."""
+        """Serve the frames that have come while the server was held."""
         self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
@@ -473,7 +473,7 @@ class ClientConnection:
             if slot.on_sent is not None:
                 slot.on_sent()
             elif slot.promise is not None:
-                # Nobody is there to take what its request waits for.
+                # No client is there for the response that its request waits for.
                 slot.promise.abandon()
         self._session.end()
         self._server.forget(self)
@@ -482,7 +482,7 @@ class ClientConnection:
 def _parts_of(
     row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
-    """Return a response as it is sent, behind its header, and who is told when it has left."""
+    """Return the parts to send after the header, and the callback for when they are sent."""
     _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(response, bytes):
@@ -498,7 +498,7 @@ def _parts_of(
 
 
 def _behind(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
-    """Return parts behind a header, which a short first one is joined with."""
+    """Return parts after a header, which is joined with a short first one."""
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
         return [head + first, *parts[1:]]

@@ -9,7 +9,7 @@ The same four rules decide for every format where the batches end (`end` is the 
 
 ```
 position >= end − 17          stop: no header left
-length < 14       CorruptRecord: the next batch cannot be located
+length < 14                   CorruptRecord: the next batch cannot be located
 position > end − 12 − length  stop: the batch is incomplete
 otherwise                     a batch, of any bytes; its CRC is the reader's to check
 ```

@@ -1,7 +1,7 @@
 """Find the next batch of a log after damage.
 
 ```
-no length that a batch has    search every byte: `after_bad_length`
+no length that a batch has       search every byte: `after_bad_length`
 a wrong CRC, so that the length  go on where it says the batch ends if a plausible header is
 may be wrong, too                there, unless whole batches that the length covers say otherwise;
                                  else search every byte: `after_bad_crc`

@@ -1,8 +1,8 @@
 """The checks of one batch that a producer sent: each is done at most once, and its result kept.
 
 ```
-header  read when this is made     append_fast ─┐ passes its results on
-checksum   once, over all bytes after it   append    ─┘ does only the missing checks
+header     read when this is made                 append_fast ─┐ passes its results on
+checksum   once, over all bytes after it          append       ─┘ does only the missing checks
 opened     once: compressed records, or as much of them as can be opened, and the fault
 walked     once: what the records have in common (`record_walk.py`)
 ```

@@ -2,7 +2,7 @@
 
 ```
 a look-up loads an index whole     noted here; beyond the bound the least recently used ones go
-a segment is closed    the same: its files are read again when needed
+a segment is closed                the same: its files are read again when needed
 ```
 
 A look-up keeps the index while it needs it. Where there is no room, a look-up by offset searches

@@ -3,12 +3,12 @@
 ```
 recovery point   all below it is on disk; after it a power cut may take records, and the next
                  start reads them again
-flush   now, on the caller's thread: flush.messages, flush.ms, the end
-flush later   a rolled segment: on a worker thread; the recovery point moves afterwards, and not
+flush            now, on the caller's thread: flush.messages, flush.ms, the end
+flush later      a rolled segment: on a worker thread; the recovery point moves afterwards, and not
                  above a truncation meanwhile: records appended there since were never synced
 ```
-A log may be deleted while it is flushed: a folder that is removed is no failed disk.
-A log may be deleted while it is flushed: a folder that is gone is no failed disk.
+
+A log may be deleted while it is flushed: a removed folder is no failed disk.
 
 Source: LOG-11; Kafka's UnifiedLog.flush, LocalLog, Utils.flushDirIfExists.
 """

@@ -1,11 +1,11 @@
 """The syncs that a truncation leaves, done on a worker thread and before the next append.
 
 ```
-on the loop   1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
+on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
                    recovery point, producers
-later      4 names synced   5 .log synced   6 epochs written   7 recovery points of the
+later            4 names synced   5 .log synced   6 epochs written   7 recovery points of the
                    directory written
-next append   waits for 4 to 7, or does those of them that have not begun
+next append      waits for 4 to 7, or does those that have not begun
 ```
 
 A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their

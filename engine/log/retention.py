@@ -2,10 +2,10 @@
 
 From the oldest segment on, as long as each one may be deleted; the first that must stay ends it:
 
-| reason    | a segment is deleted if               |
+| reason       | a segment is deleted if                                                      |
 |--------------|------------------------------------------------------------------------------|
 | start offset | the next segment's base is at or below the log start offset                  |
-| size   | the log's size above retention.bytes is at least the segment's size    |
+| size         | the log's size above retention.bytes is at least    the segment's size       |
 | time         | its largest timestamp is more than retention.ms ago                          |
 
 Only whole segments below the high watermark, and never an empty active one. Topics that are only

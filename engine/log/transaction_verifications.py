@@ -1,7 +1,7 @@
 """First batches of transactions that a leader verifies before it writes them. Pure.
 
 ```
- first batch of a transaction ── begin ──> verifying: is the partition in the transaction?
+ first batch of a transaction ── begin ──> verify: is the partition in the transaction?
      │                                        │ yes, and nothing ended meanwhile ──> written
      │ marker, or a later epoch               └ else ──> refused
      └──────────────────────────────> ended: the answer does not count any more

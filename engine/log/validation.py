@@ -3,7 +3,7 @@
 A produce request brings for each partition one batch of magic 2, or messages of magic 0 and 1.
 The log always gets one batch of magic 2:
 
-| received        | what is done             |
+| received                              | what is done                                           |
 |---------------------------------------|--------------------------------------------------------|
 | magic 2, the codec the topic wants    | base offset and epoch are set in place, the rest stays |
 | the same, topic with append time      | its time is set in place too, and the checksum         |

@@ -1,24 +1,24 @@
-"""A replica on its way to another log directory of its broker: its -future log catches up.
+"""A replica that moves to another log directory of its broker: its -future log catches up.
 
 ```
  AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is made in the other directory
-   each step  1 it ends before the log begins ──────> begun again at the log's start
-              2 it has parted from the log ─────────> cut where they part (REPL-4)
-              3 it is longer, without epochs ───────> cut to the log's end
-              4 it is shorter ──────────────────────> what comes next is copied; its end
+   each step  1 it ends before the log begins ──────> restarted at the log's start
+              2 it has diverged from the log ───────> truncated where they diverge (REPL-4)
+              3 it is longer, without epochs ───────> truncated to the log's end
+              4 it is shorter ──────────────────────> the next records are copied; its end
                                                       rises where no records come next
               5 it has all ─────────────────────────> takes the log's place; the old one goes
 ```
 
-The log is written on meanwhile, by its leader or its producers; the last step is one with nothing
-between the look and the exchange. It takes over what no batch tells: where the log starts, the
-epoch of a leader that has written nothing yet or whose records are all deleted, producers whose
-records are deleted. A broker that dies during the way goes on with what is there.
+The log is still written meanwhile, by its leader or its producers; the last step is one without
+an event between the comparison and the exchange. It copies the state that no batch has: the log
+start, the epoch of a leader that has written nothing yet or without records left, producers
+whose records are deleted. A broker that dies meanwhile continues with the files that it finds.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
-Differs: the logs are compared at each step, so that no truncation has to be told. Kafka's new log
-lacks epochs without records: a leader then answers followers of its epoch with OFFSET_OUT_OF_RANGE,
-again and again, until the next record.
+Differs: the logs are compared at each step, so that no truncation has to be reported. Kafka's new
+log lacks epochs without records: a leader then answers followers of its epoch with
+OFFSET_OUT_OF_RANGE, again and again, until the next record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from engine.replication.partition_types import EpochEnd, FetchSpec
 
 
 class CopyFrom(NamedTuple):
-    """Copy what is behind an offset."""
+    """Copy the records from an offset on."""
 
     offset: int
 
@@ -55,7 +55,7 @@ MoveStep: TypeAlias = "CopyFrom | TakePlace | CutWhereParted | CutTo | RestartAt
 
 
 def move_step(log: OwnLog, future: OwnLog, parted: EpochEnd | None) -> MoveStep:
-    """Return what to do next; `parted` is where the future log left the other. Pure."""
+    """Return the next step; `parted` is where the future log diverged from the other. Pure."""
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
     if parted is not None:
@@ -116,7 +116,7 @@ class DirectoryMove:
         finally:
             records.release()
         if not content:
-            # They were cleaned away, and what superseded them was truncated.
+            # The records were cleaned away, and those that superseded them were truncated.
             future.raise_end(log.log_end_offset, now_ms)
             future.epochs.take_over(log.epochs)
             return 0

@@ -64,8 +64,8 @@ class HostedPartitions:
     def find(self, topic_partition: TopicPartition) -> Partition:
         """Return a partition.
 
-        Errors: ReplicaStorageFailed; NotLeaderOrFollower if others have it, so that the client
-        looks for them; UnknownTopicOrPartition.
+        Errors: ReplicaStorageFailed; NotLeaderOrFollower if another broker has it, so that clients
+        refresh their metadata; UnknownTopicOrPartition.
         """
         partition = self._partitions.get(topic_partition)
         if partition is not None:
@@ -79,7 +79,7 @@ class HostedPartitions:
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return what a client is told of a failure; a directory's is told to the broker, too."""
+        """Return a failure's error for the client; a directory's is reported to the broker, too."""
         if isinstance(failure, LogDirOffline):
             self._on_log_dir_offline(failure)
         return answer_to(topic_partition, failure)

@@ -7,20 +7,20 @@
               leader of that time     └─── failed, lost, no leader     none left: completion
 ```
 
-1. Partitions are grouped by their leaders; one that is gone needs no marker.
-2. A leader is sent what waits for it in one request, and nothing more until that is answered.
+1. Partitions are grouped by their leaders; one that is deleted needs no marker.
+2. A leader is sent all queued markers in one request, and nothing more until that is answered.
 3. A partition whose marker is written is taken out of its transaction. A marker that failed with a
    retriable error is sent again after a pause, to the leader of that time. If producer or
-   coordinator have a later epoch, the sending ends: another instance has gone on.
-   All that waits is looked at together: once for each partition, however many transactions wait for
-   it. It waits on without a leader, and while the leader was not reached just now.
+   coordinator have a later epoch, the sending ends: another instance has taken over.
+   All waiting markers are checked together: once for each partition, however many transactions wait
+   for it. It waits on without a leader, and while the leader was not reached just now.
 4. When no partition is left, the completion is written, again and again while too few replicas of
    the log are there.
 
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler of 3.9.1;
 TXN-5, T3.
-Differs: a request has markers for at most MARKERS_PER_REQUEST_MAX partitions; Kafka's has all that
-wait.
+Differs: a request has markers for at most MARKERS_PER_REQUEST_MAX partitions; Kafka's has all
+waiting ones.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _NOT_NEEDED = frozenset((UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION))
 
 
 class _Ending(NamedTuple):
-    """A transaction whose end is decided; `completion` is what is written in the end."""
+    """A transaction whose end is decided; `completion` is written once all markers are."""
 
     coordinator_epoch: int
     is_commit: bool
@@ -224,7 +224,7 @@ class TransactionMarkers:
             for (ending, marker), codes in zip(entries, answered.result(), strict=True):
                 self._take(ending, marker, codes)
         if broker_id in self._queues:
-            # In a turn of its own: a leader in this process answers within the call.
+            # In a separate turn: a leader in this process answers within the call.
             self._timers.call_soon(partial(self._send_next, broker_id))
 
     # 3
@@ -251,14 +251,14 @@ class TransactionMarkers:
         self._complete_if_done(ending)
 
     def _leave_alone(self, broker_id: int) -> None:
-        """Ask a broker nothing for a while, each time in a row for twice as long."""
+        """Send a broker nothing for a while, each time in a row for twice as long."""
         before = self._unreached.get(broker_id)
         pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
         until_ms = self._clock.monotonic_ms() + pause_ms
         self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 where there is none that may be asked now; None if it is gone."""
+        """Return the leader, −1 if none can be reached now; None if the partition is deleted."""
         leader_id = self._links.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
         if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:

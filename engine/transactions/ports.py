@@ -1,4 +1,4 @@
-"""What the coordinator of transactions needs from outside.
+"""The functions of the broker that the coordinator of transactions calls.
 
 Source: D22.
 """
@@ -76,5 +76,5 @@ class TransactionPorts(NamedTuple):
     timers: Timers
     log: TransactionLog
     links: MarkerLinks
-    #: Returns a producer id that nobody has; raises ApiError while there is none.
+    #: Returns an unused producer id; raises ApiError while there is none.
     new_producer_id: Callable[[], int]

@@ -48,7 +48,7 @@ _log = logging.getLogger("kafka.coordinator.transaction.TransactionStateManager"
 
 
 class Found(NamedTuple):
-    """What is known of a transactional id: an error code, or the epoch of its coordinator."""
+    """The result of a look-up of a transactional id: an error code, or its coordinator epoch."""
 
     error_code: int
     coordinator_epoch: int = -1
@@ -98,7 +98,7 @@ class TransactionRegistry:
         return self._is_stopped
 
     def find(self, transactional_id: str) -> Found:
-        """Return what is known of an id; its transaction is None if nobody used it yet."""
+        """Return the state of an id; its transaction is None if the id is unused."""
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
         partition = self.partition_of(transactional_id)

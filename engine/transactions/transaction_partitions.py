@@ -1,4 +1,4 @@
-"""Partitions are added to a transaction, and leaders ask whether one is in it.
+"""Partitions are added to a transaction, and leaders verify that one is in it.
 
 | state | AddPartitionsToTxn |
 |---|---|

@@ -2,7 +2,7 @@
 
 | record                                               | stays                                  |
 |------------------------------------------------------|----------------------------------------|
-| after the offset map's latest offset     | yes         |
+| after the offset map's latest offset                 | yes                                    |
 | without a key                                        | no                                     |
 | with an offset below its key's in the map            | no                                     |
 | with no value (a tombstone), else                    | until the batch's delete horizon;      |

@@ -1,11 +1,11 @@
 """One cleaning of one log: its steps on a worker thread, and those on the loop.
 
 ```
- on the loop         on a worker thread
+ on the loop                              on a worker thread
  1 note the dirty segments
                                           2 offset map of the dirty segments
  3 group the segments up to its end
- 4 note a group        ┐
+ 4 note a group                      ┐
                                      │    5 write the group's .cleaned files, make them durable
  6 put them in the group's place     ┘      names too
  7 first dirty offset = behind the map's last offset

@@ -2,8 +2,8 @@
 
 ```
 every log.cleaner.backoff.ms, and when a cleaning has ended
-    as long as fewer than log.cleaner.threads are under way: begin with a log that was asked for,
-    as long as fewer than log.cleaner.threads are under way: begin with a log that was requested,
+    as long as fewer than log.cleaner.threads are under way: begin with a requested log,
+    else with the dirtiest
     retention of logs that are compacted: those of compact,delete by time and size too
 a cleaning    see `cleaning.py`; its parts on a worker thread run by `LogTasks`, one after the other
 its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before

@@ -2,7 +2,7 @@
 
 ```
 version: 0
-topic_id: 8K4IcCorRNC2tJ_T-wo19A   22 characters of base64url; no newline after it
+topic_id: 8K4IcCorRNC2tJ_T-wo19A      22 characters of base64url; no newline after it
 ```
 
 Source: Kafka's PartitionMetadataFile; KIP-516.

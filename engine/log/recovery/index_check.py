@@ -4,7 +4,7 @@
 size 0                        no entries
 whole entries, the last one   good if it is at or above the base and the first one: zeros between
 not zero                      cost a look-up time, for it starts at an earlier entry, no more
-anything else     read whole: preallocated space, bytes after the last entry
+anything else                 read whole: preallocated space, bytes after the last entry
 ```
 
 Retention trusts the last time of a .timeindex, and a look-up the last offset of an .index.
