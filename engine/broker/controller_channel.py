@@ -8,8 +8,8 @@ queue ── head is sent ──> link ── answer, or the broker failed to se
 
 Each broker has a queue, and its next request leaves when the one before is answered: roles and
 metadata are applied in the order they were decided. A request goes out again until it is answered
-or the broker's znode is gone, which closes its queue: what it asks for is the same however often
-it arrives, and its epochs say how old it is.
+or the broker's znode is removed, which closes its queue: it has the same effect however often
+it arrives, and its epochs order it.
 
 Source: D12, CTL-4; Kafka's RequestSendThread.
 Differs: the versions are those of 3.9 always; listeners with TLS or SASL are not reached, which is

@@ -1,4 +1,4 @@
-"""What the controller does, in the broker's log."""
+"""The controller's log lines in the broker's log."""
 
 from __future__ import annotations
 

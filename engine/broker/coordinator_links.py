@@ -1,7 +1,7 @@
-"""Requests about transactions between brokers: markers to leaders, questions to coordinators.
+"""Requests about transactions between brokers: markers to leaders, verifications to coordinators.
 
-One link to each broker, made when it is first needed and again after it was lost. What is asked by
-a link that is given up fails then: nobody waits for a broker that has moved.
+One link to each broker, made when it is first needed and again after it was lost. Requests on
+a link that is given up fail then: none waits for a broker that has moved.
 
 Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 """
@@ -45,9 +45,9 @@ class CoordinatorLinks:
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the broker that leads, −1 if no broker does now; None if the partition is gone.
+        """Return the leader, −1 if no broker leads now; None if the partition is deleted.
 
-        Differs: while the coordinators' own topic is not known either, nothing is taken for gone.
+        Differs: while the coordinators' topic is not known either, nothing counts as deleted.
         A broker of Kafka that becomes the controller sends a broker that has just started its
         leaderships before any topic; a coordinator would complete transactions without markers.
         """

@@ -59,7 +59,7 @@ class CoordinatorTopic:
     ) -> Promise[ProduceResult]:
         """Append keys and values as one batch; kept once the in-sync replicas have it.
 
-        Kept though the client that led to it closes its connection: a coordinator's state is what
+        Kept though the client that caused it closes its connection: a coordinator's state is what
         is written.
         """
         key = TopicPartition(self._topic, partition)

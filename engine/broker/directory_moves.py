@@ -28,7 +28,7 @@ from engine.replication.replica_manager import ReplicaManager
 from engine.replication.replication_quota import ReplicationQuota
 
 _log = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
-#: The longest name of a file, and what a directory on its way has behind topic and partition.
+#: The longest name of a file, of which a -future directory uses some for its suffix.
 _FILE_NAME_BYTES_MAX = 255
 _FUTURE_SUFFIX_BYTES = len(".") + 32 + len("-future")
 
@@ -159,7 +159,7 @@ class DirectoryMoves:
                 self._next_soon()
 
     def _resume_later(self, topic_partition: TopicPartition) -> None:
-        """Go on after a while: what is read damaged now may be read well then, or be gone.
+        """Continue after the back-off: a damaged read may be good then, or its log deleted.
 
         Source: Kafka's AbstractFetcherThread, which delays a partition with invalid records.
         """
@@ -180,6 +180,6 @@ class DirectoryMoves:
             return False
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
-        # What waits on places in the old files looks again.
+        # Operations that wait at positions in the old files check them again.
         replicas.perform((RoleChanged(topic_partition, partition.leader_epoch),))
         return True

@@ -1,4 +1,4 @@
-"""Quotas and credentials of clients as their znodes say, for those who enforce them.
+"""Quotas and credentials of clients from their znodes, for the code that enforces them.
 
 | node | for |
 |---|---|

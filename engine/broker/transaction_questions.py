@@ -1,4 +1,4 @@
-"""Asks coordinators whether partitions are in the transaction of a producer (KIP-890, part 1).
+"""Have coordinators verify that partitions are in the transaction of a producer (KIP-890, part 1).
 
 ```
  question ─> queue of the coordinator's broker ─ one request under way ─> answers, by id
@@ -8,12 +8,12 @@
 |---|---|
 | the topic of coordinators, or its leader, is not there | COORDINATOR_NOT_AVAILABLE |
 | the coordinator was not reached, or lost | NETWORK_EXCEPTION |
-| the coordinator's broker is too old to be asked | none: the batch is written as it always was |
-| the broker may not ask | INVALID_TXN_STATE |
+| the coordinator's broker is too old for it | none: the batch is written as it always was |
+| the broker is not authorized | INVALID_TXN_STATE |
 
 Source: AddPartitionsToTxnManager of 3.9.1; TXN-8.
-Differs: a question that comes while the same one waits is asked with it; Kafka answers it at once
-with NETWORK_EXCEPTION, and clients try again.
+Differs: a verification that comes while the same one waits is sent with it; Kafka answers at once
+with NETWORK_EXCEPTION, and clients retry.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 from engine.wire.structs import Message
 
-#: The first version that only asks.
+#: The first version that can only verify.
 _FIRST_VERSION = 4
 _Codes = dict[TopicPartition, int]
 

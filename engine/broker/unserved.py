@@ -1,14 +1,14 @@
-"""Settings that ask for what this broker does not do: it does not start with them.
+"""Settings that require what this broker does not do: it does not start with them.
 
-A broker that passed over one of these would be open where it should be closed, or lose what it was
-told to keep. All others are either served or change nothing here.
+A broker that ignored one of these would be open where it should be closed, or lose records that it
+should keep. All others are either served or change nothing here.
 
 | setting | served |
 |---|---|
 | mechanisms of SASL | `listener_sasl.py` |
 | ciphers and classes of TLS | `listener_tls.py` |
-| `principal.builder.class` | Kafka's own |
-| `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
+| `principal.builder.class` | Kafka's |
+| `authorizer.class.name` | Kafka's AclAuthorizer, without a separate metadata store |
 | policies of topics and configs | classes of Python (`engine/admin/policies.py`) |
 | classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
@@ -34,7 +34,7 @@ _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
 _OFF = ("", "false")
-#: How keys of TLS and SASL begin, behind the name of a listener and of a mechanism.
+#: How keys of TLS and SASL begin, after the name of a listener and of a mechanism.
 _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _IF_NO_RULE = "allow.everyone.if.no.acl.found"
 _AUTHORIZER_KEYS = (_IF_NO_RULE, "super.users")
@@ -115,7 +115,7 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:
-    """Return the names that nobody here reads, for the operator: they may be mistyped."""
+    """Return the names that are unknown here, for the operator: they may be mistyped."""
     return [name for name in settings.unknown_names() if name not in _AUTHORIZER_KEYS]
 
 

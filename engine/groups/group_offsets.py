@@ -65,7 +65,7 @@ class GroupOffsets:
         )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
-        """Return what is committed for a partition."""
+        """Return the committed offset of a partition."""
         entry = self._committed.get(partition)
         return None if entry is None else entry.committed
 

@@ -9,8 +9,8 @@
 | Dead | 15 | 15 | 15 |
 
 The leader's SyncGroup is written to the log; all that are parked are answered then. Heartbeats are
-taken in all states with members: a member that hears of a rebalance (27) goes on
-with what it has, and joins again.
+accepted in all states with members: a member that learns of a rebalance (27) keeps
+its partitions, and joins again.
 
 Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15; GroupCoordinator of 3.9.1.
 """
@@ -76,7 +76,7 @@ class Memberships:
     # Join
 
     def join(self, request: JoinRequest) -> Promise[JoinResult]:
-        """Take a JoinGroup; promises what it is answered, once the generation begins."""
+        """Serve a JoinGroup; promise its result, once the generation begins."""
         code = self._refusal_of_join(request)
         if code:
             return _refused(request.member_id, code)
@@ -170,7 +170,7 @@ class Memberships:
             return _refused(member_id, code)
         member = group.members[member_id]
         if self._may_answer_again(group, member, request):
-            # Its response was lost: it is given what it was, without a rebalance.
+            # Its response was lost: it gets the same again, without a rebalance.
             return Promise.of(group.joined(member))
         join: Promise[JoinResult] = Promise()
         self._rebalances.update_member(group, member, request.protocols, request.timeouts, join)
@@ -272,7 +272,7 @@ class Memberships:
         """Remove a member, pending, static or known; return an error code, 0 if removed."""
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
-            # An administrator removes a static member, whose id nobody needs to know.
+            # An administrator removes a static member, without its member id.
             instance_id = leaving.group_instance_id
             member_id = group.static_members.get(instance_id, "") if instance_id else ""
             if not member_id:

@@ -216,9 +216,9 @@ class OffsetCommits:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None
     ) -> tuple[int, dict[TopicPartition, CommittedOffset]]:
-        """Return an error code, and what is committed: of all partitions for None.
+        """Return an error code, and the committed offsets: of all partitions for None.
 
-        What nobody has committed has the offset −1, also where nobody knows the group.
+        A partition without a commit has the offset −1, also in an unknown group.
         """
         code = self._registry.refusal(group_id, may_be_empty=True)
         if code:
@@ -259,10 +259,10 @@ class OffsetCommits:
     def remove(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
-        """Forget committed offsets; a group of which nothing is left ends.
+        """Delete committed offsets; a group of which nothing is left ends.
 
-        Tombstones are written for all that there was, in one batch. Nobody waits for them: what a
-        lost tombstone leaves expires again.
+        Tombstones are written for all of them, in one batch. No call waits for them: an offset
+        whose tombstone is lost expires again.
         """
         known = [key for key in partitions if group.offsets.get(key) is not None]
         group.offsets.remove(known)
@@ -291,7 +291,7 @@ def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicP
 def _stored(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
-    """Take what was written, or forget it; returns the error code for each partition."""
+    """Apply the written offsets, or drop them; return the error code for each partition."""
     code = _commit_code(result.error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
         if group.is_in(GroupState.DEAD):
@@ -304,7 +304,7 @@ def _stored(
 
 
 def _commit_code(code: int) -> int:
-    """Return what a client is told of a commit whose append failed with some error, 0 if none."""
+    """Return the client's code for a commit whose append failed with some error, 0 if none."""
     return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
 
 

@@ -1,4 +1,4 @@
-"""Rebalances of a group, the timers of its members, and who is removed.
+"""Rebalances of a group, the timers of its members, and their removal.
 
 ```
  join, leave, expiry ── may rebalance? ── PreparingRebalance ── DelayedJoin ──┐
@@ -8,10 +8,10 @@
 
 A rebalance:
 
-1. Who waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
+1. A member that waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
 2. Members are waited for: of a group that was empty for the initial delay, extended by each that
    joins; else until all have joined, at most the longest rebalance timeout of a member.
-3. Who has not rejoined is removed, but for static members: their sessions have to expire.
+3. A member that has not rejoined is removed, but for static ones: their sessions have to expire.
 4. The next generation begins: each JoinGroup is answered, session timers start again, and SyncGroup
    of each must come within the rebalance timeout.
 
@@ -86,7 +86,7 @@ class Rebalances:
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Give out a member id; it is forgotten if nobody joins with it in time."""
+        """Assign a member id; it is forgotten if no client joins with it in time."""
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -159,7 +159,7 @@ class Rebalances:
         self._delays.wait(_join_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def check_join(self, group: Group) -> None:
-        """Complete the join of a group if nobody is waited for any more."""
+        """Complete the join of a group if no member is waited for any more."""
         self._delays.check(_join_key(group))
 
     def _complete_join(self, group: Group) -> None:
@@ -217,14 +217,14 @@ class Rebalances:
         self._delays.check(_sync_key(group))
 
     def assign(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Give all members what they are assigned; the group is stable."""
+        """Send all members their assignments; the group is stable."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         self._answer_syncs(group, 0)
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def fail_syncs(self, group: Group, error_code: int) -> None:
-        """Take all assignments back, and answer who waits for one with an error."""
+        """Clear all assignments, and answer the members that wait for one with an error."""
         for member in group.members.values():
             member.assignment = b""
         self._answer_syncs(group, error_code)
@@ -240,7 +240,7 @@ class Rebalances:
     # Sessions
 
     def restart_session(self, group: Group, member: GroupMember) -> None:
-        """Start a member's session timer again: it was heard of, or answered."""
+        """Restart a member's session timer: it sent a request, or got a response."""
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
@@ -290,7 +290,7 @@ class Rebalances:
             self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer all who wait for a group that another broker coordinates now."""
+        """Answer all that wait for a group that another broker coordinates now."""
         group.transition_to(GroupState.DEAD, self._now_ms())
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):

@@ -53,7 +53,7 @@ _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class _Loaded(NamedTuple):
-    """What a log says: groups, and the last commit of each of their partitions.
+    """The content of a log: groups, and the last commit of each of their partitions.
 
     `pending` has the commits of open transactions, in order: producer, group, partition.
     """
@@ -137,7 +137,7 @@ class GroupRegistry:
         """Forget a group that has ended, unless another has its id by now."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
-            # Elsewhere if the topic has grown meanwhile: what is listed there in vain does no harm.
+            # Elsewhere if the topic has grown meanwhile: a useless entry there does no harm.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
 
     # Transactions
@@ -157,7 +157,7 @@ class GroupRegistry:
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Decide what a transaction has committed in groups of some partitions."""
+        """Commit or drop a transaction's offsets in groups of some partitions."""
         for partition in partitions:
             if partition in self._ended_during_load:
                 self._ended_during_load[partition].append(_Ended(producer_id, is_commit))
@@ -202,7 +202,7 @@ class GroupRegistry:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
         while self._loading.get(partition) == leader_epoch:
             loaded = _Loaded({}, {}, [])
-            # What was written before this reading begins is read.
+            # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
                 await self._turns.each(
@@ -274,7 +274,7 @@ def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
         elif decoded.value is None:
             offsets.pop(partition, None)
         elif partition not in offsets or offsets[partition][1] < log_offset:
-            # A transaction that is committed late does not undo what was committed meanwhile.
+            # A transaction that is committed late does not undo later commits.
             offsets[partition] = (committed_of(decoded), log_offset)
     elif is_group(decoded):
         if decoded.value is None:
