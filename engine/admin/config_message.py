@@ -1,4 +1,4 @@
-"""What Kafka says of a topic's setting that it refuses.
+"""Kafka's error messages for invalid settings of topics.
 
 | wrong | message |
 |---|---|
@@ -10,7 +10,7 @@
 | two that contradict each other | `conflict topic config setting x (5) > y (4)` |
 | else | `Invalid value abc for configuration x: ` and our reason |
 
-Source: ConfigDef and LogConfig of 3.9.1, asked for each of these.
+Source: ConfigDef and LogConfig of 3.9.1, whose messages were recorded for each of these.
 Differs: a number too large for a double is none, Kafka shows it as Infinity.
 """
 

@@ -10,7 +10,7 @@ write   create   /config/topics/t, /brokers/topics/t      one transaction, in th
 wait    until this broker's metadata shows it, or the timeout (topic_waiting)
 ```
 
-With a timeout of 0 or less nothing waits: what was written is answered with REQUEST_TIMED_OUT.
+With a timeout of 0 or less nothing waits: written topics are answered with REQUEST_TIMED_OUT.
 
 Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 """
@@ -59,7 +59,7 @@ class TopicAdmin:
         describe: bool = True,
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
-        """Create topics of distinct names; `describe` tells their settings in the result."""
+        """Create topics of distinct names; `describe` adds their settings to the result."""
         results = await _written(
             [topic.name for topic in topics],
             self._creation.create(
@@ -76,7 +76,7 @@ class TopicAdmin:
     async def delete_topics(
         self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
     ) -> TopicResults:
-        """Ask for the deletion of topics; one that is asked for already is waited for."""
+        """Request the deletion of topics; one that is requested already is waited for."""
         results = await _written(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
         if late and timeout_ms > 0:

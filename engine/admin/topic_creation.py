@@ -61,7 +61,7 @@ class _Planned(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """What a request was told of the settings of its topics, and what that depends on."""
+    """The described settings of a request's topics, with the values that they depend on."""
 
     settings: BrokerSettings
     configs: dict[str, str]
@@ -145,7 +145,7 @@ class TopicCreation:
         replicas: Mapping[int, tuple[int, ...]],
         configs: Mapping[str, str],
     ) -> None:
-        """Raise TopicRefused for what the operator's policy forbids."""
+        """Raise TopicRefused if the operator's policy forbids the topic."""
         policy = self._ports.policy
         if policy is None:
             return

@@ -1,4 +1,4 @@
-"""Why a topic is not created, deleted or made larger, with Kafka's codes and messages.
+"""Reasons why a topic is not created, deleted or extended, with Kafka's codes and messages.
 
 Tools print the message, so its words are part of what clients see.
 """

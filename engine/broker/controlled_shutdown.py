@@ -59,7 +59,7 @@ class ShutdownRequests:
         self._end_hearing: Callable[[], None] = lambda: None
 
     async def run(self, broker_epoch: int) -> None:
-        """Repeat until this broker leads no partition that another could, or retries are used up."""
+        """Repeat until this broker leads no partition that another could, or retries are used."""
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
         _log.info("Starting controlled shutdown")

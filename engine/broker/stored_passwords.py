@@ -3,7 +3,7 @@
 | setting | |
 |---|---|
 | `password.encoder.secret` | encrypts them; without it none are taken or read |
-| `password.encoder.old.secret` | decrypts passwords of the former secret at the start; written again |
+| `password.encoder.old.secret` | decrypts passwords of a former secret, which are written again |
 | `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, `.iterations` | how |
 
 Source: DynamicBrokerConfig.maybeCreatePasswordEncoder, maybeReEncodePasswords of 3.9.1; KIP-226.

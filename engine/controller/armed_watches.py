@@ -31,12 +31,12 @@ class ArmedWatches:
         await self._arm(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:
-        """Hear no more of a path."""
+        """Ignore later events of a path."""
         for kind in WatchKind:
             self._armed.pop((path, kind), None)
 
     def clear(self) -> None:
-        """Hear no more of anything."""
+        """Ignore later events of all paths."""
         self._armed.clear()
 
     async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:

@@ -77,7 +77,7 @@ class GuardedZnodes:
                 raise result
 
     async def tree_below(self, path: str) -> list[str]:
-        """Return a node and all below it, each behind what is below it; empty if it is gone."""
+        """Return a node and all below it, children before parents; empty if it does not exist."""
         try:
             names = await self.client.children(path)
         except NoNode:

@@ -1,11 +1,11 @@
-"""The requests of one change: collected while it goes on, sent when it is done.
+"""The requests of one change: collected during the change, sent when it is done.
 
 Per broker at most one of each, in this order:
 
-| request | to | tells |
+| request | to | content |
 |---|---|---|
 | LeaderAndIsr | replicas of the partitions that changed | leaders and followers |
-| UpdateMetadata | all live brokers | what clients may be told |
+| UpdateMetadata | all live brokers | the metadata for clients |
 | StopReplica | brokers whose replicas end, for a while or for good | stop, delete |
 
 Source: CTL-4, CTL-5; Kafka's AbstractControllerBrokerRequestBatch.
@@ -27,7 +27,7 @@ from engine.wire.layout import NO_UUID
 from engine.wire.structs import Struct
 from engine.znode.values import PartitionAssignment
 
-#: What an UpdateMetadata is that leaves out nothing.
+#: The type of an UpdateMetadata that has all topics.
 FULL_UPDATE = 2
 
 _LeaderAndIsrState: TypeAlias = "messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState"
@@ -37,7 +37,7 @@ S = TypeVar("S", bound=Struct)
 
 
 class ResponseTakers(NamedTuple):
-    """Who takes the responses of brokers; they only put events."""
+    """The handlers of brokers' responses; they only put events."""
 
     #: Broker and response.
     leader_and_isr: Callable[[int, messages.LeaderAndIsrResponse], None]
@@ -46,7 +46,7 @@ class ResponseTakers(NamedTuple):
 
 
 class BatchSender(NamedTuple):
-    """What the batches of one controller share."""
+    """The parts that the batches of one controller share."""
 
     controller_id: int
     #: The listener by which brokers reach each other.
@@ -57,7 +57,7 @@ class BatchSender(NamedTuple):
 
 
 class RequestBatch:
-    """Collects what the brokers must be told of one change."""
+    """Collects the requests to brokers about one change."""
 
     def __init__(self, sender: BatchSender) -> None:
         self._sender = sender
@@ -112,9 +112,9 @@ class RequestBatch:
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
         """Send brokers all metadata: what it does not name does not exist.
 
-        Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended during
-        a deletion, and that has no replica of the topic, believes in it until it is started again.
-        Brokers of Kafka do not heed it from a controller with ZooKeeper.
+        Differs: Kafka marks it so without ZooKeeper alone. With it a broker whose session ended in
+        a deletion, and that has no replica of the topic, keeps it until it is started again.
+        Brokers of Kafka ignore the mark from a controller with ZooKeeper.
         """
         self._is_full = True
         self.add_update_metadata(broker_ids, self._context.partitions_with_leadership())
@@ -203,7 +203,7 @@ class RequestBatch:
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
         if isinstance(stopped.error, ApiError):
-            # As Kafka's own brokers answer a request that they failed to serve.
+            # As Kafka's brokers answer a request that they failed to serve.
             response = _failed_stop(deleted, stopped.error.code)
             self._sender.takers.stop_replica(broker_id, deleted, response)
         elif stopped.error is None:

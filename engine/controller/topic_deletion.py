@@ -1,4 +1,4 @@
-"""Deletions of topics: they wait, start, go on after a broker came back, and end.
+"""Deletions of topics: they wait, start, continue after a broker came back, and end.
 
 ```
 /admin/delete_topics/t ──> queued ── a replica is offline, or is reassigned ──> ineligible
@@ -13,7 +13,7 @@
    5 znodes removed, those of the partitions first, the request last
 ```
 
-A controller that takes over midway begins again at 1; what brokers have deleted is no error.
+A controller that takes over midway begins again at 1; a repeated deletion is no error.
 
 Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 """
@@ -54,7 +54,7 @@ class TopicDeletion:
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:
-        """Take up after a failover what was asked for before it."""
+        """Resume after a failover the deletions that were requested before it."""
         if not self.is_enabled:
             await self.drop_requests(topics)
             return
@@ -71,9 +71,9 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Try those topics again that waited for what now happened, and for nothing else.
+        """Retry the topics that waited for this event, and for nothing else.
 
-        Differs: Kafka does not ask whether another partition of the topic is still reassigned.
+        Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
         moving = {partition.topic for partition in self._context.reassigning}
         waiting = self._context.to_delete & set(topics) - moving
@@ -172,7 +172,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _nodes_of(self, topic: str) -> list[str]:
-        """Return the nodes of a topic, each behind what is below it, the request last."""
+        """Return the nodes of a topic, children before parents, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.tree_below(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))

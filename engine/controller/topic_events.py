@@ -1,9 +1,9 @@
-"""What the controller does when topics come, grow and go.
+"""The controller's reaction to topics that are created, extended and deleted.
 
 | event | work |
 |---|---|
 | topics new, partitions more | partitions NEW, replicas NEW, partitions ONLINE, replicas ONLINE |
-| a topic's node gone by other hands | it is forgotten |
+| a topic's node deleted by another writer | it is forgotten |
 | topics to delete | those that exist are queued, requests for others removed |
 | partitions added to a topic to delete | its node is written back without them |
 
@@ -48,7 +48,7 @@ class TopicEvents:
         self._entropy = entropy
 
     async def load(self) -> None:
-        """Read all topics after an election, with leaders, ISRs and what is to delete."""
+        """Read all topics after an election, with leaders, ISRs and requested deletions."""
         topics = await self._watched_topics()
         await self._note_topics(await self._read(topics))
         await self._watch_deletions()
@@ -58,7 +58,7 @@ class TopicEvents:
         )
 
     async def load_deletions(self) -> None:
-        """Take up the deletions that were asked for; needs brokers and topics loaded."""
+        """Resume the requested deletions; needs brokers and topics loaded."""
         context = self._context
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
@@ -81,7 +81,7 @@ class TopicEvents:
         )
 
     async def on_partitions(self, topic: str) -> None:
-        """Take in what was added to a topic."""
+        """Process the partitions that were added to a topic."""
         if topic not in self._context.topics:
             return
         await self._watch_topic(topic)
@@ -149,7 +149,7 @@ class TopicEvents:
         try:
             return await read_topic(self._client, topic)
         except (InvalidZnodeValue, InvalidUuid) as error:
-            # One topic that nobody understands does not stop the others.
+            # One topic that cannot be parsed does not stop the others.
             self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
             return None
 

@@ -1,4 +1,4 @@
-"""Lines of an authorizer in a broker's log: who tried what, and whether it was let.
+"""Lines of an authorizer in a broker's log: the principal, its operation, and the decision.
 
 ```
 [2026-01-31 12:00:00,000] INFO Principal = User:bob is Denied Operation = Read from host = 10.0.0.9

@@ -65,7 +65,7 @@ class PrincipalMapping:
         ]
 
     def user_of(self, distinguished_name: str) -> str:
-        """Return the user behind a name; raises NoMappingRule, BadReplacement."""
+        """Return the user of a distinguished name; raises NoMappingRule, BadReplacement."""
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished_name

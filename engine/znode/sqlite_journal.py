@@ -11,7 +11,7 @@ A commit returns when the write-ahead log is synced (synchronous=FULL); a crash 
 leaves a prefix of the transactions (Z4). The file is locked while it is open, so that no second
 store writes beside it.
 
-After a failure nothing more is accepted: what a failed sync left is unknown (L9, D20).
+After a failure nothing more is accepted: the state after a failed sync is unknown (L9, D20).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SECRET_SCHEMA = (
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-#: What SQLite says of a file that is damaged, or is no database of ours.
+#: SQLite's codes for a file that is damaged, or is no database of ours.
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR))
 _HINTS = {
     sqlite3.SQLITE_READONLY: "make the file and its folder writable for the user that runs this",
@@ -53,7 +53,7 @@ _PRIMARY_CODE = 0xFF
 
 
 def failure(path: str, operation: str, error: sqlite3.Error) -> ZnodeStoreFailed:
-    """Return what an error of SQLite's means, with what to do about it."""
+    """Return the engine's error for one of SQLite's, with its remedy."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY_CODE
     if code in _DAMAGED:
         damaged = ZnodeStoreDamaged(path, operation, str(error))
@@ -85,7 +85,7 @@ class SqliteJournal:
             raise
 
     def load(self) -> Stored:
-        """Return what the committed transactions left."""
+        """Return the state after the committed transactions."""
         try:
             execute = self._database.execute
             nodes = [(path, Node(*fields)) for path, *fields in execute("SELECT * FROM nodes")]

@@ -1,6 +1,6 @@
-"""The tree of nodes and what an operation does to it: pure, one transaction at a time.
+"""The tree of nodes and the operations on it: pure, one transaction at a time.
 
-A transaction changes the tree in place and notes what was there, so that it can be undone:
+A transaction changes the tree in place and notes the former nodes, so that it can be undone:
 
 ```
 begin(zxid, now) ── create, set_data, delete, check ──> finish() → what changed
@@ -68,7 +68,7 @@ class Node(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a transaction did: nodes by path (None for removed ones), and events in order."""
+    """The result of a transaction: nodes by path (None for removed ones), and events in order."""
 
     nodes: dict[str, Node | None]
     events: list[WatchEvent]
@@ -141,13 +141,13 @@ class ZnodeTree:
     # -- transactions --------------------------------------------------------------------------
 
     def begin(self, zxid: int, now_ms: int) -> None:
-        """Start a transaction; what it creates and changes carries this zxid and time."""
+        """Start a transaction; created and changed nodes carry this zxid and time."""
         assert not self._before
         self._zxid = zxid
         self._now_ms = now_ms
 
     def finish(self) -> Changes:
-        """End the transaction and tell what it did."""
+        """End the transaction and return its changes."""
         changes = Changes({path: self._nodes.get(path) for path in self._before}, self._events)
         self._before = {}
         self._events = []
@@ -253,7 +253,7 @@ class ZnodeTree:
         self._put(path, node)
 
     def _put(self, path: str, node: Node | None) -> None:
-        """Set or remove a node, and keep the two look-ups beside it."""
+        """Set or remove a node, and update the two look-ups of children and owners."""
         old = self._nodes.get(path)
         if old is not None and old.ephemeral_owner:
             _discard(self._ephemerals, old.ephemeral_owner, path)

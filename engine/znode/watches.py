@@ -1,4 +1,4 @@
-"""One-shot watches: who waits for what, and whom an event sets off. Pure.
+"""One-shot watches: who waits for which node, and the watches that an event fires. Pure.
 
 ```
 event             data watches of the node   child watches of the node   ... of the parent

@@ -1,4 +1,4 @@
-"""How the store responds to ZooKeeper's requests: one function a type.
+"""The store's responses to ZooKeeper's requests: one function for each type.
 
 ```
 refused operation of a multi     the ones before it 0, itself its code, those behind it −2
@@ -8,13 +8,13 @@ setWatches                       what happened since is told at once, for the re
 
 | watch set again for | node is there | it is not |
 |---|---|---|
-| data | told if its mzxid is newer than what was seen | told: deleted |
-| existence | told: created | set |
-| children | told if its pzxid is newer | told: deleted |
+| data | reported if its mzxid is newer than the client's | reported: deleted |
+| existence | reported: created | set |
+| children | reported if its pzxid is newer | reported: deleted |
 
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
-Differs: a watch for existence that was set while the node was there tells of nothing missed but
-its removal; so does ZooKeeper's.
+Differs: a watch for existence that was set while the node was there reports, of missed changes,
+only its removal; so does ZooKeeper's.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from engine.znode.zookeeper_wire import (
 
 _AUTH_FAILED = -115
 _SYSTEM_ERROR = -1
-#: Schemes that clients name themselves by; with open ACLs it makes no difference who they are.
+#: Schemes of clients' identities; with open ACLs they make no difference.
 _SCHEMES = ("digest", "ip", "world")
 
 

@@ -12,8 +12,8 @@ Events are sent when they happen, so before the response to any request that com
 session that comes back on another connection closes the first.
 
 Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
-Differs: passwords are made of a secret of this store; ZooKeeper's of a number that all servers
-know. No four-letter words: what is no frame is refused. A session that comes back keeps the timeout
+Differs: passwords are derived from a secret of this store; ZooKeeper's from a number that all
+servers know. No four-letter words: other bytes are refused. A resumed session keeps the timeout
 it began with.
 """
 
@@ -53,7 +53,7 @@ _log = logging.getLogger("zookeeper.server")
 
 
 class ZookeeperServer:
-    """Serves one store to all who connect."""
+    """Serves one store to all clients."""
 
     def __init__(self, store: ZnodeStore, entropy: Entropy) -> None:
         """Serve a store; raises ZnodeStoreFailed if its secret cannot be kept."""
@@ -84,7 +84,7 @@ class ZookeeperServer:
             peer.close("the server stops")
 
     def password_of(self, session_id: int) -> bytes:
-        """Return what only the client of a session knows."""
+        """Return the password of a session, which only its client has."""
         # Loaded with the first client, not with every cluster.
         import hmac
 
@@ -235,6 +235,6 @@ class _Peer:
         self._connection.send([part for part in parts if part], on_sent)
 
     def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:
-        """Send a last frame and close behind it."""
+        """Send a last frame and close after it."""
         self._is_ending = True
         self._send(head, body, on_sent=lambda: self._connection.close(reason))
